@@ -1,0 +1,15 @@
+"""What every command starts from: the checkout and the Settings of its stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobs import settings as platform
+from jobs.settings import Settings
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def settings() -> Settings:
+    """The Settings of the stack that this command is about. Raises UnknownSetting, InvalidSetting."""
+    return platform.from_environment(CHECKOUT)

@@ -1,0 +1,150 @@
+"""The catalogue: one record per stream job, saying what it reads, how it groups, what it serves and what may be set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jobs.refusals import Refusal
+
+MINUTE_MS = 60_000
+
+
+class Effect(StrEnum):
+    """Whether a setting can change a number (a new version), or only speed and memory (in place)."""
+
+    RESULT = "result"
+    TUNING = "tuning"
+
+
+@dataclass(frozen=True)
+class JobSetting:
+    """One integer setting of a job: its default, bounds (both included), effect and meaning."""
+
+    name: str
+    default: int
+    least: int
+    most: int
+    effect: Effect
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A stream job.
+
+    `keys` group the events beside the minute of event_time; empty for a stateless job. `table` is the table in schema
+    `data` that holds the rows of all its versions. `stateful` jobs keep one set of events per group and window.
+    """
+
+    name: str
+    description: str
+    keys: tuple[str, ...]
+    table: str
+    settings: tuple[JobSetting, ...]
+    window_ms: int = MINUTE_MS
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the job has a stateful operator."""
+        return bool(self.keys)
+
+
+class UnknownJob(Refusal):
+    """No job of that name is in the catalogue."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"unknown job '{name}'; the catalogue has {', '.join(JOBS)}.")
+
+
+class UnknownJobSetting(Refusal):
+    """A job has no setting of that name."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        known = ", ".join(s.name for s in job.settings)
+        super().__init__(f"job {job.name} has no setting '{name}'; it has {known}.")
+
+
+class JobSettingOutOfRange(Refusal):
+    """A setting's value breaks its rule."""
+
+    def __init__(self, job: Job, name: str, value: object, rule: str) -> None:
+        super().__init__(f"job {job.name}: {name}={value} is not allowed: {rule}.")
+
+
+_FATE_LIMITS = (
+    JobSetting("allowed_lateness_ms", 7_200_000, 0, 259_200_000, Effect.RESULT, "how late a record may be appended"),
+    JobSetting("future_bound_ms", 300_000, 0, 3_600_000, Effect.RESULT, "how far event_time may lie past append_time"),
+)
+_CLICKS = (
+    JobSetting("click_interval_ms", 10_000, 1_000, MINUTE_MS, Effect.RESULT, "one click per interval counts; divides a minute"),
+)
+_TUNING = (
+    JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
+    JobSetting("records_per_batch", 200_000, 100, 5_000_000, Effect.TUNING, "most records a batch reads"),
+    JobSetting("executor_cores", 1, 1, 64, Effect.TUNING, "cores of the executor"),
+    JobSetting("executor_memory_mb", 768, 384, 65_536, Effect.TUNING, "heap of the executor"),
+    JobSetting("driver_memory_mb", 640, 384, 65_536, Effect.TUNING, "heap of the driver"),
+)
+_STATE = (JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
+
+JOBS: Mapping[str, Job] = {
+    job.name: job
+    for job in (
+        Job(
+            name="ad_ctr",
+            description="impressions, clicks and spend per client, ad and minute",
+            keys=("client_id", "ad_id"),
+            table="ad_ctr_minute",
+            settings=_FATE_LIMITS + _CLICKS + _TUNING + _STATE,
+        ),
+        Job(
+            name="client_spend",
+            description="spend per client and minute, from which every time zone's day is a sum",
+            keys=("client_id",),
+            table="client_spend_minute",
+            settings=_FATE_LIMITS + _CLICKS + _TUNING + _STATE,
+        ),
+        Job(
+            name="quarantine",
+            description="the records that the other jobs refuse, with fate, reason and bytes",
+            keys=(),
+            table="quarantine",
+            settings=_FATE_LIMITS + _TUNING,
+        ),
+    )
+}
+
+
+def find(name: str) -> Job:
+    """The job of that name. Raises UnknownJob."""
+    if name not in JOBS:
+        raise UnknownJob(name)
+    return JOBS[name]
+
+
+def resolve(job: Job, given: Mapping[str, int | str]) -> dict[str, int]:
+    """All settings of a job: the given ones, checked, over the defaults.
+
+    Raises UnknownJobSetting, JobSettingOutOfRange.
+    """
+    known = {s.name: s for s in job.settings}
+    resolved = {s.name: s.default for s in job.settings}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownJobSetting(job, name)
+        resolved[name] = _checked(job, known[name], value)
+    return resolved
+
+
+def _checked(job: Job, setting: JobSetting, value: int | str) -> int:
+    try:
+        number = int(value)
+    except ValueError as error:
+        raise JobSettingOutOfRange(job, setting.name, value, "it must be a whole number") from error
+    if not setting.least <= number <= setting.most:
+        raise JobSettingOutOfRange(job, setting.name, number, f"it must lie between {setting.least} and {setting.most}")
+    if setting.name == "click_interval_ms" and MINUTE_MS % number:
+        raise JobSettingOutOfRange(job, setting.name, number, "the click interval must divide a minute")
+    return number

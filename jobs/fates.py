@@ -1,0 +1,24 @@
+"""The closed vocabulary of a record's fate (contract, section 2)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Fate(StrEnum):
+    """What became of a record; the order is that of the contract's table, in which the first line that applies decides."""
+
+    DEAD_LETTER = "dead_letter"
+    BEFORE_START = "before_start"
+    FUTURE = "future"
+    LATE = "late"
+    DUPLICATE = "duplicate"
+    REPEATED_CLICK = "repeated_click"
+    COUNTED = "counted"
+
+
+REFUSED = (Fate.DEAD_LETTER, Fate.BEFORE_START, Fate.FUTURE, Fate.LATE)
+"""Fates that are decided on the record alone; all others are decided within the window's set of events."""
+
+QUARANTINED = (Fate.DEAD_LETTER, Fate.FUTURE, Fate.LATE)
+"""Fates whose records are kept in quarantine."""
