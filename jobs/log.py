@@ -1,0 +1,154 @@
+"""The port to the log: what the topic is, how far it reaches and when a record was appended."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from jobs.refusals import Refusal
+
+Offsets = dict[int, int]
+"""Partition -> offset."""
+
+APPEND_STAMPED = "LogAppendTime"
+REQUEST_TIMEOUT_MS = 15_000
+
+
+class MissingTopic(Refusal):
+    """The topic does not exist."""
+
+    def __init__(self, topic: str, bootstrap: str) -> None:
+        super().__init__(f"topic '{topic}' does not exist on {bootstrap}. Create it with './kappa up', or correct topic.name.")
+
+
+class WrongTimestampType(Refusal):
+    """The topic's records are not stamped by the broker, so any producer could move a record's fate."""
+
+    def __init__(self, topic: str, found: str) -> None:
+        super().__init__(
+            f"topic '{topic}' has message.timestamp.type={found}, it must be {APPEND_STAMPED}: "
+            f"set it on the topic before anything is written to it, or use another topic."
+        )
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What the broker says of the topic: its identity, its partitions, who stamps its records."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+    timestamp_type: str
+
+
+class Log(Protocol):
+    """Reading access to one topic; offsets are per partition, times are append_time in epoch ms."""
+
+    def describe(self) -> Topic:
+        """The topic as it is now. Raises MissingTopic."""
+
+    def earliest(self) -> Offsets:
+        """The first offset that is still there."""
+
+    def ends(self) -> Offsets:
+        """One past the last offset."""
+
+    def offsets_at(self, append_ms: int) -> Offsets:
+        """The first offset whose append_time is at least `append_ms`; the end where there is none."""
+
+    def append_time(self, partition: int, offset: int) -> int | None:
+        """The append_time of the first record at or after `offset`; None at the end of the partition."""
+
+
+class KafkaLog:
+    """The Log of a Kafka topic, by kafka-python; made per use and closed, or used as a context manager."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._bootstrap, self._topic = bootstrap, topic
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap, enable_auto_commit=False, request_timeout_ms=REQUEST_TIMEOUT_MS,
+            fetch_max_wait_ms=100, max_poll_records=1, max_partition_fetch_bytes=1_200_000,
+        )
+
+    def __enter__(self) -> KafkaLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+    def describe(self) -> Topic:
+        """The topic as it is now. Raises MissingTopic."""
+        admin = KafkaAdminClient(bootstrap_servers=self._bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
+        try:
+            found = [t for t in admin.describe_topics([self._topic]) if not t.get("error_code")]
+            if not found:
+                raise MissingTopic(self._topic, self._bootstrap)
+            partitions = tuple(sorted(p["partition_index"] for p in found[0]["partitions"]))
+            return Topic(self._topic, _topic_id(found[0]["topic_id"]), partitions, self._timestamp_type(admin))
+        finally:
+            admin.close()
+
+    def _timestamp_type(self, admin: KafkaAdminClient) -> str:
+        resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
+        return str(_config_value(admin.describe_configs([resource]), "message.timestamp.type"))
+
+    def earliest(self) -> Offsets:
+        """The first offset that is still there."""
+        return _by_partition(self._consumer.beginning_offsets(self._partitions()))
+
+    def ends(self) -> Offsets:
+        """One past the last offset."""
+        return _by_partition(self._consumer.end_offsets(self._partitions()))
+
+    def offsets_at(self, append_ms: int) -> Offsets:
+        """The first offset whose append_time is at least `append_ms`; the end where there is none."""
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), append_ms))
+        ends = self.ends()
+        return {tp.partition: hit.offset if hit else ends[tp.partition] for tp, hit in found.items()}
+
+    def append_time(self, partition: int, offset: int) -> int | None:
+        """The append_time of the first record at or after `offset`; None at the end of the partition."""
+        tp = TopicPartition(self._topic, partition)
+        if offset >= self._consumer.end_offsets([tp])[tp]:
+            return None
+        self._consumer.assign([tp])
+        self._consumer.seek(tp, offset)
+        for records in self._consumer.poll(timeout_ms=REQUEST_TIMEOUT_MS, max_records=1).values():
+            return int(records[0].timestamp)
+        return None
+
+    def _partitions(self) -> list[TopicPartition]:
+        numbers = self._consumer.partitions_for_topic(self._topic)
+        if not numbers:
+            raise MissingTopic(self._topic, self._bootstrap)
+        return [TopicPartition(self._topic, n) for n in sorted(numbers)]
+
+
+def check_stamping(topic: Topic) -> None:
+    """Refuse a topic whose records the broker does not stamp (contract, section 1). Raises WrongTimestampType."""
+    if topic.timestamp_type != APPEND_STAMPED:
+        raise WrongTimestampType(topic.name, topic.timestamp_type)
+
+
+def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:
+    return {tp.partition: offset for tp, offset in offsets.items()}
+
+
+def _topic_id(raw: Any) -> str:
+    """Kafka's own notation of a topic id, whatever the client hands out."""
+    value = raw if isinstance(raw, uuid.UUID) else uuid.UUID(str(raw))
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def _config_value(described: Any, name: str) -> Any:
+    raise NotImplementedError
