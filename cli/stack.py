@@ -1,9 +1,94 @@
-"""Placeholder of the verb family 'stack' until it lands."""
+"""The commands of the embedded stack: up, down, status."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
 import typer
+from rich.console import Console
+from rich.table import Table
+
+from cli import entry
+from stack.down import down, wipe
+from stack.status import status
+from stack.up import Echo, up
+
+messages = Console(stderr=True, soft_wrap=True, highlight=False)
+output = Console(soft_wrap=True, highlight=False)
 
 
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
+    app.command("up")(_up)
+    app.command("down")(_down)
+    app.command("status")(_status)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Echo]:
+    """Lines as they come; on a terminal with a spinner below them."""
+    if messages.is_terminal:
+        with messages.status(title):
+            yield lambda line: messages.print(line, markup=False)
+    else:
+        yield lambda line: messages.print(line, markup=False)
+
+
+def _up() -> None:
+    """Start the embedded stack and wait until each part is healthy; may be repeated."""
+    settings = entry.settings()
+    with progress("starting the stack") as echo:
+        up(settings, entry.CHECKOUT, echo)
+    messages.print(
+        f"Airflow: {settings.airflow}  users and passwords: {settings.secrets / 'airflow-users.json'}",
+        markup=False,
+    )
+
+
+def _down(
+    delete: Annotated[bool, typer.Option("--wipe", help="Delete the stack's data, too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Stop the embedded stack and all streams; may be repeated."""
+    settings = entry.settings()
+    if delete and not yes:
+        typer.confirm(
+            f"Delete the log, all rows, checkpoints and passwords in {settings.home}?", abort=True, err=True
+        )
+    with progress("stopping the stack") as echo:
+        (wipe if delete else down)(settings, entry.CHECKOUT, echo)
+
+
+def _status(
+    as_json: Annotated[bool, typer.Option("--json", help="For machines, on stdout.")] = False,
+) -> None:
+    """Show processes, endpoints and jobs; exit 1 if something is red."""
+    report = status(entry.settings(), entry.CHECKOUT)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        _show(report)
+    if report["red"]:
+        raise typer.Exit(1)
+
+
+def _show(report: dict[str, Any]) -> None:
+    _table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
+    _table("endpoint", ("address",), list(report["endpoints"].items()))
+    versions = [(job["job"], v["version"], v["state"]) for job in report["jobs"] for v in job["versions"]]
+    _table("job", ("version", "state"), versions)
+    for red in report["red"]:
+        output.print(f"[bold red]red:[/] {red['what']}")
+
+
+def _table(first: str, others: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    """One table; nothing when it has no rows."""
+    if not rows:
+        return
+    table = Table(first, *others)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    output.print(table)

@@ -1,0 +1,170 @@
+"""Kafka: one KRaft node on loopback from its own jars, and the topic of the log."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import uuid
+from pathlib import Path
+
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from jobs.refusals import Refusal
+from jobs.settings import HOST, Ports, Settings, Topic
+from stack.layout import Layout
+from stack.programs import NotHealthy, Program
+
+NAME = "kafka"
+LOG4J = """\
+Configuration:
+  status: warn
+  Appenders:
+    Console:
+      name: console
+      PatternLayout:
+        pattern: "%d{ISO8601} %p %c{1}: %m%n"
+  Loggers:
+    Root:
+      level: warn
+      AppenderRef:
+        ref: console
+    Logger:
+      - name: kafka.server.KafkaRaftServer
+        level: info
+"""
+
+
+class WrongTopic(Refusal):
+    """The topic of the log exists, but is not what the settings and the contract say."""
+
+    def __init__(self, topic: str, what: str, is_now: object, must_be: object) -> None:
+        super().__init__(
+            f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name another topic in kappa.toml "
+            f"([topic] name), set what it has ([topic] partitions), or delete the data with './kappa down --wipe'."
+        )
+
+
+def properties(ports: Ports, data: Path) -> str:
+    """server.properties of the single node."""
+    listeners = f"PLAINTEXT://{HOST}:{ports.kafka},CONTROLLER://{HOST}:{ports.kafka_controller}"
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.bootstrap.servers": f"{HOST}:{ports.kafka_controller}",
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": data,
+        "auto.create.topics.enable": "false",
+        **{
+            f"{topic}.replication.factor": 1
+            for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+        },
+        **{
+            f"{topic}.num.partitions": 1
+            for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+        },
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "num.network.threads": 2,
+        "num.io.threads": 2,
+        "num.replica.fetchers": 1,
+        "background.threads": 2,
+        "log.cleaner.dedupe.buffer.size": 16777216,
+        "log.retention.hours": -1,
+    }
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def program(layout: Layout, java: str) -> Program:
+    """The broker's process."""
+    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    log4j = f"-Dlog4j2.configurationFile={layout.kafka / 'log4j2.yaml'}"
+    command = (java, *options, log4j, "-cp", f"{layout.broker_jars}/*", "kafka.Kafka", str(_file(layout)))
+    ports = ("kafka", "kafka_controller")
+    return Program(NAME, command, layout.kafka, ports=ports, patience=60)
+
+
+def prepare(layout: Layout, java: str) -> None:
+    """Write the configuration; format the storage unless it is."""
+    layout.kafka.mkdir(exist_ok=True)
+    _file(layout).write_text(properties(layout.settings.ports, layout.kafka / "data"))
+    (layout.kafka / "log4j2.yaml").write_text(LOG4J)
+    if (layout.kafka / "data" / "meta.properties").exists():
+        return
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    tool = [
+        java,
+        "-Xmx128m",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{layout.broker_jars}/*",
+        "kafka.tools.StorageTool",
+        "format",
+    ]
+    arguments = ["--standalone", "--ignore-formatted", "-t", cluster, "-c", str(_file(layout))]
+    done = subprocess.run([*tool, *arguments], env=layout.surroundings, capture_output=True, text=True)
+    if done.returncode:
+        log = layout.logs / "kafka-format.log"
+        log.write_text(done.stdout + done.stderr)
+        raise NotHealthy(NAME, "could not format its storage", log)
+
+
+def healthy(settings: Settings) -> bool:
+    """The broker answers a client's question for metadata."""
+    try:
+        with _admin(settings) as admin:
+            return bool(admin.describe_cluster()["brokers"])
+    except KafkaError:
+        return False
+
+
+def ensure_topic(settings: Settings) -> None:
+    """Create the topic of the log unless it exists; retention follows the settings. Raises WrongTopic."""
+    topic = settings.topic
+    with _admin(settings) as admin:
+        if topic.name not in admin.list_topics():
+            _create(admin, topic)
+        _check(admin, topic)
+        admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic.name, {"retention.ms": _retention_ms(topic)})]
+        )
+
+
+def _create(admin: KafkaAdminClient, topic: Topic) -> None:
+    configs = {"message.timestamp.type": "LogAppendTime", "retention.ms": _retention_ms(topic)}
+    wanted = {"num_partitions": topic.partitions, "replication_factor": 1, "configs": configs}
+    try:
+        admin.create_topics({topic.name: wanted}, wait_for_metadata=True)
+    except TopicAlreadyExistsError:
+        return
+
+
+def _check(admin: KafkaAdminClient, topic: Topic) -> None:
+    """Number of partitions and type of the append time are fixed for the topic's life (contract, section 1)."""
+    partitions = len(admin.describe_topics([topic.name])[0]["partitions"])
+    if partitions != topic.partitions:
+        raise WrongTopic(topic.name, "a number of partitions of", partitions, topic.partitions)
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
+    described = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
+    timestamps = described["message.timestamp.type"]["value"]
+    if timestamps != "LogAppendTime":
+        raise WrongTopic(topic.name, "message.timestamp.type", timestamps, "LogAppendTime")
+
+
+def _retention_ms(topic: Topic) -> str:
+    return str(topic.retention_hours * 3_600_000)
+
+
+def _admin(settings: Settings) -> KafkaAdminClient:
+    return KafkaAdminClient(
+        bootstrap_servers=settings.kafka, request_timeout_ms=5000, bootstrap_timeout_ms=2000
+    )
+
+
+def _file(layout: Layout) -> Path:
+    return layout.kafka / "server.properties"

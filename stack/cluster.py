@@ -1,0 +1,130 @@
+"""Spark: a standalone master and one worker on loopback from the jars of the Python package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from jobs.refusals import Refusal
+from jobs.settings import HOST, Settings
+from stack.layout import Layout
+from stack.programs import Program
+
+MASTER = "spark-master"
+WORKER = "spark-worker"
+
+
+class NoJava(Refusal):
+    """There is no `java` on PATH."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Java 17 or newer is needed and 'java' is not on PATH. Install it (on Debian and Ubuntu: "
+            "apt install openjdk-17-jre-headless) or start this with ./kappa and JAVA_HOME set. Nothing was changed."
+        )
+
+
+def java(layout: Layout) -> str:
+    """The `java` of the caller's PATH; ./kappa has put one of the right age first. Raises NoJava."""
+    found = shutil.which("java", path=layout.environment.get("PATH"))
+    if not found:
+        raise NoJava
+    return found
+
+
+def spark_home() -> Path:
+    """The folder of the pyspark package, found without importing it."""
+    spec = find_spec("pyspark")
+    assert spec is not None, "uv.lock has pyspark"
+    assert spec.origin is not None, "pyspark is a package of files"
+    return Path(spec.origin).parent
+
+
+def programs(layout: Layout, java_path: str) -> list[Program]:
+    """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
+    ports, cluster = layout.settings.ports, layout.settings.cluster
+    rest = {
+        "master.rest.enabled": "true",
+        "master.rest.host": HOST,
+        "master.rest.port": str(ports.spark_rest),
+    }
+    tidy = {
+        "worker.cleanup.enabled": "true",
+        "worker.cleanup.interval": "600",
+        "worker.cleanup.appDataTtl": "86400",
+    }
+    master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
+    worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
+    offer = (
+        "--cores",
+        str(cluster.worker_cores),
+        "--memory",
+        f"{cluster.worker_memory_mb}m",
+        "--work-dir",
+        str(layout.spark),
+    )
+    return [
+        _program(
+            layout,
+            java_path,
+            MASTER,
+            "master.Master",
+            rest,
+            master,
+            ("spark_master", "spark_rest", "spark_ui"),
+        ),
+        _program(
+            layout,
+            java_path,
+            WORKER,
+            "worker.Worker",
+            tidy,
+            (*worker, *offer, layout.settings.spark_master),
+            ("spark_worker", "spark_worker_ui"),
+        ),
+    ]
+
+
+def healthy(settings: Settings) -> bool:
+    """The master takes submissions and has one live worker."""
+    try:
+        state = _get(f"{settings.spark_ui}/json/")
+        _get(f"{settings.spark_rest}/v1/submissions/readyz")
+    except (OSError, ValueError):
+        return False
+    return state.get("aliveworkers") == 1
+
+
+def _program(
+    layout: Layout,
+    java_path: str,
+    name: str,
+    main: str,
+    properties: dict[str, str],
+    arguments: tuple[str, ...],
+    ports: tuple[str, ...],
+) -> Program:
+    home = spark_home()
+    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    settings = tuple(f"-Dspark.{key}={value}" for key, value in properties.items())
+    command = (
+        java_path,
+        *options,
+        *settings,
+        "-cp",
+        f"{home}/jars/*",
+        f"org.apache.spark.deploy.{main}",
+        *arguments,
+    )
+    environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": HOST}
+    return Program(name, command, layout.spark, environment, ports)
+
+
+def _get(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        document: dict[str, Any] = json.load(answer)
+    return document

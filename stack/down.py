@@ -1,0 +1,76 @@
+"""Takes the stack down: what writes first, the stores last and cleanly, then makes sure that nothing of ours is left."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+from stack import leftovers, parts
+from stack.exclusion import exclusive
+from stack.layout import Layout
+from stack.supervision import Supervisor
+
+KEPT = ("uv", "cache", "jars", "lock")
+
+
+class StillRunning(Refusal):
+    """Processes of the stack did not end even when killed."""
+
+    def __init__(self, pids: list[int]) -> None:
+        super().__init__(
+            f"these processes of the stack are still there: {', '.join(map(str, pids))}. "
+            "They do not answer a kill; look at them with ps, then run './kappa down' again."
+        )
+
+
+def down(settings: Settings, checkout: Path, echo: Callable[[str], None] = print) -> None:
+    """Stop every process of the stack, streams included. Harmless when it is down. Raises Busy, StillRunning."""
+    if not settings.home.exists():
+        echo("the stack is down: there is no state folder")
+        return
+    layout, begun = Layout(settings, checkout), time.monotonic()
+    with exclusive(settings.home):
+        ended = _stop(layout)
+    echo(f"the stack is down after {time.monotonic() - begun:.1f} s: {ended} processes ended, none is left")
+
+
+def wipe(settings: Settings, checkout: Path, echo: Callable[[str], None] = print) -> None:
+    """`down`, then delete the state: the log, all rows, checkpoints, passwords. Downloads are kept."""
+    down(settings, checkout, echo)
+    if not settings.home.exists():
+        return
+    with exclusive(settings.home):
+        for entry in settings.home.iterdir():
+            if entry.name not in KEPT:
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    echo(f"the data in {settings.home} is deleted")
+
+
+def _stop(layout: Layout) -> int:
+    """Returns the number of processes that were ended."""
+    supervisor = Supervisor(layout)
+    keeper = supervisor.process()
+    ours = leftovers.marked(layout.home) | leftovers.family([keeper] if keeper else [])
+    for names in parts.STOP_ORDER:
+        if keeper:
+            stores = _stores(supervisor)
+            supervisor.stop(names)
+            leftovers.end(leftovers.alive(ours | leftovers.marked(layout.home)) - stores - {keeper})
+    if keeper:
+        supervisor.shutdown()
+    leftovers.end(leftovers.alive(ours | leftovers.marked(layout.home)))
+    if left := leftovers.alive(ours | leftovers.marked(layout.home)):
+        raise StillRunning(sorted(process.pid for process in left))
+    return len(ours)
+
+
+def _stores(supervisor: Supervisor) -> set[psutil.Process]:
+    """The processes of Kafka and Postgres, which must not be signalled while something still writes."""
+    pids = [process.pid for process in supervisor.processes() if process.name in parts.STORES and process.pid]
+    return leftovers.family([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)])

@@ -1,0 +1,31 @@
+"""One `up` or `down` at a time per state folder."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jobs.refusals import Refusal
+
+
+class Busy(Refusal):
+    """Another `up` or `down` of the same stack is under way."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(
+            f"another 'up' or 'down' of the stack in {home} is under way. Wait until it has ended, then try again."
+        )
+
+
+@contextmanager
+def exclusive(home: Path) -> Iterator[None]:
+    """Hold the lock of a state folder; the operating system frees it when the holder ends. Raises Busy."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(home) from None
+        yield

@@ -1,0 +1,79 @@
+"""Where the embedded stack keeps its files, derived from the Settings and the checkout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.settings import Settings
+
+MARKER = "KAPPA_STACK"
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Files and folders of one stack; `environment` is that of the process that starts it."""
+
+    settings: Settings
+    checkout: Path
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def home(self) -> Path:
+        """The state folder."""
+        return self.settings.home
+
+    @property
+    def logs(self) -> Path:
+        """One rotated log file a process."""
+        return self.home / "logs"
+
+    @property
+    def run(self) -> Path:
+        """What describes the running stack: supervisor's configuration, its pid file, where its socket is, the lock."""
+        return self.home / "run"
+
+    @property
+    def kafka(self) -> Path:
+        """The broker's configuration and, in `data`, the log."""
+        return self.home / "kafka"
+
+    @property
+    def postgres(self) -> Path:
+        """Parent of the Postgres data folder."""
+        return self.home / "postgres"
+
+    @property
+    def spark(self) -> Path:
+        """Working folder of the Spark worker: one folder a driver or executor."""
+        return self.home / "spark"
+
+    @property
+    def airflow(self) -> Path:
+        """AIRFLOW_HOME."""
+        return self.home / "airflow"
+
+    @property
+    def broker_jars(self) -> Path:
+        """Jars of the broker; those of the Spark applications are `settings.jars`."""
+        return self.home / "jars" / "broker"
+
+    @property
+    def jar_cache(self) -> Path:
+        """Downloaded jars, shared by all state folders of a checkout."""
+        return self.checkout / ".kappa" / "cache" / "jars"
+
+    @property
+    def python(self) -> str:
+        """The interpreter of the one environment."""
+        return sys.executable
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """Environment of every process of the stack: what it needs of the caller's, and the mark by which it is found."""
+        kept = {name: self.environment[name] for name in INHERITED if name in self.environment}
+        return {"PATH": os.defpath, **kept, MARKER: str(self.home), "KAPPA_HOME": str(self.home)}

@@ -1,0 +1,74 @@
+"""Passwords and keys of the stack: made at first start, one file of mode 0600 each, never anywhere else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from pathlib import Path
+
+from jobs.settings import HOST, ROLES, Settings
+
+SUPERUSER = "postgres"
+AIRFLOW_ROLE = "airflow"
+AIRFLOW_USERS = {"admin": "admin", "operator": "op"}
+
+
+def make(settings: Settings) -> None:
+    """Every password file that is missing; those that exist are left as they are."""
+    settings.secrets.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.secrets.chmod(0o700)
+    for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
+        if not settings.passfile(role).exists():
+            write_private(settings.passfile(role), f"{HOST}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
+    if not airflow_users(settings).exists():
+        users = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS}
+        write_private(airflow_users(settings), json.dumps(users))
+    if not _airflow_keys(settings).exists():
+        write_private(_airflow_keys(settings), json.dumps(_new_keys()))
+
+
+def password(settings: Settings, role: str) -> str:
+    """The password of a database role, from its password file."""
+    return settings.passfile(role).read_text().strip().rsplit(":", 1)[1]
+
+
+def airflow_users(settings: Settings) -> Path:
+    """The file with the passwords of Airflow's users: {"admin": ..., "operator": ...}."""
+    return settings.secrets / "airflow-users.json"
+
+
+def airflow_login(settings: Settings, user: str = "operator") -> tuple[str, str]:
+    """Name and password of one of Airflow's users."""
+    users: dict[str, str] = json.loads(airflow_users(settings).read_text())
+    return user, users[user]
+
+
+def airflow_keys(settings: Settings) -> dict[str, str]:
+    """Airflow's `fernet_key`, `jwt_secret` and `secret_key`."""
+    keys: dict[str, str] = json.loads(_airflow_keys(settings).read_text())
+    return keys
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file of mode 0600, whole or not at all."""
+    new = file.with_name(file.name + ".new")
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text)
+    new.replace(file)
+
+
+def _airflow_keys(settings: Settings) -> Path:
+    return settings.secrets / "airflow-keys.json"
+
+
+def _new_keys() -> dict[str, str]:
+    """A fernet key is 32 bytes in urlsafe base64; the two others are any long text."""
+    fernet = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+    return {
+        "fernet_key": fernet,
+        "jwt_secret": secrets.token_urlsafe(48),
+        "secret_key": secrets.token_urlsafe(32),
+    }

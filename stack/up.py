@@ -1,0 +1,146 @@
+"""Brings the stack up: checks first, then starts what is missing and waits until each part really works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from jobs.settings import Settings
+from stack import broker, cluster, control, disk, jars, leftovers, parts, passwords, ports, postgres, schema
+from stack.exclusion import exclusive
+from stack.layout import Layout
+from stack.programs import NotHealthy, Program
+from stack.supervision import Supervisor
+from stack.waiting import until
+
+Echo = Callable[[str], None]
+PATIENCE_SECONDS = 180
+
+
+def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:
+    """Start what does not run and wait until all of it is healthy; returns the seconds of each part and the `total`.
+
+    Harmless when the stack is up. Raises DiskFull, NoJava, OutOfReach, NoUser, Busy, PortTwice, PortTaken, JarUnreachable,
+    JarDamaged, WrongTopic, NotHealthy.
+    """
+    layout, begun = Layout(settings, checkout), time.monotonic()
+    programs = parts.programs(layout)
+    ports.check_distinct(settings.ports)
+    disk.check(settings.home)
+    postgres.check_reach(layout)
+    with exclusive(settings.home):
+        supervisor = Supervisor(layout)
+        _check_ports(layout, supervisor, programs)
+        _prepare(layout, echo)
+        _supervise(supervisor, programs, echo)
+        seconds = _start(layout, supervisor, echo)
+    seconds["total"] = time.monotonic() - begun
+    echo(f"the stack is up after {seconds['total']:.1f} s")
+    return seconds
+
+
+def _check_ports(layout: Layout, supervisor: Supervisor, programs: list[Program]) -> None:
+    """Ports of programs that do not run must be free; what a lost supervisor left behind is ended first."""
+    if not supervisor.running():
+        leftovers.end(leftovers.marked(layout.home))
+    ours = {process.pid for process in leftovers.marked(layout.home)}
+    ports.check_free(ports.uses(layout.settings.ports, programs), ours)
+
+
+def _prepare(layout: Layout, echo: Echo) -> None:
+    """Folders, passwords and jars."""
+    layout.home.chmod(layout.home.stat().st_mode | 0o111)
+    for folder in (layout.logs, layout.run, layout.spark):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    passwords.make(layout.settings)
+    begun = time.monotonic()
+    folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
+    fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    if fetched:
+        echo(f"{'jars':<10} {fetched / 1e6:.0f} MB downloaded in {time.monotonic() - begun:.1f} s")
+
+
+def _supervise(supervisor: Supervisor, programs: list[Program], echo: Echo) -> None:
+    if not supervisor.running():
+        supervisor.start(programs)
+    elif supervisor.outdated(programs):
+        echo(
+            "the settings have changed since the stack was started: './kappa down' and './kappa up' put them into force"
+        )
+
+
+def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, float]:
+    """The three independent chains at the same time; the first failure is raised when all have ended."""
+    seconds: dict[str, float] = {}
+
+    def timed(part: str, step: Callable[[Layout, Supervisor], bool]) -> None:
+        begun = time.monotonic()
+        started = step(layout, supervisor)
+        seconds[part] = time.monotonic() - begun
+        echo(f"{part:<10} {'ready after' if started else 'was up, checked in'} {seconds[part]:.1f} s")
+
+    def stores_then_airflow() -> None:
+        timed("postgres", _postgres)
+        timed("airflow", _airflow)
+
+    with ThreadPoolExecutor(3) as pool:
+        chains = [
+            pool.submit(timed, "kafka", _kafka),
+            pool.submit(timed, "spark", _spark),
+            pool.submit(stores_then_airflow),
+        ]
+    for chain in chains:
+        chain.result()
+    return seconds
+
+
+def _kafka(layout: Layout, supervisor: Supervisor) -> bool:
+    broker.prepare(layout, cluster.java(layout))
+    started = supervisor.begin([broker.NAME])
+    _wait(layout, supervisor, [broker.NAME], lambda: broker.healthy(layout.settings))
+    broker.ensure_topic(layout.settings)
+    return bool(started)
+
+
+def _postgres(layout: Layout, supervisor: Supervisor) -> bool:
+    postgres.prepare(layout)
+    started = supervisor.begin([postgres.NAME])
+    _wait(layout, supervisor, [postgres.NAME], lambda: postgres.healthy(layout.settings))
+    postgres.ensure_roles(layout.settings)
+    schema.migrate(layout.settings)
+    return bool(started)
+
+
+def _spark(layout: Layout, supervisor: Supervisor) -> bool:
+    started = supervisor.begin(parts.SPARK)
+    _wait(layout, supervisor, parts.SPARK, lambda: cluster.healthy(layout.settings))
+    return bool(started)
+
+
+def _airflow(layout: Layout, supervisor: Supervisor) -> bool:
+    control.prepare(layout)
+    control.migrate(layout)
+    started = supervisor.begin(parts.AIRFLOW)
+    since = {process.name: process.started for process in supervisor.processes()}
+    _wait(layout, supervisor, parts.AIRFLOW, lambda: control.healthy(layout.settings, since))
+    return bool(started)
+
+
+def _wait(layout: Layout, supervisor: Supervisor, names: Iterable[str], healthy: Callable[[], bool]) -> None:
+    """Until the part is healthy; a process that the supervisor has given up ends the wait. Raises NotHealthy."""
+
+    def settled() -> bool:
+        return healthy() or bool(_given_up(supervisor, names))
+
+    in_time = until(settled, PATIENCE_SECONDS)
+    if lost := _given_up(supervisor, names):
+        raise NotHealthy(lost, "ends again and again", layout.logs / f"{lost}.log")
+    if not in_time:
+        name = next(iter(names))
+        raise NotHealthy(name, f"was not healthy within {PATIENCE_SECONDS} s", layout.logs / f"{name}.log")
+
+
+def _given_up(supervisor: Supervisor, names: Iterable[str]) -> str | None:
+    return next((p.name for p in supervisor.processes() if p.name in names and p.state == "FATAL"), None)
