@@ -6,7 +6,7 @@ import base64
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -100,7 +100,8 @@ class KafkaLog:
 
     def _timestamp_type(self, admin: KafkaAdminClient) -> str:
         resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
-        return str(_config_value(admin.describe_configs([resource]), "message.timestamp.type"))
+        described = admin.describe_configs([resource], config_filter="all")
+        return str(described["topic"][self._topic]["message.timestamp.type"]["value"])
 
     def earliest(self) -> Offsets:
         """The first offset that is still there."""
@@ -144,11 +145,7 @@ def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:
     return {tp.partition: offset for tp, offset in offsets.items()}
 
 
-def _topic_id(raw: Any) -> str:
-    """Kafka's own notation of a topic id, whatever the client hands out."""
-    value = raw if isinstance(raw, uuid.UUID) else uuid.UUID(str(raw))
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+def _topic_id(raw: object) -> str:
+    """A topic id in the notation of Kafka's own tools; kafka-python hands out a UUID's text."""
+    return base64.urlsafe_b64encode(uuid.UUID(str(raw)).bytes).decode().rstrip("=")
 
-
-def _config_value(described: Any, name: str) -> Any:
-    raise NotImplementedError

@@ -158,7 +158,8 @@ create view ops.red_lines as
 select job, version, what, since, detail from registry.red_line
 union all
 select v.job, v.version, 'failed', v.updated_at, 'the driver was restarted too often and gave up'
-from registry.job_version v where v.state = 'FAILED'
+from registry.job_version v
+where v.state = 'FAILED' and not exists (select from registry.red_line r where (r.job, r.version, r.what) = (v.job, v.version, 'failed'))
 union all
 select v.job, v.version, 'silent', coalesce(h.beat_at, v.updated_at), 'wanted running, but no heartbeat for 30 s'
 from registry.job_version v left join registry.heartbeat h using (job, version)

@@ -1,0 +1,75 @@
+"""What a batch was seen to read, counted before the aggregate: one side of double entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.fates import REFUSED, Fate
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A number of records and the sum of their cost_micros."""
+
+    records: int = 0
+    micros: int = 0
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A batch before its aggregate: records read, refused by fate, accepted by kind, and how far they reach.
+
+    `newest_event_ms` is of accepted events; `newest_append_ms` is per partition, of all records.
+    """
+
+    read: int
+    refused: Mapping[Fate, Tally]
+    impressions: Tally
+    clicks: Tally
+    newest_event_ms: int | None
+    newest_append_ms: Mapping[int, int]
+
+    @property
+    def accepted(self) -> int:
+        """Records that no rule refused on their own account."""
+        return self.impressions.records + self.clicks.records
+
+
+def from_metrics(metrics: Mapping[str, Any]) -> Observed:
+    """The observation of `transforms.fates.observed` as a value; no metrics mean that nothing was read."""
+    appended = {
+        int(name.rsplit("_", 1)[1]): int(value)
+        for name, value in metrics.items()
+        if name.startswith("newest_append_ms_") and value is not None
+    }
+    return Observed(
+        read=int(metrics.get("read") or 0),
+        refused={fate: _tally(metrics, fate.value) for fate in REFUSED},
+        impressions=_tally(metrics, "impressions"),
+        clicks=_tally(metrics, "clicks"),
+        newest_event_ms=metrics.get("newest_event_ms"),
+        newest_append_ms=appended,
+    )
+
+
+def of_running_batch(query: Any, name: str) -> Observed:
+    """What the query's running batch observed; to be called once its one action is over.
+
+    It reads the last execution of the JVM's query: no second pass over the data, no listener to wait for, and exact
+    where stages were run twice, which the SQL metrics are not.
+    """
+    handle = query._jsq
+    execution = handle.streamingQuery() if hasattr(handle, "streamingQuery") else handle
+    found = execution.lastExecution().observedMetrics().iterator()
+    while found.hasNext():
+        entry = found.next()
+        if entry._1() == name:
+            return from_metrics(json.loads(entry._2().json()))
+    return from_metrics({})
+
+
+def _tally(metrics: Mapping[str, Any], name: str) -> Tally:
+    return Tally(int(metrics.get(name) or 0), int(metrics.get(f"{name}_micros") or 0))

@@ -1,0 +1,1 @@
+"""One module per job of the catalogue: topology only, `build(events, settings) -> DataFrame`."""

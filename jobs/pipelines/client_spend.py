@@ -1,0 +1,18 @@
+"""client_spend: impressions, clicks and spend per client and minute, of which every time zone's day is a sum."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from jobs import catalog
+from jobs.pipelines.pipeline import Run
+from jobs.transforms import decode, fates, windows
+
+JOB = catalog.find("client_spend")
+
+
+def build(records: DataFrame, run: Run) -> DataFrame:
+    """RECORD rows to rows of (client_id, window_start) and MEASURES."""
+    events = fates.with_fate(decode.decode(records), run.settings, run.starts_at_ms)
+    accepted = fates.accepted(fates.observed(events, run.partitions))
+    return windows.counted(accepted, JOB, run.settings["click_interval_ms"], run.watermark_delay_ms)

@@ -1,0 +1,239 @@
+"""The driver's side of the registry: claim a launch, take the fence, beat, and say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from jobs.log import Offsets
+from jobs.reach import Ends
+from jobs.settings import Settings
+
+ROLE = "kappa_writer"
+TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
+ALIVE = timedelta(seconds=30)
+"""A driver whose claim or heartbeat is younger than this is taken to be alive."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version as the registry describes it; `starts_at_ms` and offsets as in the contract, section 3."""
+
+    job: str
+    version: int
+    state: str
+    desired: str
+    settings: Mapping[str, int]
+    topic: str
+    topic_id: str
+    starts_at_ms: int | None
+    start_offsets: Offsets
+    generation: int
+
+
+@dataclass(frozen=True)
+class Beat:
+    """One heartbeat: who is alive, what it committed last, how large its state is. Times are epoch ms."""
+
+    epoch: int
+    driver_pid: int
+    jvm_pid: int | None
+    submission_id: str
+    generation: int
+    batch_id: int | None = None
+    batch_ms: int | None = None
+    committed_ms: int | None = None
+    newest_event_ms: int | None = None
+    watermark_ms: int | None = None
+    watermark_delay_ms: int | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+
+
+def connect(settings: Settings, job: str, version: int, epoch: int | None) -> psycopg.Connection[tuple[Any, ...]]:
+    """A connection named after the driver's epoch, so that its successor can end it."""
+    name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
+    return psycopg.connect(
+        settings.dsn(ROLE), application_name=name, options=TIMEOUTS, connect_timeout=10,
+        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=20_000,
+    )
+
+
+class DriverRegistry:
+    """What a driver asks and tells the registry about its one version; each call is a transaction of its own."""
+
+    def __init__(self, settings: Settings, job: str, version: int, epoch: int | None = None) -> None:
+        self._connection = connect(settings, job, version, epoch)
+        self._connection.autocommit = True
+        self._key = {"job": job, "version": version}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def describe(self) -> Version:
+        """The version's row."""
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            row = cursor.execute(
+                "select * from registry.job_version where job = %(job)s and version = %(version)s", self._key
+            ).fetchone()
+        assert row is not None, f"the registry has no {self._key}"
+        starts_at = row["starts_at"]
+        return Version(
+            job=row["job"], version=row["version"], state=row["state"], desired=row["desired"],
+            settings=row["settings"], topic=row["topic"], topic_id=row["topic_id"],
+            starts_at_ms=None if starts_at is None else round(starts_at.timestamp() * 1000),
+            start_offsets={int(p): o for p, o in row["start_offsets"].items()}, generation=row["generation"],
+        )
+
+    def claim(self, launch_id: str, submission_id: str) -> bool:
+        """Make the launch this submission's own; False while another one that seems alive holds it, or once it ended."""
+        found = self._connection.execute(
+            """update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp()
+            where launch_id = %(launch)s and ended_at is null and (claimed_by is null or claimed_by = %(submission)s
+                or greatest(claimed_at, (select beat_at from registry.heartbeat h where h.job = l.job
+                    and h.version = l.version and h.submission_id = l.claimed_by)) < clock_timestamp() - %(alive)s)""",
+            {"submission": submission_id, "launch": launch_id, "alive": ALIVE},
+        )
+        return found.rowcount == 1
+
+    def launch_is_over(self, launch_id: str) -> bool:
+        """Whether the launch was ended, or never was."""
+        row = self._connection.execute(
+            "select ended_at from registry.launch where launch_id = %s", (launch_id,)
+        ).fetchone()
+        return row is None or row[0] is not None
+
+    def end_launch(self, launch_id: str) -> None:
+        """Say that this launch's driver goes for good."""
+        self._connection.execute(
+            "update registry.launch set ended_at = coalesce(ended_at, clock_timestamp()) where launch_id = %s", (launch_id,)
+        )
+
+    def recent_starts(self, launch_submission: str, within: timedelta) -> int:
+        """How often drivers of this submission were started lately."""
+        row = self._connection.execute(
+            "select count(*) from registry.driver_start where job = %(job)s and version = %(version)s "
+            "and submission_id = %(submission)s and started_at > clock_timestamp() - %(within)s",
+            {**self._key, "submission": launch_submission, "within": within},
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def take_over(self, submission_id: str, driver_pid: int) -> int:
+        """Raise the epoch, end the connections of older drivers, note the start; returns the new epoch.
+
+        A zombie that stopped inside its transaction holds the fence row: its connection is ended before the row is asked for.
+        """
+        self._connection.execute(
+            "select registry.end_older_drivers(job, version, epoch + 1) from registry.fence "
+            "where job = %(job)s and version = %(version)s", self._key,
+        )
+        row = self._connection.execute(
+            "update registry.fence set epoch = epoch + 1 where job = %(job)s and version = %(version)s returning epoch",
+            self._key,
+        ).fetchone()
+        assert row is not None
+        epoch = int(row[0])
+        values = {**self._key, "epoch": epoch, "submission": submission_id, "pid": driver_pid}
+        self._connection.execute("select registry.end_older_drivers(%(job)s, %(version)s, %(epoch)s)", values)
+        self._connection.execute(
+            "insert into registry.driver_start (job, version, epoch, submission_id, driver_pid) "
+            "values (%(job)s, %(version)s, %(epoch)s, %(submission)s, %(pid)s)", values,
+        )
+        return epoch
+
+    def beat(self, beat: Beat) -> str:
+        """Write the heartbeat unless a newer epoch has; returns the desired state."""
+        self._connection.execute(
+            """insert into registry.heartbeat as h (job, version, epoch, beat_at, driver_pid, jvm_pid, submission_id,
+                generation, batch_id, batch_ms, committed_at, newest_event_time, watermark, watermark_delay_ms,
+                state_rows, state_bytes)
+            values (%(job)s, %(version)s, %(epoch)s, clock_timestamp(), %(driver_pid)s, %(jvm_pid)s, %(submission_id)s,
+                %(generation)s, %(batch_id)s, %(batch_ms)s, to_timestamp(%(committed_ms)s / 1000.0),
+                to_timestamp(%(newest_event_ms)s / 1000.0), to_timestamp(%(watermark_ms)s / 1000.0),
+                %(watermark_delay_ms)s, %(state_rows)s, %(state_bytes)s)
+            on conflict (job, version) do update set epoch = excluded.epoch, beat_at = excluded.beat_at,
+                driver_pid = excluded.driver_pid, jvm_pid = excluded.jvm_pid, submission_id = excluded.submission_id,
+                generation = excluded.generation, batch_id = coalesce(excluded.batch_id, h.batch_id),
+                batch_ms = coalesce(excluded.batch_ms, h.batch_ms),
+                committed_at = greatest(excluded.committed_at, h.committed_at),
+                newest_event_time = greatest(excluded.newest_event_time, h.newest_event_time),
+                watermark = coalesce(excluded.watermark, h.watermark),
+                watermark_delay_ms = coalesce(excluded.watermark_delay_ms, h.watermark_delay_ms),
+                state_rows = coalesce(excluded.state_rows, h.state_rows),
+                state_bytes = coalesce(excluded.state_bytes, h.state_bytes)
+            where h.epoch <= excluded.epoch""",
+            {**self._key, **vars(beat)},
+        )
+        return self.describe().desired
+
+    def now_ms(self) -> int:
+        """The database's clock, which judges what has been drained: a driver's own may be years off."""
+        row = self._connection.execute("select (extract(epoch from clock_timestamp()) * 1000)::bigint").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def newest_batch(self, generation: int) -> int | None:
+        """The newest batch that was written from this generation of the checkpoint."""
+        row = self._connection.execute(
+            "select max(batch_id) from registry.batch where job = %(job)s and version = %(version)s "
+            "and generation = %(generation)s", {**self._key, "generation": generation},
+        ).fetchone()
+        return None if row is None or row[0] is None else int(row[0])
+
+    def progress(self) -> tuple[Offsets, dict[int, int]]:
+        """The committed next offset of each partition, and the append_time (epoch ms) up to which it is known to be read."""
+        found = self._connection.execute(
+            'select "partition", next_offset, greatest(read_append_time, drained_at) from registry.progress '
+            "where job = %(job)s and version = %(version)s", self._key,
+        ).fetchall()
+        return {p: n for p, n, _ in found}, {p: _ms(t) for p, _, t in found if t is not None}
+
+    def note_ends(self, ends: Ends, drained: list[int]) -> None:
+        """Keep the ends of the partitions, and that those in `drained` had nothing unread when they were asked for.
+
+        A partition is only marked while its committed offset still reaches its end.
+        """
+        partitions = sorted(ends.offsets)
+        self._connection.execute(
+            """update registry.progress p set end_offset = greatest(p.end_offset, e.end_offset),
+                drained_at = case when e.partition = any(%(drained)s) and p.next_offset >= e.end_offset
+                    then greatest(p.drained_at, to_timestamp(%(at)s / 1000.0)) else p.drained_at end
+            from unnest(%(partitions)s::integer[], %(ends)s::bigint[]) as e(partition, end_offset)
+            where p.job = %(job)s and p.version = %(version)s and p."partition" = e.partition""",
+            {**self._key, "drained": drained, "at": ends.at_ms, "partitions": partitions,
+             "ends": [ends.offsets[p] for p in partitions]},
+        )
+
+    def raise_red(self, what: str, detail: str) -> None:
+        """Show a red line until it is cleared; its `since` stays that of the first time."""
+        self._connection.execute(
+            "insert into registry.red_line (job, version, what, detail) values (%(job)s, %(version)s, %(what)s, %(detail)s) "
+            "on conflict (job, version, what) do update set detail = excluded.detail",
+            {**self._key, "what": what, "detail": detail},
+        )
+
+    def clear_red(self, what: str) -> None:
+        """Take a red line away."""
+        self._connection.execute(
+            "delete from registry.red_line where job = %(job)s and version = %(version)s and what = %(what)s",
+            {**self._key, "what": what},
+        )
+
+    def fail(self, reason: str) -> None:
+        """Give the version up: state FAILED and a red line that says why."""
+        self._connection.execute(
+            "update registry.job_version set state = 'FAILED', updated_at = clock_timestamp() "
+            "where job = %(job)s and version = %(version)s", self._key,
+        )
+        self.raise_red("failed", reason)
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.astimezone(UTC).timestamp() * 1000)

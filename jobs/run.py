@@ -1,0 +1,109 @@
+"""The program that Spark starts: claims its launch, takes the version over, and runs its driver."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+
+# Started as a file, this folder comes first on the path and would hide modules of other packages.
+sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+
+from jobs import settings as platform
+from jobs.driver import Driver, Identity, Orphaned
+from jobs.refusals import Refusal
+from jobs.registry import ALIVE, DriverRegistry
+from jobs.settings import Settings
+from jobs.sinks.ledger import Fenced
+
+logger = logging.getLogger("kappa.run")
+
+
+def main() -> int:
+    """Run until asked to stop. 0: nothing more to do here; 1: supervision shall start it again."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kafka").setLevel(logging.WARNING)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    signal.signal(signal.SIGTERM, _leave)
+    arguments = _arguments()
+    # A driver runs in a folder named after its submission, also when supervision starts it again.
+    submission_id = Path.cwd().name
+    settings = platform.load(arguments.home)
+    registry = DriverRegistry(settings, arguments.job, arguments.version)
+    if not _claimed(registry, arguments.launch, submission_id):
+        logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
+        return 0
+    return _supervised(settings, registry, arguments, submission_id)
+
+
+def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:
+    """Run the driver; end the launch where it must not be started again."""
+    try:
+        _check_restarts(settings, registry, submission_id)
+        version = registry.describe()
+        if version.desired == "running" and version.state not in ("FAILED", "RETIRED"):
+            epoch = registry.take_over(submission_id, os.getpid())
+            registry.clear_red("failed")
+            Driver(settings, version, registry, Identity(submission_id, epoch, os.getppid())).run()
+        registry.end_launch(arguments.launch)
+    except Fenced as fenced:
+        logger.warning("%s", fenced)
+    except Orphaned:
+        logger.warning("the process that started this driver is gone")
+        return 1
+    except Refusal as refusal:
+        logger.error("%s", refusal)
+        registry.fail(str(refusal))
+        registry.end_launch(arguments.launch)
+    return 0
+
+
+class CrashLoop(Refusal):
+    """The driver was started too often in too short a time."""
+
+    def __init__(self, starts: int, minutes: int) -> None:
+        super().__init__(
+            f"the driver was started {starts} times within {minutes} minutes and gives up; its output is in the folder of "
+            "its submission under 'spark/work'. Mend the cause, then './kappa start' it."
+        )
+
+
+def _check_restarts(settings: Settings, registry: DriverRegistry, submission_id: str) -> None:
+    limits = settings.supervision
+    starts = registry.recent_starts(submission_id, timedelta(minutes=limits.within_minutes))
+    if starts >= limits.max_restarts:
+        raise CrashLoop(starts, limits.within_minutes)
+
+
+def _claimed(registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
+    """Claim the launch; where another submission holds it, wait to see whether it is alive."""
+    deadline = time.monotonic() + 1.5 * ALIVE.total_seconds()
+    while not registry.claim(launch_id, submission_id):
+        if registry.launch_is_over(launch_id) or time.monotonic() > deadline:
+            return False
+        time.sleep(1)
+    return True
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Driver of one version of a stream job.")
+    parser.add_argument("--home", type=Path, required=True, help="state folder of the stack")
+    parser.add_argument("--job", required=True)
+    parser.add_argument("--version", type=int, required=True)
+    parser.add_argument("--launch", required=True, help="the launch in the registry that this driver carries out")
+    return parser.parse_args()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    """Go at once: what a batch has not committed, the next driver reads again."""
+    os._exit(143)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

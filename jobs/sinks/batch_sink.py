@@ -1,0 +1,137 @@
+"""The foreachBatch callback of a query: one action, then one transaction, again and again until it is in or refused."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from pyspark.sql import DataFrame
+from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+
+from jobs import observations, reach
+from jobs.checkpoints import Checkpoint
+from jobs.pipelines.pipeline import Run
+from jobs.reach import Ends, Reach
+from jobs.sinks import ledger, rows
+from jobs.sinks.ledger import Batch, Owner, Written
+from jobs.transforms.fates import OBSERVATION
+
+logger = logging.getLogger("kappa.sink")
+GIVE_UP_SECONDS = 900
+Connect = Callable[[], psycopg.Connection[tuple[Any, ...]]]
+
+
+@dataclass
+class Committed:
+    """What the watcher tells of the newest batch; written by the callback, read by the heartbeat."""
+
+    batch_id: int | None = None
+    batch_ms: int | None = None
+    at_ms: int | None = None
+    newest_event_ms: int | None = None
+    watermark_ms: int | None = None
+    next_offsets: dict[int, int] = field(default_factory=dict)
+
+
+class BatchSink:
+    """Writes the batches of one query; `failure` is the refusal that ended it, where one did."""
+
+    def __init__(
+        self, owner: Owner, run: Run, checkpoint: Checkpoint, connect: Connect,
+        read_through: Reach, ends: Callable[[], Ends | None], fresh_ends: Callable[[], Ends],
+    ) -> None:
+        self._owner, self._run, self._checkpoint, self._connect = owner, run, checkpoint, connect
+        self._reach, self._ends, self._fresh_ends = read_through, ends, fresh_ends
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._query: Any = None
+        self._ready = threading.Event()
+        self.failure: Exception | None = None
+        self.committed = Committed()
+
+    def attach(self, query: Any) -> None:
+        """Let the callback run: it reads what the query's running batch observed."""
+        self._query = query
+        self._ready.set()
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Consume and commit one micro-batch; any failure is kept in `failure` and ends the query."""
+        self._ready.wait()
+        try:
+            self._commit(frame, batch_id)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _commit(self, frame: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        table = frame.toArrow()
+        seen = observations.of_running_batch(self._query, OBSERVATION)
+        planned = self._checkpoint.planned(batch_id, self._owner.topic)
+        batch = Batch(batch_id, planned.end, planned.watermark_ms, seen, table)
+        ends = self._check_watermark(batch)
+        written = self._write(batch, ends)
+        self._reach = self._reach.after(batch.end, seen.newest_append_ms, ends)
+        self._tell(batch, written, started)
+
+    def _check_watermark(self, batch: Batch) -> Ends | None:
+        """Look one batch ahead; where the known ends of the log are too old to tell, ask for new ones."""
+        if not self._owner.job.stateful:
+            return self._ends()
+        try:
+            return self._judge(batch, self._ends())
+        except reach.WatermarkTooFast:
+            return self._judge(batch, self._fresh_ends())
+
+    def _judge(self, batch: Batch, ends: Ends | None) -> Ends | None:
+        after = self._reach.after(batch.end, batch.observed.newest_append_ms, ends)
+        reach.check_watermark(
+            batch.watermark_ms, batch.observed.newest_event_ms, self._run.watermark_delay_ms, after,
+            self._run.partitions, self._run.settings["allowed_lateness_ms"],
+        )
+        return ends
+
+    @retry(
+        retry=retry_if_exception_type((psycopg.OperationalError, psycopg.InterfaceError)),
+        wait=wait_exponential_jitter(initial=0.2, max=5),
+        stop=stop_after_delay(GIVE_UP_SECONDS),
+        before_sleep=lambda state: _log_retry(state),
+        reraise=True,
+    )
+    def _write(self, batch: Batch, ends: Ends | None) -> Written:
+        """One attempt at the transaction; a connection that broke is made anew for the next."""
+        drained = dict.fromkeys(reach.drained(batch.end, ends), ends.at_ms) if ends else {}
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+                rows.prepare(self._connection, self._owner.job)
+            return ledger.write(self._connection, self._owner, batch, drained, dict(ends.offsets) if ends else {})
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.close()
+            raise
+
+    def _tell(self, batch: Batch, written: Written, started: float) -> None:
+        took_ms = round((time.monotonic() - started) * 1000)
+        self.committed = Committed(
+            batch_id=batch.batch_id, batch_ms=took_ms, at_ms=round(time.time() * 1000),
+            newest_event_ms=batch.observed.newest_event_ms, watermark_ms=batch.watermark_ms, next_offsets=dict(batch.end),
+        )
+        logger.info(
+            "batch %s%s: %s records, %s rows, %s ms", batch.batch_id, " (again)" if written.rewrite else "",
+            batch.observed.read, written.rows, took_ms,
+        )
+
+
+def _log_retry(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    logger.warning("postgres is away, trying again: %s", str(error).splitlines()[0] if error else "?")

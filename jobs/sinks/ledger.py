@@ -1,0 +1,186 @@
+"""The transaction of a micro-batch: fence, batch row, rows, double entry, progress (design, section 3).
+
+Delivery guarantee: a batch's rows, counts and offsets are committed together, once, by the owner of the version; written
+a second time (after a lost answer to COMMIT, or a restart) it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+
+from jobs.catalog import Job
+from jobs.fates import QUARANTINED, Fate
+from jobs.log import Offsets
+from jobs.observations import Observed, Tally
+from jobs.refusals import Refusal
+from jobs.sinks import entries, rows
+from jobs.sinks.rows import Connection
+
+
+class Fenced(Refusal):
+    """A newer driver owns the version."""
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__(f"{owner.job.name} v{owner.version}: epoch {owner.epoch} was taken over; this driver stops writing.")
+
+
+class OffsetsDoNotJoin(Refusal):
+    """A batch does not begin where the last one ended, or comes again with other offsets."""
+
+    def __init__(self, batch_id: int, expected: Offsets, found: Offsets) -> None:
+        super().__init__(
+            f"batch {batch_id} should cover the offsets {expected}, but covers {found}; it was rolled back. The checkpoint "
+            "and the database belong to different histories: replay the log into a new version with './kappa reprocess'."
+        )
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who writes: the version, the epoch that its fence must still hold, the checkpoint's generation, the topic."""
+
+    job: Job
+    version: int
+    epoch: int
+    generation: int
+    topic: str
+    topic_id: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A micro-batch after its one action: offset ranges per partition (end exclusive), what was observed, the rows."""
+
+    batch_id: int
+    end: Offsets
+    watermark_ms: int
+    observed: Observed
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a transaction did."""
+
+    rewrite: bool
+    fates: Mapping[Fate, Tally]
+    rows: int
+
+
+def write(connection: Connection, owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]) -> Written:
+    """Commit the batch, or nothing. `drained` are times (epoch ms) at which a partition had nothing unread.
+
+    Raises Fenced, OffsetsDoNotJoin, DoubleEntryBroken; psycopg.OperationalError, after which it may be called again.
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        _hold_fence(cursor, owner)
+        start, rewrite = _join(cursor, owner, batch)
+        rows.copy(cursor, owner.job, batch.rows)
+        fates, changed = _enter(cursor, owner, batch, rewrite)
+        if not rewrite:
+            _record(cursor, owner, batch, start, fates, changed)
+            _advance(cursor, owner, batch, drained, ends)
+    return Written(rewrite, fates, changed)
+
+
+def _hold_fence(cursor: psycopg.Cursor[Any], owner: Owner) -> None:
+    held = cursor.execute(
+        "select 1 from registry.fence where job = %s and version = %s and epoch = %s for share",
+        (owner.job.name, owner.version, owner.epoch),
+    ).fetchone()
+    if not held:
+        raise Fenced(owner)
+
+
+def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offsets, bool]:
+    """The batch's start offsets, and whether it was written before."""
+    known = cursor.execute(
+        "select start_offsets, end_offsets from registry.batch "
+        "where job = %s and version = %s and generation = %s and batch_id = %s",
+        (owner.job.name, owner.version, owner.generation, batch.batch_id),
+    ).fetchone()
+    if known:
+        if _offsets(known[1]) != batch.end:
+            raise OffsetsDoNotJoin(batch.batch_id, _offsets(known[1]), batch.end)
+        return _offsets(known[0]), True
+    start = dict(
+        cursor.execute(
+            'select "partition", next_offset from registry.progress where job = %s and version = %s',
+            (owner.job.name, owner.version),
+        ).fetchall()
+    )
+    moved = sum(batch.end.values()) - sum(start.values())
+    if start.keys() != batch.end.keys() or any(batch.end[p] < start[p] for p in start) or moved != batch.observed.read:
+        raise OffsetsDoNotJoin(batch.batch_id, start, batch.end)
+    return start, False
+
+
+def _enter(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, rewrite: bool) -> tuple[dict[Fate, Tally], int]:
+    """Write the rows and hold both entries against each other; returns the fates and the rows changed."""
+    if owner.job.stateful:
+        change = rows.upsert(cursor, owner.job, owner.version)
+        entries.check(batch.observed, change, rewrite)
+        return entries.fates(batch.observed, change), change.rows
+    kept = rows.append(cursor, owner.version, owner.topic)
+    expected = 0 if rewrite else sum(batch.observed.refused[fate].records for fate in QUARANTINED)
+    if kept != expected:
+        raise entries.DoubleEntryBroken("the number of records newly kept in quarantine", expected, kept)
+    return entries.stateless_fates(batch.observed), kept
+
+
+def _record(
+    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, start: Offsets, fates: Mapping[Fate, Tally], changed: int
+) -> None:
+    values: dict[str, Any] = {
+        "job": owner.job.name,
+        "version": owner.version,
+        "generation": owner.generation,
+        "batch_id": batch.batch_id,
+        "epoch": owner.epoch,
+        "topic_id": owner.topic_id,
+        "start_offsets": json.dumps(start),
+        "end_offsets": json.dumps(batch.end),
+        "read": batch.observed.read,
+        "rows_changed": changed,
+    }
+    values |= {fate.value: tally.records for fate, tally in fates.items()}
+    values |= {f"{fate.value}_micros": t.micros for fate, t in fates.items() if fate is not Fate.DEAD_LETTER}
+    marks = ", ".join(f"%({name})s" for name in values)
+    statement = (
+        f"insert into registry.batch ({', '.join(values)}, watermark) "  # noqa: S608 - names are ours, values are bound
+        f"values ({marks}, to_timestamp(%(watermark_ms)s / 1000.0))"
+    )
+    cursor.execute(statement, {**values, "watermark_ms": batch.watermark_ms})
+
+
+def _advance(
+    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]
+) -> None:
+    partitions = sorted(batch.end)
+    cursor.execute(
+        """update registry.progress p
+        set next_offset = n.next_offset, end_offset = greatest(p.end_offset, n.end_offset, n.next_offset),
+            read_append_time = greatest(p.read_append_time, to_timestamp(n.append_ms / 1000.0)),
+            drained_at = greatest(p.drained_at, to_timestamp(n.drained_ms / 1000.0))
+        from unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+            as n(partition, next_offset, end_offset, append_ms, drained_ms)
+        where p.job = %s and p.version = %s and p."partition" = n.partition""",
+        (
+            partitions,
+            [batch.end[p] for p in partitions],
+            [ends.get(p) for p in partitions],
+            [batch.observed.newest_append_ms.get(p) for p in partitions],
+            [drained.get(p) for p in partitions],
+            owner.job.name,
+            owner.version,
+        ),
+    )
+
+
+def _offsets(stored: Mapping[str, int]) -> Offsets:
+    return {int(partition): int(offset) for partition, offset in stored.items()}

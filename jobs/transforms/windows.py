@@ -1,0 +1,82 @@
+"""The one stateful operator: a window's state is the set of the events it was shown, folded to what counts.
+
+A duplicate falls into the window and group of its first copy (contract, section 2), so the group's own aggregate can
+tell it: no deduplication operator, no second shuffle, no second state store.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.catalog import Job
+from jobs.schemas import MEASURES
+
+IDENTITY = ("client_id", "ad_id")
+"""What an event's identity comprises beside its id or user; a group's keys need not repeat it."""
+
+
+def counted(events: DataFrame, job: Job, click_interval_ms: int, watermark_delay_ms: int) -> DataFrame:
+    """Accepted events to one row per group and window that changed: the job's keys, `window_start`, MEASURES."""
+    window = F.window("event_time", f"{job.window_ms} milliseconds")
+    groups = (
+        events.withColumn("event_time", F.timestamp_millis("event_ms"))
+        .withWatermark("event_time", f"{watermark_delay_ms} milliseconds")
+        .groupBy(*job.keys, window.alias("window"))
+        .agg(F.collect_set(element(job, click_interval_ms)).alias("events"), *_seen())
+    )
+    folded = groups.withColumn("fold", fold(F.array_sort("events")))
+    measures = [F.col(f"fold.{name}") for name in MEASURES[:4]] + [F.col(name) for name in MEASURES[4:]]
+    return folded.select(*job.keys, F.col("window.start").alias("window_start"), *measures)
+
+
+def element(job: Job, click_interval_ms: int) -> Column:
+    """An event within its window's set: struct(kind, id, offset, cost), sorted by identity, then by append order.
+
+    `kind` holds partition, click interval and whether it is a click: fates look at the records before it in its
+    partition only, and within a partition the offset is the append order.
+    """
+    interval = F.pmod(F.floor(F.col("event_ms") / click_interval_ms), F.lit(job.window_ms // click_interval_ms))
+    clicks = F.when(F.col("is_click"), interval * 2 + 1).otherwise(0)
+    kind = (F.col("partition").cast("long") * 2 * job.window_ms + clicks).alias("kind")
+    own = F.when(F.col("is_click"), F.col("user_id").cast("binary")).otherwise(F.col("event_id"))
+    rest = [F.concat(F.lit(b"\0"), F.col(name).cast("binary")) for name in IDENTITY if name not in job.keys]
+    identity = F.concat(own, *rest) if rest else own
+    return F.struct(kind, identity.alias("id"), F.col("offset"), F.col("cost_micros").alias("cost"))
+
+
+def fold(events: Column) -> Column:
+    """A sorted set of elements to struct(impressions, clicks, impression_micros, click_micros): the first of each identity counts."""
+    start = _totals(F.lit(-1).cast("long"), F.lit(b""), *(F.lit(0).cast("long") for _ in range(4)))
+    return F.aggregate(events, start, _step)
+
+
+def _step(totals: Column, event: Column) -> Column:
+    repeated = (totals["kind"] == event["kind"]) & (totals["id"] == event["id"])
+    click = event["kind"] % 2
+    added = _totals(
+        event["kind"],
+        event["id"],
+        totals["impressions"] + 1 - click,
+        totals["clicks"] + click,
+        totals["impression_micros"] + F.when(click == 0, event["cost"]).otherwise(0),
+        totals["click_micros"] + F.when(click == 1, event["cost"]).otherwise(0),
+    )
+    return F.when(repeated, totals).otherwise(added)
+
+
+def _totals(kind: Column, identity: Column, *measures: Column) -> Column:
+    named = [column.alias(name) for column, name in zip(measures, MEASURES[:4], strict=True)]
+    return F.struct(kind.alias("kind"), identity.alias("id"), *named)
+
+
+def _seen() -> list[Column]:
+    """What arrived, duplicates included, by another way than the set: the other side of double entry."""
+    click, cost = F.col("is_click"), F.col("cost_micros")
+    columns = (
+        F.count_if(~click),
+        F.count_if(click),
+        F.sum(F.when(click, 0).otherwise(cost)),
+        F.sum(F.when(click, cost).otherwise(0)),
+    )
+    return [column.alias(name) for column, name in zip(columns, MEASURES[4:], strict=True)]

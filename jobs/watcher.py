@@ -1,0 +1,126 @@
+"""The driver's second thread: heartbeat, ends of the log, lag, and what an operator asked for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from kafka.errors import KafkaError
+
+from jobs import reach
+from jobs.log import KafkaLog, Log
+from jobs.reach import Ends
+from jobs.registry import Beat, DriverRegistry, Version
+from jobs.settings import Settings
+from jobs.sinks.batch_sink import Committed
+
+logger = logging.getLogger("kappa.watcher")
+BEAT_SECONDS = 1.0
+TOPIC_CHECK_BEATS = 15
+
+
+class Watcher:
+    """Beats once a second on connections of its own; survives the absence of Postgres and of the broker.
+
+    `desired` is what the registry last asked for, `ends` the newest known ends of the log.
+    """
+
+    def __init__(self, settings: Settings, version: Version, beat: Beat, committed: Callable[[], Committed]) -> None:
+        self._settings, self._version, self._first, self._committed = settings, version, beat, committed
+        self._registry: DriverRegistry | None = None
+        self._log: KafkaLog | None = None
+        self._stop = threading.Event()
+        self._beats = 0
+        self.desired = version.desired
+        self.ends: Ends | None = None
+        self.delay_ms: int | None = None
+        self.state: tuple[int, int] | None = None
+        self._thread = threading.Thread(target=self._loop, name="watcher", daemon=True)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat a last time and end."""
+        self._stop.set()
+        self._thread.join(timeout=20)
+
+    def fresh_ends(self) -> Ends:
+        """The ends of the log as of now, by connections of the caller's own."""
+        registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
+        try:
+            with KafkaLog(self._settings.kafka, self._version.topic) as log:
+                return _ends(registry, log, self._version)
+        finally:
+            registry.close()
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            self._guarded(self._round)
+            self._stop.wait(BEAT_SECONDS)
+        self._guarded(self._round)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """One round; what is away is connected again in the next one."""
+        try:
+            act()
+        except psycopg.Error as error:
+            logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
+            self._registry = None
+        except (KafkaError, OSError, TimeoutError) as error:
+            logger.warning("the broker does not answer: %r", error)
+            self._log = None
+
+    def _round(self) -> None:
+        if self._registry is None:
+            self._registry = DriverRegistry(
+                self._settings, self._version.job, self._version.version, self._first.epoch
+            )
+        self.desired = self._registry.beat(self._beat())
+        if self._log is None:
+            self._log = KafkaLog(self._settings.kafka, self._version.topic)
+        self.ends = _ends(self._registry, self._log, self._version)
+        self._registry.note_ends(self.ends, reach.drained(self._committed().next_offsets, self.ends))
+        if self._beats % TOPIC_CHECK_BEATS == 0:
+            self._check_topic(self._registry, self._log)
+        self._beats += 1
+
+    def _beat(self) -> Beat:
+        done = self._committed()
+        values: dict[str, Any] = {
+            **vars(self._first), "batch_id": done.batch_id, "batch_ms": done.batch_ms, "committed_ms": done.at_ms,
+            "newest_event_ms": done.newest_event_ms, "watermark_ms": done.watermark_ms, "watermark_delay_ms": self.delay_ms,
+        }
+        if self.state is not None:
+            values["state_rows"], values["state_bytes"] = self.state
+        return Beat(**values)
+
+    def _check_topic(self, registry: DriverRegistry, log: Log) -> None:
+        """Show a red line while the topic is another one, or has partitions that this version does not read."""
+        topic = log.describe()
+        added = sorted(set(topic.partitions) - set(self._version.start_offsets))
+        if topic.topic_id != self._version.topic_id:
+            registry.raise_red("topic", f"topic {topic.name} was deleted and made again; this version reads the old one")
+        elif added:
+            registry.raise_red("topic", f"partitions {added} were added to {topic.name}; nothing of them is counted")
+        else:
+            registry.clear_red("topic")
+
+
+def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
+    """The ends of the version's partitions; the clock is read first, so that all records before it are counted in."""
+    now_ms = registry.now_ms()
+    found = log.ends()
+    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found})
+
+
+def own_beat(epoch: int, submission_id: str, generation: int, jvm_pid: int | None) -> Beat:
+    """The part of this process's heartbeats that stays."""
+    return Beat(
+        epoch=epoch, driver_pid=os.getpid(), jvm_pid=jvm_pid, submission_id=submission_id, generation=generation
+    )
