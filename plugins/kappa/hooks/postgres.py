@@ -1,0 +1,255 @@
+"""The registry in Postgres: versions, segments, leases and the audit, as role kappa_registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+
+from kappa.hooks import launches
+from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
+from kappa.states import Desired, State
+
+Connection = psycopg.Connection[DictRow]
+CONNECT_TIMEOUT_SECONDS = 5
+STAGED, BEGUN = "deploy.staged", "begun"
+ENDINGS = ("done", "refused", "failed")
+
+
+class PostgresRegistry(launches.PostgresLaunches):
+    """The Registry over psycopg: a connection and a transaction per call, so nothing is held while waiting."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction. Raises Unreachable when Postgres does not answer."""
+        try:
+            with psycopg.connect(
+                self._dsn,
+                row_factory=dict_row,
+                connect_timeout=CONNECT_TIMEOUT_SECONDS,
+                application_name="kappa:control",
+            ) as connection:
+                connection.execute("set local lock_timeout = '10s'")
+                yield connection
+        except psycopg.OperationalError as error:
+            raise Unreachable("Postgres", _address(self._dsn), error) from error
+
+    def versions(self, job: str) -> list[Version]:
+        """All versions of a job, in order."""
+        with self.transaction() as connection:
+            rows = connection.execute(
+                "select * from registry.job_version where job = %s order by version", [job]
+            )
+            return [_version(row) for row in rows]
+
+    def segments(self, job: str) -> list[Segment]:
+        """The segments of a job, in order."""
+        with self.transaction() as connection:
+            return _segments(connection, job)
+
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
+        """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
+        key = {"job": version.job, "version": version.version}
+        with self.transaction() as connection:
+            _lock(connection, version.job)
+            if not connection.execute(_INSERT_VERSION, _row(version)).rowcount:
+                _check_stager(connection, version, by)
+                return
+            connection.execute("insert into registry.fence (job, version) values (%(job)s, %(version)s)", key)
+            for partition, offset in version.start_offsets.items():
+                connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
+            connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
+            _audit(connection, Entry(by, STAGED, version.job, version.version, evidence))
+
+    def desire(self, job: str, version: int, desired: Desired) -> None:
+        """Set the desired state."""
+        with self.transaction() as connection:
+            connection.execute(
+                "update registry.job_version set desired = %s, updated_at = clock_timestamp() "
+                "where job = %s and version = %s and desired <> %s",
+                [desired, job, version, desired],
+            )
+
+    def set_state(self, job: str, version: int, old: State, new: State) -> None:
+        """Move the version from one state to the next, if it is still in the first."""
+        with self.transaction() as connection:
+            connection.execute(_SET_STATE, {"job": job, "version": version, "old": [old], "new": new})
+
+    def heartbeat(self, job: str, version: int) -> Heartbeat | None:
+        """The latest heartbeat, if there ever was one."""
+        with self.transaction() as connection:
+            row = connection.execute(
+                "select epoch, submission_id, beat_at, committed_at, "
+                "extract(epoch from clock_timestamp() - beat_at)::double precision as age_seconds "
+                "from registry.heartbeat where job = %s and version = %s",
+                [job, version],
+            ).fetchone()
+            return Heartbeat(**row) if row else None
+
+    def red_lines(self, job: str, version: int) -> list[str]:
+        """What is wrong with a version, in words."""
+        with self.transaction() as connection:
+            rows = connection.execute(
+                "select what || ': ' || detail as line from registry.red_line where job = %s and version = %s order by since",
+                [job, version],
+            )
+            return [row["line"] for row in rows]
+
+    def clear_red_lines(self, job: str, version: int) -> None:
+        """Forget what was wrong, before a new try."""
+        with self.transaction() as connection:
+            connection.execute(
+                "delete from registry.red_line where job = %s and version = %s", [job, version]
+            )
+
+    def go_live(self, job: str, version: int, by: Author) -> bool:
+        """First deployment: all windows to this version, a release, state LIVE. Whether anything changed.
+
+        Raises ServedByAnother.
+        """
+        with self.transaction() as connection:
+            _lock(connection, job)
+            before = _segments(connection, job)
+            if before and before[-1].version != version:
+                raise ServedByAnother(job, version, before[-1].version)
+            if not before:
+                _open_all(connection, Segment(job, BEGINNING, OPEN_END, version), by)
+            old = [State.STAGED, State.FAILED]
+            key = {"job": job, "version": version, "old": old, "new": State.LIVE}
+            return bool(connection.execute(_SET_STATE, key).rowcount) or not before
+
+    def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
+        """Take the job for one run of a verb, until `finish` or the lease's end. Raises UnderWay."""
+        with self.transaction() as connection:
+            _lock(connection, job)
+            endings = [f"%.{ending}" for ending in ENDINGS]
+            key = {"job": job, "run_id": by.run_id, "lease": lease_seconds, "endings": endings}
+            held = connection.execute(_HELD, key).fetchone()
+            if held and held["run_id"] != by.run_id:
+                raise UnderWay(job, held["verb"], held["run_id"], held["until"])
+            if not held:
+                _audit(connection, Entry(by, f"{verb}.{BEGUN}", job, None, {"lease_seconds": lease_seconds}))
+
+    def record(self, entry: Entry) -> None:
+        """Add a row to the audit."""
+        with self.transaction() as connection:
+            _audit(connection, entry)
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """The audit of one run, in order."""
+        with self.transaction() as connection:
+            rows = connection.execute(
+                "select * from registry.audit where run_id = %s order by audit_id", [run_id]
+            )
+            return [_entry(row) for row in rows]
+
+
+_INSERT_VERSION = """
+insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest, settings,
+    topic, topic_id, starts_at, start_offsets)
+values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_digest)s, %(result_digest)s, %(settings)s,
+    %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
+on conflict do nothing"""
+_INSERT_PROGRESS = """
+insert into registry.progress (job, version, "partition", next_offset)
+values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
+_SET_STATE = """
+update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
+where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
+_HELD = """
+select b.run_id, split_part(b.action, '.', 1) as verb,
+    to_char((b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision)) at time zone 'UTC',
+        'HH24:MI:SS "UTC"') as until
+from registry.audit b
+where b.job = %(job)s and b.action like '%%.begun'
+    and b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision) > clock_timestamp()
+    and not exists (select from registry.audit e where e.run_id = b.run_id and e.audit_id > b.audit_id
+        and e.job = b.job and e.action like any(%(endings)s))
+order by b.audit_id desc limit 1"""
+
+
+def _address(dsn: str) -> str:
+    held = psycopg.conninfo.conninfo_to_dict(dsn)
+    return f"{held.get('host')}:{held.get('port')}"
+
+
+def _lock(connection: Connection, job: str) -> None:
+    """Take turns on a job, until the end of the transaction."""
+    connection.execute("select pg_advisory_xact_lock(hashtextextended('kappa:' || %s, 0))", [job])
+
+
+def _row(version: Version) -> dict[str, Any]:
+    settings, offsets = (
+        Jsonb(dict(version.settings)),
+        Jsonb({str(p): o for p, o in version.start_offsets.items()}),
+    )
+    return {**vars(version), "settings": settings, "start_offsets": offsets}
+
+
+def _version(row: DictRow) -> Version:
+    offsets = {int(p): int(o) for p, o in row["start_offsets"].items()}
+    held = {name: row[name] for name in Version.__dataclass_fields__}
+    return Version(
+        **{**held, "state": State(row["state"]), "desired": Desired(row["desired"]), "start_offsets": offsets}
+    )
+
+
+def _segments(connection: Connection, job: str) -> list[Segment]:
+    rows = connection.execute(
+        "select job, from_window::text, to_window::text, version from registry.segment where job = %s order by from_window",
+        [job],
+    )
+    return [Segment(**row) for row in rows]
+
+
+def _check_stager(connection: Connection, version: Version, by: Author) -> None:
+    """A version that exists already must have been made by this very run."""
+    row = connection.execute(
+        "select run_id from registry.audit where job = %s and version = %s and action = %s order by audit_id limit 1",
+        [version.job, version.version, STAGED],
+    ).fetchone()
+    if not row or row["run_id"] != by.run_id:
+        raise StagedByAnother(version.job, version.version, row["run_id"] if row else "(unknown)")
+
+
+def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
+    """Give all windows of a job that serves nothing yet to one version, and say so in a release."""
+    connection.execute(
+        "insert into registry.segment values (%(job)s, %(from_window)s::timestamptz, %(to_window)s::timestamptz, %(version)s)",
+        segment.to_json(),
+    )
+    connection.execute(
+        "insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after, promoted_by, "
+        "evidence) select array[%(job)s], '[]', %(after)s, '{}', jsonb_build_object(%(job)s::text, "
+        "jsonb_object_agg(\"partition\", next_offset)), %(actor)s, %(evidence)s "
+        "from registry.progress where job = %(job)s and version = %(version)s",
+        {
+            "job": segment.job, "version": segment.version, "after": Jsonb([segment.to_json()]), "actor": by.actor,
+            "evidence": Jsonb({"run_id": by.run_id, "reason": by.reason, "first_deployment": True}),
+        },
+    )  # fmt: skip
+
+
+def _audit(connection: Connection, entry: Entry) -> None:
+    connection.execute(
+        "insert into registry.audit (actor, action, job, version, run_id, reason, evidence) "
+        "values (%s, %s, %s, %s, %s, %s, %s)",
+        [
+            entry.author.actor, entry.action, entry.job, entry.version, entry.author.run_id, entry.author.reason,
+            Jsonb(dict(entry.evidence)),
+        ],
+    )  # fmt: skip
+
+
+def _entry(row: DictRow) -> Entry:
+    author = Author(row["actor"], row["run_id"], row["reason"])
+    return Entry(author, row["action"], row["job"], row["version"], row["evidence"])

@@ -1,0 +1,135 @@
+"""Where a version starts to read: the exactness rule of design, section 4, over what the log still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.catalog import MINUTE_MS
+from jobs.log import Offsets
+from jobs.refusals import Refusal
+
+EARLIEST = "earliest"
+LATEST = "latest"
+START_PATTERN = r"^(earliest|latest|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:00(\.0+)?)?(Z|[+-]\d{2}:?\d{2}))$"
+
+
+class InvalidStart(Refusal):
+    """The start is neither a word nor a time that can be one."""
+
+    def __init__(self, asked: str, problem: str) -> None:
+        super().__init__(
+            f"start '{asked}' {problem}. Give earliest, latest, or a full minute with its zone, like 2026-01-31T09:30Z."
+        )
+
+
+class LogTooShort(Refusal):
+    """The log no longer reaches back to what an exact start at that time needs."""
+
+    def __init__(self, starts_ms: int, needed_ms: int, smallest_ms: int, partition: int) -> None:
+        super().__init__(
+            f"a start at {utc(starts_ms)} needs the log from {utc(needed_ms)} on, but partition {partition} begins later. "
+            f"The smallest exact start is {utc(smallest_ms)}; 'earliest' means that."
+        )
+
+
+@dataclass(frozen=True)
+class LogHead:
+    """How the log begins: per partition its first offset and the append_time (ms) of the first record, None if empty."""
+
+    first_offsets: Offsets
+    first_appended: Mapping[int, int | None]
+
+
+@dataclass(frozen=True)
+class StartPoint:
+    """Where a version starts: first offset per partition, and T, before which a record is `before_start`.
+
+    `starts_ms` is None for a version that starts with the log.
+    """
+
+    asked: str
+    starts_ms: int | None
+    offsets: Offsets
+
+    @property
+    def starts_at(self) -> datetime | None:
+        """T as a time."""
+        return None if self.starts_ms is None else datetime.fromtimestamp(self.starts_ms / 1000, UTC)
+
+    def sentence(self) -> str:
+        """The start in words."""
+        return "with the log" if self.starts_ms is None else f"at {utc(self.starts_ms)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The start as JSON."""
+        offsets = {str(partition): offset for partition, offset in self.offsets.items()}
+        return {"asked": self.asked, "starts_ms": self.starts_ms, "offsets": offsets}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> StartPoint:
+        """The start that `to_json` wrote."""
+        return cls(held["asked"], held["starts_ms"], {int(p): int(o) for p, o in held["offsets"].items()})
+
+
+def start_ms(asked: str, head: LogHead, now_ms: int, future_bound_ms: int) -> int | None:
+    """T in ms for what was asked: a window edge from which every record of every later window is still in the log.
+
+    None means: starts with the log. Raises InvalidStart, LogTooShort.
+    """
+    smallest = smallest_exact_ms(head, now_ms, future_bound_ms)
+    if asked == EARLIEST:
+        return smallest
+    if asked == LATEST:
+        return max(next_edge_ms(now_ms), smallest or 0)
+    starts = _parsed_ms(asked)
+    if starts > next_edge_ms(now_ms):
+        raise InvalidStart(asked, f"lies in the future (it is {utc(now_ms)})")
+    if smallest is not None and starts < smallest:
+        partition, _ = _latest_beginning(head, now_ms)
+        raise LogTooShort(starts, starts - future_bound_ms, smallest, partition)
+    return starts
+
+
+def smallest_exact_ms(head: LogHead, now_ms: int, future_bound_ms: int) -> int | None:
+    """The smallest exact T; None when every partition's log begins at offset 0, so that nothing is missing."""
+    if not any(head.first_offsets.values()):
+        return None
+    return next_edge_ms(_latest_beginning(head, now_ms)[1] + future_bound_ms)
+
+
+def _latest_beginning(head: LogHead, now_ms: int) -> tuple[int, int]:
+    """The cut partition that begins last, and when; one that was cut and is empty begins now at the latest."""
+    begins = {
+        partition: now_ms
+        if head.first_appended[partition] is None
+        else int(head.first_appended[partition] or 0)
+        for partition, offset in head.first_offsets.items()
+        if offset > 0
+    }
+    return max(begins.items(), key=lambda item: item[1])
+
+
+def next_edge_ms(instant_ms: int) -> int:
+    """The first window edge at or after an instant."""
+    return -(-instant_ms // MINUTE_MS) * MINUTE_MS
+
+
+def _parsed_ms(asked: str) -> int:
+    try:
+        parsed = datetime.fromisoformat(asked)
+    except ValueError as error:
+        raise InvalidStart(asked, "is not a time") from error
+    if parsed.tzinfo is None:
+        raise InvalidStart(asked, "names no time zone")
+    instant_ms = round(parsed.timestamp() * 1000)
+    if instant_ms % MINUTE_MS:
+        raise InvalidStart(asked, "is not the edge of a window")
+    return instant_ms
+
+
+def utc(instant_ms: int) -> str:
+    """An instant for people."""
+    return datetime.fromtimestamp(instant_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

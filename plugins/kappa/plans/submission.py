@@ -1,0 +1,91 @@
+"""How a version's driver is started: its command line, its environment and the size of its JVM; no secret among them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+from jobs.settings import HOST, Settings
+from kappa.hooks.registry import Version
+from kappa.hooks.spark import Submission
+
+JVM_OPTIONS = "-XX:+UseSerialGC"
+
+
+def application_name(job: str, version: int) -> str:
+    """The name that the cluster shows."""
+    return f"kappa-{job}-v{version}"
+
+
+def submission(
+    settings: Settings, version: Version, launch_id: UUID, python: str = sys.executable
+) -> Submission:
+    """The submission of one launch of a version's driver, from the version's own artifact."""
+    artifact = settings.artifacts / version.artifact
+    name = application_name(version.job, version.version)
+    options = [
+        "--master",
+        settings.spark_master,
+        "--deploy-mode",
+        "client",
+        "--name",
+        name,
+        "--jars",
+        _jars(settings),
+    ]
+    for key, value in _configuration(artifact, version.settings).items():
+        options += ["--conf", f"{key}={value}"]
+    driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
+    driver += ["--version", str(version.version), "--launch", str(launch_id)]
+    return Submission(
+        name,
+        (*options, *driver),
+        _environment(artifact, python),
+        _properties(settings, name, version.settings),
+    )
+
+
+def _jars(settings: Settings) -> str:
+    return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
+
+
+def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
+    """What sizes and places the application; the query's own configuration is the driver's."""
+    cores = str(given["executor_cores"])
+    return {
+        "spark.cores.max": cores,
+        "spark.executor.cores": cores,
+        "spark.executor.memory": f"{given['executor_memory_mb']}m",
+        "spark.driver.memory": f"{given['driver_memory_mb']}m",
+        "spark.driver.host": HOST,
+        "spark.driver.bindAddress": HOST,
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
+        "spark.executorEnv.PYTHONPATH": str(artifact),
+    }
+
+
+def _environment(artifact: Path, python: str) -> dict[str, str]:
+    return {
+        "PYTHONPATH": str(artifact),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "SPARK_ENV_LOADED": "1",
+        "SPARK_LOCAL_IP": HOST,
+    }
+
+
+def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict[str, str]:
+    """What the worker needs to start and supervise the driver's JVM."""
+    return {
+        "spark.app.name": name,
+        "spark.master": settings.spark_master,
+        "spark.submit.deployMode": "cluster",
+        "spark.driver.supervise": "true",
+        "spark.driver.memory": f"{given['driver_memory_mb']}m",
+        "spark.driver.cores": "1",
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.jars": "",
+    }

@@ -1,0 +1,77 @@
+"""Everything outside that a step may touch, behind ports, so that each can be replaced by a fake."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kafka.errors import KafkaError
+
+from jobs.log import KafkaLog, Log
+from jobs.settings import Settings
+from kappa.hooks.postgres import PostgresRegistry
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import Registry
+from kappa.hooks.spark import Cluster, StandaloneCluster
+
+
+class Clock(Protocol):
+    """Time, passed in."""
+
+    def now(self) -> datetime:
+        """The present, in UTC."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+
+class WallClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        """The present, in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The ports of one stack. `open_log` connects to the log for the length of a `with`."""
+
+    settings: Settings
+    registry: Registry
+    cluster: Cluster
+    open_log: Callable[[], AbstractContextManager[Log]]
+    clock: Clock
+
+
+def connect(settings: Settings) -> Platform:
+    """The ports of a running stack; nothing is contacted before it is used."""
+
+    @contextmanager
+    def open_log() -> Iterator[Log]:
+        try:
+            with KafkaLog(settings.kafka, settings.topic.name) as log:
+                yield log
+        except KafkaError as error:
+            raise Unreachable("Kafka", settings.kafka, error) from error
+
+    registry = PostgresRegistry(settings.dsn("kappa_registry"))
+    return Platform(settings, registry, StandaloneCluster(settings.spark_rest), open_log, WallClock())
+
+
+def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:
+    """Ask until it is so, for at most that long; whether it came to be."""
+    deadline = clock.now().timestamp() + seconds
+    while not reached():
+        if clock.now().timestamp() >= deadline:
+            return False
+        clock.sleep(pause)
+    return True

@@ -1,0 +1,111 @@
+"""The steps of a deployment, in the order of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kappa.hooks.registry import Author, Entry, Version
+from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
+from kappa.ports import Platform
+from kappa.states import Desired, State, check_transition
+from kappa.steps.launch import launch, version_of
+from kappa.steps.ready import wait_ready
+from kappa.steps.stop import end_driver
+
+VERB = "deploy"
+
+
+def supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """Give up an unfinished version that never served, so that the planned one can take its place."""
+    if plan.replaces is None:
+        return
+    job, old = plan.wanted.job, version_of(platform, plan.wanted.job, plan.replaces)
+    if old.state is State.FAILED:
+        return
+    check_transition(job, old.version, old.state, State.FAILED)
+    end_driver(platform, job, old.version, by)
+    platform.registry.set_state(job, old.version, old.state, State.FAILED)
+    platform.registry.record(Entry(by, "deploy.superseded", job, old.version, {"by_version": plan.version}))
+
+
+def stage(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """Make the planned version in the registry. Raises StagedByAnother."""
+    if plan.start is not None and plan.action is Action.FIRST:
+        platform.registry.stage(_version(plan), by, {"plan": plan.to_json()})
+
+
+def start(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """Have the version's driver running. A version that gave up is given a new try."""
+    job = plan.wanted.job
+    if plan.action is Action.UNCHANGED:
+        return
+    version = version_of(platform, job, plan.version)
+    if version.state is State.FAILED:
+        check_transition(job, version.version, version.state, State.LIVE)
+        platform.registry.clear_red_lines(job, version.version)
+        platform.registry.set_state(job, version.version, State.FAILED, State.LIVE)
+    started = launch(platform, job, plan.version)
+    evidence = {"launch_id": str(started.launch_id), "submission_id": started.submission_id}
+    platform.registry.record(Entry(by, "deploy.launched", job, plan.version, evidence))
+
+
+def ready(platform: Platform, plan: DeployPlan) -> None:
+    """Wait until the version's driver does its work. Raises NotReady."""
+    if plan.action is not Action.UNCHANGED:
+        wait_ready(platform, launch(platform, plan.wanted.job, plan.version))
+
+
+def live(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """Give the version all windows if the job serves none yet. Raises ServedByAnother."""
+    if plan.action is not Action.UNCHANGED and platform.registry.go_live(plan.wanted.job, plan.version, by):
+        platform.registry.record(Entry(by, "deploy.live", plan.wanted.job, plan.version))
+
+
+def conclude(platform: Platform, plan: DeployPlan, by: Author) -> str:
+    """Write down and say what was done."""
+    sentence = done_sentence(plan)
+    evidence = {"sentence": sentence, "plan": plan.to_json()}
+    platform.registry.record(Entry(by, f"{VERB}.done", plan.wanted.job, plan.version, evidence))
+    return sentence
+
+
+def done_sentence(plan: DeployPlan) -> str:
+    """What a deployment that came to its end did, in one sentence."""
+    name = f"{plan.wanted.job} v{plan.version}"
+    if plan.action is Action.FIRST and plan.start:
+        return f"{name} is deployed from artifact {plan.wanted.artifact}, started {plan.start.sentence()}, and serves."
+    if plan.action is Action.RESUME:
+        return f"{name} runs again, from its checkpoint, and serves."
+    return f"{name} runs already with this artifact and these settings; nothing was changed."
+
+
+def dry_sentence(plan: DeployPlan) -> str:
+    """What a dry run found, in one sentence."""
+    steps = " -> ".join(plan.steps) or "nothing"
+    return f"dry run: {plan.wanted.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
+
+
+def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:
+    """All steps of a plan in place, without Airflow. Raises what the steps raise, DeployRefused."""
+    refuse_if_refused(plan)
+    acts: dict[str, Callable[[], None]] = {
+        "supersede": lambda: supersede(platform, plan, by),
+        "stage": lambda: stage(platform, plan, by),
+        "launch": lambda: start(platform, plan, by),
+        "ready": lambda: ready(platform, plan),
+        "live": lambda: live(platform, plan, by),
+    }
+    for step in plan.steps:
+        say(step)
+        acts[step]()
+    return conclude(platform, plan, by)
+
+
+def _version(plan: DeployPlan) -> Version:
+    wanted, start_at = plan.wanted, plan.start
+    assert start_at is not None
+    return Version(
+        job=wanted.job, version=plan.version, state=State.STAGED, desired=Desired.RUNNING, artifact=wanted.artifact,
+        state_digest=wanted.state_digest, result_digest=wanted.result_digest, settings=wanted.settings,
+        topic=wanted.topic, topic_id=wanted.topic_id, starts_at=start_at.starts_at, start_offsets=start_at.offsets,
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Start a version's driver exactly once: intent in the registry first, then the submission, then its id."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from kappa.hooks.conflicts import UnknownVersion
+from kappa.hooks.registry import Launch, Version
+from kappa.hooks.spark import ALIVE
+from kappa.plans.submission import submission
+from kappa.ports import Platform, wait_until
+from kappa.states import Desired
+
+CLAIM_SECONDS = 20.0
+
+
+def version_of(platform: Platform, job: str, number: int) -> Version:
+    """A version as the registry has it. Raises UnknownVersion."""
+    for version in platform.registry.versions(job):
+        if version.version == number:
+            return version
+    raise UnknownVersion(job, number)
+
+
+def launch(platform: Platform, job: str, number: int) -> Launch:
+    """The launch whose driver runs; started unless one does already.
+
+    However often this is killed and repeated, one driver runs: a repeated submission carries the launch's id, and the
+    driver that finds it claimed by another submission ends by itself. Raises UnknownVersion, Unreachable,
+    SubmissionRefused.
+    """
+    registry = platform.registry
+    version = version_of(platform, job, number)
+    registry.desire(job, number, Desired.RUNNING)
+    known = _still_good(platform, registry.open_launch(job, number))
+    intended = known or registry.intend_launch(job, number, uuid4())
+    if intended.driver is None and known is not None:
+        wait_until(
+            platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None
+        )
+        intended = registry.launch(intended.launch_id)
+    if intended.driver is None:
+        submitted = platform.cluster.submit(submission(platform.settings, version, intended.launch_id))
+        registry.record_submission(intended.launch_id, submitted)
+    return registry.launch(intended.launch_id)
+
+
+def _still_good(platform: Platform, known: Launch | None) -> Launch | None:
+    """The open launch, unless its driver is gone: then it is ended, and a new one has to be made."""
+    if known is None or known.driver is None or platform.cluster.status(known.driver) in ALIVE:
+        return known
+    platform.registry.end_launch(known.launch_id)
+    return None

@@ -1,0 +1,84 @@
+"""Look before acting: what the registry, the cluster and the log say of a job, and the plan that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jobs.catalog import find
+from jobs.log import Log, check_stamping
+from kappa import artifacts
+from kappa.hooks.spark import ALIVE
+from kappa.plans.deploy import DeployPlan, Found, decide, needs_start, want
+from kappa.plans.start_point import EARLIEST, LogHead, StartPoint, start_ms
+from kappa.plans.switch import NothingDeployed, StopPlan, decide_stop
+from kappa.ports import Platform
+
+
+@dataclass(frozen=True)
+class DeployRequest:
+    """What somebody asks to be deployed; an empty artifact is the newest one, settings not named stay as they are."""
+
+    job: str
+    start: str = EARLIEST
+    artifact: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+
+def found(platform: Platform, job: str) -> Found:
+    """What is there of a job."""
+    versions = platform.registry.versions(job)
+    running = frozenset(v.version for v in versions if runs(platform, job, v.version))
+    return Found(versions, platform.registry.segments(job), running)
+
+
+def runs(platform: Platform, job: str, version: int) -> bool:
+    """Whether a version has a driver on the cluster."""
+    launch = platform.registry.open_launch(job, version)
+    return bool(launch and launch.driver and platform.cluster.status(launch.driver) in ALIVE)
+
+
+def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
+    """The plan of a deployment. Changes nothing.
+
+    Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, UnknownJobSetting,
+    JobSettingOutOfRange, InvalidStart, LogTooShort, Unreachable.
+    """
+    job = find(request.job)
+    artifact = artifacts.find(platform.settings.artifacts, request.artifact)
+    artifacts.verify(artifact)
+    there = found(platform, job.name)
+    with platform.open_log() as log:
+        topic = log.describe()
+        check_stamping(topic)
+        names = (topic.name, topic.topic_id)
+        wanted = want(job, artifact.digest, artifact.code(job.name), names, request.settings, there)
+        bound_ms = wanted.settings["future_bound_ms"]
+        start = start_point(platform, log, request.start, bound_ms) if needs_start(wanted, there) else None
+    return decide(wanted, there, start)
+
+
+def plan_start(platform: Platform, job: str) -> DeployPlan:
+    """The plan of starting a job's current version as it is. Raises NothingDeployed, and as `plan_deploy`."""
+    current = found(platform, find(job).name).current()
+    if current is None:
+        raise NothingDeployed(job)
+    return plan_deploy(platform, DeployRequest(job, EARLIEST, current.artifact, current.settings))
+
+
+def plan_stop(platform: Platform, job: str) -> StopPlan:
+    """The plan of stopping a job's current version. Raises UnknownJob, NothingDeployed, AlreadyOver."""
+    there = found(platform, find(job).name)
+    current = there.current()
+    launch = platform.registry.open_launch(job, current.version) if current else None
+    return decide_stop(job, there, open_launch=launch is not None)
+
+
+def start_point(platform: Platform, log: Log, asked: str, future_bound_ms: int) -> StartPoint:
+    """The exact start for what was asked. Raises InvalidStart, LogTooShort."""
+    firsts = log.earliest()
+    appended = {p: log.append_time(p, offset) if offset else None for p, offset in firsts.items()}
+    now_ms = round(platform.clock.now().timestamp() * 1000)
+    starts = start_ms(asked, LogHead(firsts, appended), now_ms, future_bound_ms)
+    offsets = firsts if starts is None else log.offsets_at(starts - future_bound_ms)
+    return StartPoint(asked, starts, offsets)

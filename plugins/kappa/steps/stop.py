@@ -1,0 +1,62 @@
+"""Stop a version's driver: by request, which it sees within a second; by force only when it does not obey."""
+
+from __future__ import annotations
+
+from kappa.hooks.registry import Author, Entry, Launch
+from kappa.hooks.spark import ALIVE
+from kappa.plans.switch import StopPlan
+from kappa.ports import Platform, wait_until
+from kappa.states import Desired
+
+STOP_SECONDS = 120.0
+VERB = "stop"
+
+
+def stop(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_SECONDS) -> str:
+    """Stop the planned version and say what was done. Raises Unreachable."""
+    name = f"{plan.job} v{plan.version}"
+    obeyed = end_driver(platform, plan.job, plan.version, by, seconds)
+    if not plan.steps:
+        sentence = f"{name} is stopped already; nothing was changed."
+    elif obeyed:
+        sentence = f"{name} is stopped; its last batch was finished."
+    else:
+        sentence = f"{name} did not stop within {seconds:.0f} s: it was shut out and killed; a start goes on where it was."
+    platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, {"sentence": sentence}))
+    return sentence
+
+
+def dry_sentence(plan: StopPlan) -> str:
+    """What a dry run found, in one sentence."""
+    return f"dry run: {plan.job} v{plan.version}: {plan.why} ({' -> '.join(plan.steps) or 'nothing'}); nothing was changed."
+
+
+def end_driver(platform: Platform, job: str, version: int, by: Author, seconds: float = STOP_SECONDS) -> bool:
+    """Have no driver of the version running, and none wanted; whether it ended by itself."""
+    platform.registry.desire(job, version, Desired.STOPPED)
+    open_launch = platform.registry.open_launch(job, version)
+    if open_launch is None:
+        return True
+    obeyed = wait_until(platform.clock, seconds, lambda: _gone(platform, open_launch))
+    if not obeyed:
+        _force(platform, open_launch, by)
+    platform.registry.end_launch(open_launch.launch_id)
+    return obeyed
+
+
+def _gone(platform: Platform, known: Launch) -> bool:
+    launch = platform.registry.launch(known.launch_id)
+    if launch.ended:
+        return True
+    return launch.driver is not None and platform.cluster.status(launch.driver) not in ALIVE
+
+
+def _force(platform: Platform, known: Launch, by: Author) -> None:
+    """Shut the driver out by the fence, then kill it: what is left of it can write no more."""
+    launch = platform.registry.launch(known.launch_id)
+    epoch = platform.registry.raise_epoch(launch.job, launch.version)
+    submissions = sorted({s for s in (launch.submission_id, launch.claimed_by) if s})
+    for submission_id in submissions:
+        platform.cluster.kill(submission_id)
+    evidence = {"epoch": epoch, "killed": submissions}
+    platform.registry.record(Entry(by, "stop.forced", launch.job, launch.version, evidence))
