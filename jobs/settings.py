@@ -45,8 +45,6 @@ class Ports:
     spark_worker: int = 17078
     spark_worker_ui: int = 18081
     airflow: int = 18090
-    airflow_scheduler_logs: int = 18793
-    airflow_triggerer_logs: int = 18794
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The embedded stack: Kafka, Postgres, Spark and Airflow on one machine, kept by a supervisor, all state in one folder."""
+"""The embedded stack: Kafka, Postgres, Spark, Airflow on one machine, supervised, state in one folder."""

@@ -40,8 +40,9 @@ class WrongTopic(Refusal):
 
     def __init__(self, topic: str, what: str, is_now: object, must_be: object) -> None:
         super().__init__(
-            f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name another topic in kappa.toml "
-            f"([topic] name), set what it has ([topic] partitions), or delete the data with './kappa down --wipe'."
+            f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name "
+            "another topic in kappa.toml (topic.name), set what it has (topic.partitions), or delete all "
+            "data with './kappa down --wipe'."
         )
 
 
@@ -145,7 +146,7 @@ def _create(admin: KafkaAdminClient, topic: Topic) -> None:
 
 
 def _check(admin: KafkaAdminClient, topic: Topic) -> None:
-    """Number of partitions and type of the append time are fixed for the topic's life (contract, section 1)."""
+    """Partitions and the kind of append time are fixed for the topic's life (contract, section 1)."""
     partitions = len(admin.describe_topics([topic.name])[0]["partitions"])
     if partitions != topic.partitions:
         raise WrongTopic(topic.name, "a number of partitions of", partitions, topic.partitions)

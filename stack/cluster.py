@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.request
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Settings
-from stack.layout import Layout
+from stack.layout import Layout, package_folder
 from stack.programs import Program
 
 MASTER = "spark-master"
@@ -24,7 +23,7 @@ class NoJava(Refusal):
     def __init__(self) -> None:
         super().__init__(
             "Java 17 or newer is needed and 'java' is not on PATH. Install it (on Debian and Ubuntu: "
-            "apt install openjdk-17-jre-headless) or start this with ./kappa and JAVA_HOME set. Nothing was changed."
+            "apt install openjdk-17-jre-headless) or set JAVA_HOME and use ./kappa. Nothing was changed."
         )
 
 
@@ -38,10 +37,7 @@ def java(layout: Layout) -> str:
 
 def spark_home() -> Path:
     """The folder of the pyspark package, found without importing it."""
-    spec = find_spec("pyspark")
-    assert spec is not None, "uv.lock has pyspark"
-    assert spec.origin is not None, "pyspark is a package of files"
-    return Path(spec.origin).parent
+    return package_folder("pyspark")
 
 
 def programs(layout: Layout, java_path: str) -> list[Program]:

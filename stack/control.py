@@ -22,8 +22,8 @@ API = "airflow-api"
 SCHEDULER = "airflow-scheduler"
 DAG_PROCESSOR = "airflow-dag-processor"
 TRIGGERER = "airflow-triggerer"
-# The api-server reads the logs of tasks and triggers from the same disk. The log servers of the scheduler and the
-# triggerer would listen on every address, so they are left out.
+# The api-server reads the logs of tasks and triggers from the same disk; the log servers of the scheduler and
+# the triggerer would listen on every address.
 COMMANDS = {
     API: ("api-server",),
     SCHEDULER: ("scheduler", "--skip-serve-logs"),
@@ -110,7 +110,7 @@ def migrate(layout: Layout) -> None:
 
 
 def healthy(settings: Settings, started: dict[str, datetime]) -> bool:
-    """Every component's heartbeat is newer than the start of its process; an older one would be that of the last run."""
+    """Every component's heartbeat is newer than its process; else it is the last run's."""
     try:
         with urllib.request.urlopen(f"{settings.airflow}/api/v2/monitor/health", timeout=5) as answer:
             health = json.load(answer)

@@ -15,8 +15,9 @@ class DiskFull(Refusal):
 
     def __init__(self, home: Path, free: int, needed: int) -> None:
         super().__init__(
-            f"the state folder {home} needs {needed // 1_000_000:,} MB, but only {free // 1_000_000:,} MB are free there. "
-            "Free some space, or name a folder on a larger disk in KAPPA_HOME. Nothing was changed."
+            f"the state folder {home} needs {needed // 1_000_000:,} MB, but only {free // 1_000_000:,} MB "
+            "are free there. Free some space, or name a folder on a larger disk in KAPPA_HOME. "
+            "Nothing was changed."
         )
 
 

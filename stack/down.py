@@ -1,4 +1,4 @@
-"""Takes the stack down: what writes first, the stores last and cleanly, then makes sure that nothing of ours is left."""
+"""Takes the stack down: what writes first, the stores last and cleanly, and checks that nothing is left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StillRunning(Refusal):
 
 
 def down(settings: Settings, checkout: Path, echo: Callable[[str], None] = print) -> None:
-    """Stop every process of the stack, streams included. Harmless when it is down. Raises Busy, StillRunning."""
+    """Stop every process of the stack, streams too. Harmless when it is down. Raises Busy, StillRunning."""
     if not settings.home.exists():
         echo("the stack is down: there is no state folder")
         return

@@ -15,7 +15,7 @@ class Busy(Refusal):
 
     def __init__(self, home: Path) -> None:
         super().__init__(
-            f"another 'up' or 'down' of the stack in {home} is under way. Wait until it has ended, then try again."
+            f"another 'up' or 'down' of the stack in {home} is under way. Wait for its end, then try again."
         )
 
 

@@ -1,4 +1,4 @@
-"""Fetches the jars of `jars.lock` by coordinates and sha256, once per checkout, and links them into a state folder."""
+"""Fetches the jars of `jars.lock` by path and sha256, once a checkout, and links them into a state folder."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class JarUnreachable(Refusal):
 
     def __init__(self, url: str, problem: object) -> None:
         super().__init__(
-            f"the jar {url} could not be downloaded ({problem}). Check the network, or name another Maven repository "
-            "in KAPPA_MAVEN or as a mirror in ~/.m2/settings.xml; jars that came are kept, so run this again."
+            f"the jar {url} could not be downloaded ({problem}). Check the network, or name another Maven "
+            "repository in KAPPA_MAVEN or as a mirror in ~/.m2/settings.xml. Jars that came are kept."
         )
 
 
@@ -62,7 +62,7 @@ def read(lock: Path = LOCK) -> list[Jar]:
 
 
 def repository(environment: Mapping[str, str]) -> str:
-    """Base URL of the Maven repository: KAPPA_MAVEN, else the mirror of the user's Maven settings, else Maven Central."""
+    """Base URL of the repository: KAPPA_MAVEN, else the user's Maven mirror, else Maven Central."""
     if chosen := environment.get("KAPPA_MAVEN"):
         return chosen.rstrip("/")
     settings = Path(environment.get("HOME", "/")) / ".m2" / "settings.xml"
@@ -119,7 +119,7 @@ def _digest(file: Path) -> str:
 
 
 def _mirror(settings: Path) -> str | None:
-    """URL of the first mirror of Maven Central (or of everything) in a Maven settings file, if it can be read."""
+    """URL of the first mirror of Maven Central (or of everything) in a Maven settings file, if any."""
     try:
         tree = ElementTree.parse(settings)
     except (ElementTree.ParseError, OSError):

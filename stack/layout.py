@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from jobs.settings import Settings
@@ -34,7 +35,7 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        """What describes the running stack: supervisor's configuration, its pid file, where its socket is, the lock."""
+        """What describes the running stack: supervisor's configuration, its pid file, where its socket is."""
         return self.home / "run"
 
     @property
@@ -74,6 +75,14 @@ class Layout:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """Environment of every process of the stack: what it needs of the caller's, and the mark by which it is found."""
+        """Environment of every process of the stack: a little of the caller's, and the mark to find it by."""
         kept = {name: self.environment[name] for name in INHERITED if name in self.environment}
         return {"PATH": os.defpath, **kept, MARKER: str(self.home), "KAPPA_HOME": str(self.home)}
+
+
+def package_folder(name: str) -> Path:
+    """The folder of an installed package, found without importing it."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"uv.lock names the package {name}, but it is not installed", name=name)
+    return Path(spec.origin).parent

@@ -16,7 +16,7 @@ GRACE_SECONDS = 15
 
 
 def marked(home: Path) -> set[psutil.Process]:
-    """Every process that carries the mark of this state folder, and its descendants, but not the caller's own line."""
+    """Every process with the mark of this state folder, and its descendants, but not the caller."""
     own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     found = {process for process in psutil.process_iter() if _mark(process) == str(home)}
     return {process for process in found | family(found) if process.pid not in own}

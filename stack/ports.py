@@ -27,8 +27,8 @@ class PortTaken(Refusal):
 
     def __init__(self, use: Use, holder: str) -> None:
         super().__init__(
-            f"port {use.port} of {use.program} is held by {holder}. End that process, or give another port in kappa.toml, "
-            f"beside the state folder: [ports] {use.setting} = NUMBER. Nothing was started."
+            f"port {use.port} of {use.program} is held by {holder}. End that process, or give another port "
+            f"in kappa.toml, beside the state folder: ports.{use.setting} = NUMBER. Nothing was started."
         )
 
 

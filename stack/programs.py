@@ -13,7 +13,7 @@ from jobs.refusals import Refusal
 class Program:
     """A process that the supervisor keeps: `name` is also its log file's; `ports` are names of settings.
 
-    `whole_group`: a stop signals all its descendants too. `patience`: seconds between the stop signal and the kill.
+    `whole_group`: a stop signals all its descendants too. `patience`: seconds from the signal to the kill.
     """
 
     name: str
@@ -34,7 +34,7 @@ class NotHealthy(Refusal):
         tail = "\n  ".join(_last_lines(log))
         super().__init__(
             f"{part} {problem}. Its log is {log}; the last lines are:\n  {tail}\n"
-            "The other parts were left as they are: correct the cause and run './kappa up' again, or './kappa down'."
+            "The other parts were left as they are: correct the cause, then run './kappa up' again."
         )
 
 

@@ -15,7 +15,11 @@ RUNBOOK = "docs/runbook.md"
 
 
 def status(settings: Settings, checkout: Path) -> dict[str, Any]:
-    """{"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...], "red": [{"what", "since", "runbook"}]}."""
+    """The document of `status --json`.
+
+    {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
+    "red": [{"what", "since", "runbook"}]}
+    """
     processes = Supervisor(Layout(settings, checkout)).processes()
     red: list[dict[str, str | None]] = [
         {"what": f"process {p.name} is {p.state}", "since": p.started.isoformat(), "runbook": RUNBOOK}

@@ -1,4 +1,4 @@
-"""The supervisor: its configuration from the programs of the stack, its start, and questions to it over a private socket."""
+"""The supervisor: its configuration from the programs, its start, and questions over a private socket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ stopwaitsecs = {patience}
 stopasgroup = {group}
 killasgroup = true
 redirect_stderr = true
-stdout_logfile = {logs}/{name}.log
+stdout_logfile = {log}
 stdout_logfile_maxbytes = 10MB
 stdout_logfile_backups = 3
 {user}
@@ -165,7 +165,7 @@ class Supervisor:
         return Path(record.read_text()) if record.exists() else self.layout.run / "supervisor.sock"
 
     def _make_socket(self) -> Path:
-        """A socket's path must be short: in a deep state folder it goes to a private folder under the temporary one."""
+        """A socket's path must be short: that of a deep state folder goes to a private temporary folder."""
         plain, record = self.layout.run / "supervisor.sock", self.layout.run / "socket"
         if len(os.fsencode(plain)) <= SOCKET_LIMIT:
             record.unlink(missing_ok=True)
@@ -187,7 +187,7 @@ def _program(layout: Layout, program: Program) -> str:
         signal=program.stop_signal,
         patience=program.patience,
         group=str(program.whole_group).lower(),
-        logs=_escape(layout.logs),
+        log=_escape(_escape(layout.logs / f"{program.name}.log")),  # supervisor expands this one twice
         user=f"user = {program.user}" if program.user else "",
     )
 

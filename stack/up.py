@@ -20,10 +20,10 @@ PATIENCE_SECONDS = 180
 
 
 def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:
-    """Start what does not run and wait until all of it is healthy; returns the seconds of each part and the `total`.
+    """Start what does not run, wait until all is healthy; returns the seconds of each part and the `total`.
 
-    Harmless when the stack is up. Raises DiskFull, NoJava, OutOfReach, NoUser, Busy, PortTwice, PortTaken, JarUnreachable,
-    JarDamaged, WrongTopic, NotHealthy.
+    Harmless when the stack is up. Raises DiskFull, NoJava, OutOfReach, NoUser, Busy, PortTwice, PortTaken,
+    JarUnreachable, JarDamaged, WrongTopic, NotHealthy.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
     programs = parts.programs(layout)
@@ -66,9 +66,7 @@ def _supervise(supervisor: Supervisor, programs: list[Program], echo: Echo) -> N
     if not supervisor.running():
         supervisor.start(programs)
     elif supervisor.outdated(programs):
-        echo(
-            "the settings have changed since the stack was started: './kappa down' and './kappa up' put them into force"
-        )
+        echo("the settings have changed since the start: './kappa down' and './kappa up' put them into force")
 
 
 def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, float]:
@@ -129,7 +127,7 @@ def _airflow(layout: Layout, supervisor: Supervisor) -> bool:
 
 
 def _wait(layout: Layout, supervisor: Supervisor, names: Iterable[str], healthy: Callable[[], bool]) -> None:
-    """Until the part is healthy; a process that the supervisor has given up ends the wait. Raises NotHealthy."""
+    """Until the part is healthy, or the supervisor has given up one of its processes. Raises NotHealthy."""
 
     def settled() -> bool:
         return healthy() or bool(_given_up(supervisor, names))
