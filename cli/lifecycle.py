@@ -1,9 +1,131 @@
-"""Placeholder of the verb family 'lifecycle' until it lands."""
+"""The commands `build`, `deploy`, `stop` and `start`."""
 
 from __future__ import annotations
 
+import json
+import sys
+from typing import Annotated
+
 import typer
+from kappa import artifacts
+from kappa.plans.deploy import Action
+from kappa.plans.start_point import EARLIEST
+from kappa.ports import connect
+from kappa.steps.observe import plan_deploy, plan_start, plan_stop
+from rich.table import Table
+
+from cli import showing, verbs
+from cli.entry import settings
+from cli.showing import err
+from jobs.refusals import Refusal
+
+Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs of the catalogue.")]
+Reason = Annotated[str | None, typer.Option(help="Why; kept in the audit.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="For machines, on stdout.")]
+InPlace = Annotated[bool, typer.Option("--without-airflow", help="The same plan and steps, in place.")]
+
+
+class NotKeyValue(Refusal):
+    """A --set is not KEY=VALUE."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f"--set {given}: give KEY=VALUE, like --set cadence_ms=500.")
 
 
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
+    for command in (build, deploy, stop, start):
+        app.command()(command)
+
+
+def build(
+    listed: Annotated[bool, typer.Option("--list", help="Only list the known ones.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make the immutable artifact of the code as it stands, named by its digest."""
+    platform = settings()
+    if not listed:
+        made, new = verbs.build(platform)
+        err.print(f"artifact {made.digest} " + ("built" if new else "was there already"), highlight=False)
+        if as_json:
+            typer.echo(json.dumps(made.to_json(), indent=2))
+            return
+    known = artifacts.known(platform.artifacts)
+    if as_json:
+        typer.echo(json.dumps([artifact.to_json() for artifact in known], indent=2))
+        return
+    table = Table("digest", "built", "commit")
+    for artifact in known:
+        table.add_row(artifact.digest, f"{artifact.created_at:%Y-%m-%d %H:%M:%SZ}", artifact.commit or "")
+    err.print(table)
+
+
+def deploy(
+    jobs: Jobs,
+    start: Annotated[
+        str, typer.Option("--from", help="earliest, latest or a full minute, where a job starts.")
+    ] = EARLIEST,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that differs.")
+    ] = None,
+    artifact: Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")] = "",
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Deploy jobs through Airflow and follow that to its end."""
+    platform = settings()
+    asked = verbs.requests(platform, jobs, start, artifact, dict(_pair(item) for item in given or []))
+    if dry_run:
+        plans = [plan_deploy(connect(platform), request) for request in asked]
+        showing.plans(plans, as_json)
+        raise typer.Exit(any(plan.action is Action.REFUSED for plan in plans))
+    showing.outcomes(verbs.deploy(platform, asked, _reason(reason)), as_json)
+
+
+def start(
+    jobs: Jobs,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    in_place: InPlace = False,
+    as_json: Json = False,
+) -> None:
+    """Start stopped jobs again: the same artifact and settings, from their checkpoint."""
+    platform = settings()
+    if dry_run:
+        showing.plans([plan_start(connect(platform), job) for job in jobs], as_json)
+        return
+    act = verbs.start_in_place if in_place else verbs.start
+    showing.outcomes(act(platform, jobs, _reason(reason)), as_json)
+
+
+def stop(
+    jobs: Jobs,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    in_place: InPlace = False,
+    as_json: Json = False,
+) -> None:
+    """Stop jobs; they stay stopped until they are started."""
+    platform = settings()
+    if dry_run:
+        showing.plans([plan_stop(connect(platform), job) for job in jobs], as_json)
+        return
+    act = verbs.stop_in_place if in_place else verbs.stop
+    showing.outcomes(act(platform, jobs, _reason(reason)), as_json)
+
+
+def _pair(item: str) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    if not (name and equals and value):
+        raise NotKeyValue(item)
+    return name, value
+
+
+def _reason(given: str | None) -> str | None:
+    """Asked for on a terminal when it is missing; may stay empty."""
+    if given is None and sys.stdin.isatty():
+        answer: str = typer.prompt("Reason (kept in the audit)", default="", show_default=False, err=True)
+        return answer or None
+    return given

@@ -83,7 +83,7 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def deploy_stream() -> None:
-    planned = plan()
+    planned: Any = plan()
     steps = [stage(planned), launch(planned), ready(planned), live(planned), conclude(planned)]
     planned >> unless_dry_run() >> steps[0] >> steps[1] >> steps[2] >> steps[3] >> steps[4]
 

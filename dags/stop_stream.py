@@ -45,7 +45,8 @@ def conclude(planned: dict[str, Any]) -> str:
     is_paused_upon_creation=False,
 )
 def stop_stream() -> None:
-    conclude(plan())
+    planned: Any = plan()
+    conclude(planned)
 
 
 stop_stream()

@@ -31,7 +31,8 @@ def test_a_dag_says_whose_it_is_and_what_it_does(bag: DagBag, dag_id: str) -> No
     dag = bag.dags[dag_id]
     assert dag.tags
     assert dag.doc_md
-    assert (dag.schedule, dag.max_active_runs) == (None, 8)
+    assert dag.schedule is None
+    assert dag.max_active_runs == 8
     assert all(task.owner == "kappa-ads" for task in dag.tasks)
 
 

@@ -68,7 +68,7 @@ class PostgresRegistry(launches.PostgresLaunches):
             for partition, offset in version.start_offsets.items():
                 connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
             connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
-            _audit(connection, Entry(by, STAGED, version.job, version.version, evidence))
+            audit(connection, Entry(by, STAGED, version.job, version.version, evidence))
 
     def desire(self, job: str, version: int, desired: Desired) -> None:
         """Set the desired state."""
@@ -137,12 +137,12 @@ class PostgresRegistry(launches.PostgresLaunches):
             if held and held["run_id"] != by.run_id:
                 raise UnderWay(job, held["verb"], held["run_id"], held["until"])
             if not held:
-                _audit(connection, Entry(by, f"{verb}.{BEGUN}", job, None, {"lease_seconds": lease_seconds}))
+                audit(connection, Entry(by, f"{verb}.{BEGUN}", job, None, {"lease_seconds": lease_seconds}))
 
     def record(self, entry: Entry) -> None:
         """Add a row to the audit."""
         with self.transaction() as connection:
-            _audit(connection, entry)
+            audit(connection, entry)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         """The audit of one run, in order."""
@@ -239,7 +239,7 @@ def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
     )  # fmt: skip
 
 
-def _audit(connection: Connection, entry: Entry) -> None:
+def audit(connection: Connection, entry: Entry) -> None:
     connection.execute(
         "insert into registry.audit (actor, action, job, version, run_id, reason, evidence) "
         "values (%s, %s, %s, %s, %s, %s, %s)",

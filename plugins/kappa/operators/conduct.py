@@ -27,7 +27,9 @@ STEP_TIMEOUT = timedelta(minutes=7)
 
 RETRIES = ExceptionRetryPolicy(
     rules=[
-        RetryRule(exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"),
+        RetryRule(
+            exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"
+        ),
         RetryRule(exception=Refusal, action=RetryAction.FAIL, reason="refused; another try would be, too"),
     ]
 )

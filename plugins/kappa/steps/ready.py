@@ -19,7 +19,7 @@ class NotReady(Refusal):
     def __init__(self, platform: Platform, launch: Launch, problem: str) -> None:
         lines = platform.registry.red_lines(launch.job, launch.version)
         said = f" It says: {'; '.join(lines)}." if lines else ""
-        stderr = platform.settings.home / "spark" / "work" / str(launch.driver) / "stderr"
+        stderr = platform.settings.home / "spark" / str(launch.driver) / "stderr"
         super().__init__(f"{launch.job} v{launch.version} {problem}.{said} Its own words are in {stderr}.")
 
 

@@ -1,0 +1,142 @@
+"""Airflow over REST: trigger a DAG, look at a run, read what it says at its end."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+from kappa.hooks.reach import Unreachable
+
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+from stack.passwords import airflow_users
+
+USER = "admin"
+RESULT_TASK = "conclude"
+TIMEOUT_SECONDS = 20.0
+KNOWN_AFTER_SECONDS = 60.0
+ENDED = frozenset({"success", "failed"})
+
+
+class NoPassword(Refusal):
+    """The stack's password for Airflow is not there."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(
+            f"{file} does not hold the password of Airflow's user '{USER}'. Run ./kappa up, which writes it."
+        )
+
+
+class AirflowRefused(Refusal):
+    """Airflow took a request and said no."""
+
+    def __init__(self, what: str, status: int, detail: object) -> None:
+        super().__init__(f"Airflow refused {what} ({status}): {detail}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was triggered here for one job."""
+
+    dag_id: str
+    run_id: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run as it is now: its state, and that of each task, in the order of their names in the DAG."""
+
+    state: str
+    tasks: Mapping[str, str]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ENDED
+
+
+class Airflow:
+    """A session with the api-server. Every call raises Unreachable when it does not answer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._url = settings.airflow
+        self._client = httpx.Client(base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False)
+        self._client.headers["Authorization"] = f"Bearer {self._token(settings)}"
+
+    def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
+        """Start a run with an id of our own. Waits for a DAG that Airflow has not read yet. Raises AirflowRefused."""
+        run = Run(dag_id, run_id(dag_id, job), job)
+        body = {"logical_date": None, "dag_run_id": run.run_id, "conf": {"job": job, **conf}}
+        deadline = time.monotonic() + KNOWN_AFTER_SECONDS
+        while True:
+            answer = self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
+            if answer.status_code == httpx.codes.NOT_FOUND and time.monotonic() < deadline:
+                time.sleep(1)
+                continue
+            _checked(f"to run {dag_id}", answer)
+            return run
+
+    def look(self, run: Run) -> Seen:
+        """The run as it is now. Raises AirflowRefused."""
+        path = self._path(run)
+        state = _checked("to show a run", self._call("GET", path))["state"]
+        instances = _checked("to show tasks", self._call("GET", f"{path}/taskInstances"))["task_instances"]
+        return Seen(state, {task["task_id"]: task["state"] or "none" for task in instances})
+
+    def result(self, run: Run) -> str | None:
+        """The sentence that the run ended with; None where it has none."""
+        path = f"{self._path(run)}/taskInstances/{RESULT_TASK}/xcomEntries/return_value"
+        answer = self._call("GET", path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        value = _checked("to show a result", answer)["value"]
+        return str(json.loads(value)) if isinstance(value, str) and value.startswith('"') else str(value)
+
+    def page(self, run: Run) -> str:
+        """Where to look at the run."""
+        return f"{self._url}/dags/{run.dag_id}/runs/{run.run_id}"
+
+    def _path(self, run: Run) -> str:
+        return f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}"
+
+    def _token(self, settings: Settings) -> str:
+        body = {"username": USER, "password": _password(settings)}
+        return str(_checked("the login", self._call("POST", "/auth/token", body))["access_token"])
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        try:
+            return self._client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise Unreachable("Airflow", self._url, error or type(error).__name__) from error
+
+
+def run_id(verb: str, job: str) -> str:
+    """A new run id: what for, when, and something that no other has."""
+    return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
+
+
+def _password(settings: Settings) -> str:
+    file = airflow_users(settings)
+    try:
+        return str(json.loads(file.read_text())[USER])
+    except (OSError, ValueError, KeyError) as error:
+        raise NoPassword(str(file)) from error
+
+
+def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:
+    """The answer's JSON. Raises AirflowRefused."""
+    if answer.is_success:
+        held: dict[str, Any] = answer.json()
+        return held
+    try:
+        detail = answer.json().get("detail", answer.text)
+    except ValueError:
+        detail = answer.text[:200]
+    raise AirflowRefused(what, answer.status_code, detail)

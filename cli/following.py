@@ -1,0 +1,102 @@
+"""Follow runs to their end: progress for people while they go, and one result each when they are over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import Registry
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from cli.airflow_runs import RESULT_TASK, Airflow, Run, Seen
+from jobs.refusals import Refusal
+
+PAUSE_SECONDS = 1.0
+PATIENCE_SECONDS = 60.0
+MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "-", "running": "[cyan]…[/]"}
+WORDS_OF_FAILURE = (".refused", ".failed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, in one sentence."""
+
+    job: str
+    run_id: str
+    success: bool
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome for machines."""
+        return asdict(self)
+
+
+class Follower:
+    """Watches runs together, on a terminal by one line each, elsewhere by a plain line per change."""
+
+    def __init__(self, airflow: Airflow, registry: Registry, console: Console) -> None:
+        self._airflow, self._registry, self._console = airflow, registry, console
+
+    def follow(self, runs: Sequence[Run]) -> list[Outcome]:
+        """The outcome of each run; an interruption leaves the runs as they are."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        plain = not self._console.is_terminal
+        with Progress(*columns, console=self._console, disable=plain) as progress:
+            lines = {run: progress.add_task(run.job, total=1) for run in runs}
+            seen: dict[Run, Seen] = {}
+            while len(seen) < len(runs) or not all(s.ended for s in seen.values()):
+                for run in runs:
+                    if run not in seen or not seen[run].ended:
+                        before, seen[run] = seen.get(run), self._look(run)
+                        self._show(run, before, seen[run])
+                        progress.update(
+                            lines[run], description=line(run, seen[run]), completed=seen[run].ended
+                        )
+                time.sleep(PAUSE_SECONDS)
+        return [self._outcome(run, seen[run]) for run in runs]
+
+    def _look(self, run: Run) -> Seen:
+        """The run as it is now; Airflow may be away for a while, the run does not mind."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return self._airflow.look(run)
+            except Unreachable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def _show(self, run: Run, before: Seen | None, now: Seen) -> None:
+        """Without a terminal: a line for each task that changed."""
+        known: Mapping[str, str] = before.tasks if before else {}
+        for task, state in now.tasks.items():
+            if not self._console.is_terminal and state not in ("none", known.get(task)):
+                self._console.print(f"{run.job}: {task} {state}", highlight=False)
+
+    def _outcome(self, run: Run, seen: Seen) -> Outcome:
+        if seen.state == "success":
+            said = self._airflow.result(run)
+            return Outcome(run.job, run.run_id, True, said or f"{run.job}: done.")
+        return Outcome(run.job, run.run_id, False, self._reason(run, seen))
+
+    def _reason(self, run: Run, seen: Seen) -> str:
+        """Why a run failed: what it left in the audit, else where to look."""
+        failed = (
+            ", ".join(task for task, state in seen.tasks.items() if state == "failed") or "the run's time-out"
+        )
+        where = f"{run.job}: {failed} failed; its log is at {self._airflow.page(run)}"
+        try:
+            entries = [e for e in self._registry.entries(run.run_id) if e.action.endswith(WORDS_OF_FAILURE)]
+        except Refusal as refusal:
+            return f"{where} ({refusal})"
+        return str(entries[-1].evidence["sentence"]) if entries else where
+
+
+def line(run: Run, seen: Seen) -> str:
+    """A run's tasks on one line."""
+    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in seen.tasks.items() if task != RESULT_TASK]
+    return f"{run.job:<14} " + "  ".join(tasks)

@@ -1,0 +1,139 @@
+"""The lifecycle verbs as functions: through Airflow, followed to their end, or in place with the same plans and steps."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kappa import artifacts
+from kappa.artifacts import Artifact
+from kappa.hooks.registry import Author, Entry
+from kappa.plans.switch import NothingDeployed
+from kappa.ports import Platform, connect
+from kappa.steps import deploy as deploying
+from kappa.steps import stop as stopping
+from kappa.steps.observe import DeployRequest, found, plan_start, plan_stop
+
+from cli.airflow_runs import Airflow, run_id
+from cli.entry import CHECKOUT
+from cli.following import Follower, Outcome
+from cli.showing import err
+from jobs.catalog import find
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+
+DEPLOY_DAG = "deploy_stream"
+STOP_DAG = "stop_stream"
+IN_PLACE_LEASE_SECONDS = 600.0
+
+
+def build(settings: Settings) -> tuple[Artifact, bool]:
+    """The artifact of the checkout's code, and whether it had to be made."""
+    there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
+    return artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC)), not there
+
+
+def requests(
+    settings: Settings, jobs: Sequence[str], start: str, artifact: str, given: Mapping[str, int | str]
+) -> list[DeployRequest]:
+    """What is asked of each job; without an artifact named, that of the checkout's code, built if need be.
+
+    Raises UnknownJob, UnknownArtifact.
+    """
+    names = [find(job).name for job in dict.fromkeys(jobs)]
+    if artifact:
+        digest = artifacts.find(settings.artifacts, artifact).digest
+    else:
+        made, new = build(settings)
+        digest = made.digest
+        if new:
+            err.print(f"built artifact {digest}", highlight=False)
+    return [DeployRequest(job, start, digest, given) for job in names]
+
+
+def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None) -> list[Outcome]:
+    """Deploy by Airflow, all jobs at once. Raises Unreachable, AirflowRefused."""
+    forms = {request.job: _form(request, reason) for request in asked}
+    return _by_airflow(settings, DEPLOY_DAG, forms)
+
+
+def start(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+    """Start the jobs' current versions as they are, by Airflow. Raises NothingDeployed."""
+    platform = connect(settings)
+    return deploy(settings, [_as_it_is(platform, job) for job in jobs], reason)
+
+
+def stop(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+    """Stop the jobs, by Airflow."""
+    return _by_airflow(settings, STOP_DAG, {find(job).name: {"reason": reason or ""} for job in jobs})
+
+
+def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+    """Start without Airflow: the same plan and steps, here."""
+
+    def act(platform: Platform, job: str, by: Author) -> str:
+        def say(step: str) -> None:
+            err.print(f"{job}: {step}", highlight=False)
+
+        return deploying.carry_out(platform, plan_start(platform, job), by, say)
+
+    return _in_place(settings, deploying.VERB, jobs, reason, act)
+
+
+def stop_in_place(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+    """Stop without Airflow: the same plan and steps, here."""
+
+    def act(platform: Platform, job: str, by: Author) -> str:
+        return stopping.stop(platform, plan_stop(platform, job), by)
+
+    return _in_place(settings, stopping.VERB, jobs, reason, act)
+
+
+def _form(request: DeployRequest, reason: str | None) -> dict[str, Any]:
+    settings = {name: str(value) for name, value in request.settings.items()}
+    return {
+        "artifact": request.artifact,
+        "start": request.start,
+        "settings": settings,
+        "reason": reason or "",
+        "dry_run": False,
+    }
+
+
+def _as_it_is(platform: Platform, job: str) -> DeployRequest:
+    current = found(platform, find(job).name).current()
+    if current is None:
+        raise NothingDeployed(job)
+    return DeployRequest(job, artifact=current.artifact, settings=current.settings)
+
+
+def _by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
+    airflow = Airflow(settings)
+    runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
+    return Follower(airflow, connect(settings).registry, err).follow(runs)
+
+
+def _in_place(
+    settings: Settings,
+    verb: str,
+    jobs: Sequence[str],
+    reason: str | None,
+    act: Callable[[Platform, str, Author], str],
+) -> list[Outcome]:
+    """One job after the other; a refusal of one does not keep the others from their turn."""
+    platform = connect(settings)
+    return [_one(platform, verb, find(job).name, reason, act) for job in jobs]
+
+
+def _one(
+    platform: Platform, verb: str, job: str, reason: str | None, act: Callable[[Platform, str, Author], str]
+) -> Outcome:
+    by = Author(getpass.getuser(), run_id(verb, job), reason)
+    platform.registry.begin(verb, job, by, IN_PLACE_LEASE_SECONDS)
+    try:
+        return Outcome(job, by.run_id, True, act(platform, job, by))
+    except Refusal as refusal:
+        platform.registry.record(Entry(by, f"{verb}.refused", job, evidence={"sentence": str(refusal)}))
+        return Outcome(job, by.run_id, False, str(refusal))

@@ -1,0 +1,73 @@
+"""A platform of fakes with one artifact, on which plans and steps can be tried without a stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from jobs.settings import Settings
+from kappa import artifacts
+from kappa.hooks.registry import Author
+from kappa.ports import Platform
+from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
+
+CODE = {
+    "jobs/run.py": "print('driver')\n",
+    "jobs/schemas.py": "FIELDS = 1\n",
+    "jobs/fates.py": "LATE = 2\n",
+    "jobs/sinks.py": "SINK = 3\n",
+    "jobs/transforms/windows.py": '"""Doc."""\n\ndef fold(a):\n    """Doc."""\n    return a + 1  # why\n',
+    "jobs/pipelines/ad_ctr.py": "def build(events):\n    return events\n",
+    "jobs/pipelines/client_spend.py": "def build(events):\n    return events\n",
+}
+
+
+@dataclass
+class Stage:
+    """A platform of fakes, each at hand by its own name."""
+
+    platform: Platform
+    registry: FakeRegistry
+    cluster: FakeCluster
+    clock: FakeClock
+    log: FakeLog
+    checkout: Path
+
+    def change(self, path: str, old: str, new: str) -> None:
+        """Edit the checkout's code."""
+        file = self.checkout / path
+        file.write_text(file.read_text().replace(old, new))
+
+    def build(self) -> str:
+        """The digest of the checkout's artifact."""
+        artifacts_folder = self.platform.settings.artifacts
+        return artifacts.build(self.checkout, artifacts_folder, self.clock.now()).digest
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    root = tmp_path / "checkout"
+    for path, text in CODE.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def stage(tmp_path: Path, checkout: Path) -> Stage:
+    registry = FakeRegistry()
+    cluster = FakeCluster(registry)
+    now_ms = int(NOON.timestamp() * 1000)
+    log = FakeLog({0: 0, 1: 0}, {0: [now_ms - 60_000], 1: []})
+    settings = Settings(home=tmp_path / "state")
+    platform = Platform(settings, registry, cluster, log.opened, registry.clock)
+    made = Stage(platform, registry, cluster, registry.clock, log, checkout)
+    made.build()
+    return made
+
+
+@pytest.fixture
+def author() -> Author:
+    return Author("tester", "run-1", "because")

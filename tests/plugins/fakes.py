@@ -1,0 +1,239 @@
+"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log and a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from jobs.log import Offsets, Topic
+from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay, UnknownVersion
+from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Launch, Segment, Version
+from kappa.hooks.spark import DriverState, Submission
+from kappa.states import Desired, State
+
+NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+ENDINGS = (".done", ".refused", ".failed")
+
+
+class FakeClock:
+    """Time that passes only by sleeping; what happens meanwhile is in `meanwhile`."""
+
+    def __init__(self) -> None:
+        self.instant = NOON
+        self.meanwhile: list[Callable[[], None]] = []
+
+    def now(self) -> datetime:
+        return self.instant
+
+    def sleep(self, seconds: float) -> None:
+        self.instant += timedelta(seconds=seconds)
+        for happen in list(self.meanwhile):
+            happen()
+
+
+@dataclass
+class FakeRegistry:
+    """The Registry in memory."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    held: dict[tuple[str, int], Version] = field(default_factory=dict)
+    launches: dict[UUID, Launch] = field(default_factory=dict)
+    served: dict[str, list[Segment]] = field(default_factory=dict)
+    epochs: dict[tuple[str, int], int] = field(default_factory=dict)
+    beats: dict[tuple[str, int], Heartbeat] = field(default_factory=dict)
+    drained: dict[tuple[str, int], datetime] = field(default_factory=dict)
+    lines: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    audit: list[tuple[datetime, Entry]] = field(default_factory=list)
+    releases: int = 0
+
+    def versions(self, job: str) -> list[Version]:
+        return [v for (name, _), v in sorted(self.held.items()) if name == job]
+
+    def segments(self, job: str) -> list[Segment]:
+        return self.served.get(job, [])
+
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
+        key = (version.job, version.version)
+        if key in self.held:
+            stager = next((e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)")
+            if stager != by.run_id:
+                raise StagedByAnother(*key, stager)
+            return
+        self.held[key], self.epochs[key] = version, 0
+        self.record(Entry(by, "deploy.staged", *key, evidence))
+
+    def desire(self, job: str, version: int, desired: Desired) -> None:
+        self._change(job, version, desired=desired)
+
+    def set_state(self, job: str, version: int, old: State, new: State) -> None:
+        if (job, version) in self.held and self.held[job, version].state is old:
+            self._change(job, version, state=new)
+
+    def open_launch(self, job: str, version: int) -> Launch | None:
+        fitting = (one for one in self.launches.values() if (one.job, one.version) == (job, version))
+        return next((one for one in fitting if not one.ended), None)
+
+    def launch(self, launch_id: UUID) -> Launch:
+        return self.launches[launch_id]
+
+    def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
+        if (job, version) not in self.held:
+            raise UnknownVersion(job, version)
+        found = self.open_launch(job, version)
+        if found is None:
+            found = self.launches[launch_id] = Launch(launch_id, job, version, self.clock.now())
+        return found
+
+    def record_submission(self, launch_id: UUID, submission_id: str) -> None:
+        self.launches[launch_id] = replace(self.launches[launch_id], submission_id=submission_id)
+
+    def end_launch(self, launch_id: UUID) -> None:
+        self.launches[launch_id] = replace(self.launches[launch_id], ended=True)
+
+    def claim(self, launch_id: UUID, submission_id: str) -> bool:
+        """What a driver does first: whether it holds the launch."""
+        found = self.launches[launch_id]
+        if found.ended or found.claimed_by not in (None, submission_id):
+            return False
+        self.launches[launch_id] = replace(found, claimed_by=submission_id)
+        return True
+
+    def heartbeat(self, job: str, version: int) -> Heartbeat | None:
+        beat = self.beats.get((job, version))
+        if beat is None:
+            return None
+        return replace(beat, age_seconds=(self.clock.now() - beat.beat_at).total_seconds())
+
+    def drained_since(self, job: str, version: int, since: datetime) -> bool:
+        at = self.drained.get((job, version))
+        return at is not None and at > since
+
+    def red_lines(self, job: str, version: int) -> list[str]:
+        return self.lines.get((job, version), [])
+
+    def clear_red_lines(self, job: str, version: int) -> None:
+        self.lines.pop((job, version), None)
+
+    def raise_epoch(self, job: str, version: int) -> int:
+        if (job, version) not in self.epochs:
+            raise UnknownVersion(job, version)
+        self.epochs[job, version] += 1
+        return self.epochs[job, version]
+
+    def go_live(self, job: str, version: int, by: Author) -> bool:
+        before = self.segments(job)
+        if before and before[-1].version != version:
+            raise ServedByAnother(job, version, before[-1].version)
+        changed = not before or self.held[job, version].state in (State.STAGED, State.FAILED)
+        if not before:
+            self.served[job] = [Segment(job, BEGINNING, OPEN_END, version)]
+            self.releases += 1
+        if self.held[job, version].state in (State.STAGED, State.FAILED):
+            self._change(job, version, state=State.LIVE)
+        return changed
+
+    def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
+        for at, entry in reversed(self.audit):
+            if entry.job != job or not entry.action.endswith(".begun") or self._over(at, entry):
+                continue
+            if entry.author.run_id != by.run_id:
+                raise UnderWay(job, entry.action.removesuffix(".begun"), entry.author.run_id, "then")
+            return
+        self.record(Entry(by, f"{verb}.begun", job, None, {"lease_seconds": lease_seconds}))
+
+    def record(self, entry: Entry) -> None:
+        self.audit.append((self.clock.now(), entry))
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        return [entry for _, entry in self.audit if entry.author.run_id == run_id]
+
+    def _over(self, at: datetime, begun: Entry) -> bool:
+        ends = at + timedelta(seconds=begun.evidence["lease_seconds"])
+        same = [e for e in self.entries(begun.author.run_id) if e.job == begun.job]
+        return ends <= self.clock.now() or any(e.action.endswith(ENDINGS) for e in same)
+
+    def _change(self, job: str, version: int, **changes: Any) -> None:
+        self.held[job, version] = replace(self.held[job, version], **changes)
+
+
+class FakeCluster:
+    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it."""
+
+    def __init__(self, registry: FakeRegistry, slow_seconds: float = 5.0) -> None:
+        self.registry, self.slow = registry, timedelta(seconds=slow_seconds)
+        self.submissions: dict[str, tuple[Submission, datetime]] = {}
+        self.states: dict[str, DriverState] = {}
+        self.obedient = True
+        registry.clock.meanwhile.append(self.work)
+
+    def submit(self, submission: Submission) -> str:
+        name = f"driver-{len(self.submissions)}"
+        self.submissions[name] = (submission, self.registry.clock.now() + self.slow)
+        self.states[name] = DriverState.RUNNING
+        return name
+
+    def status(self, submission_id: str) -> DriverState:
+        return self.states.get(submission_id, DriverState.GONE)
+
+    def kill(self, submission_id: str) -> None:
+        if submission_id in self.states:
+            self.states[submission_id] = DriverState.KILLED
+
+    def running(self) -> list[str]:
+        return [name for name, state in self.states.items() if state is DriverState.RUNNING]
+
+    def work(self) -> None:
+        """What the drivers do while time passes: claim, beat, obey."""
+        for name in self.running():
+            submission, alive_at = self.submissions[name]
+            if self.registry.clock.now() >= alive_at:
+                self._drive(name, submission.arguments)
+
+    def _drive(self, name: str, arguments: Sequence[str]) -> None:
+        values = dict(zip(arguments, arguments[1:], strict=False))
+        job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
+        if not self.registry.claim(launch_id, name):
+            self.states[name] = DriverState.FINISHED
+        elif self.registry.held[job, version].desired is Desired.STOPPED and self.obedient:
+            self.registry.end_launch(launch_id)
+            self.states[name] = DriverState.FINISHED
+        else:
+            now = self.registry.clock.now()
+            self.registry.beats[job, version] = Heartbeat(1, name, now, 0.0, now)
+
+
+@dataclass
+class FakeLog:
+    """The Log in memory: per partition, the first offset and the append times (ms) from there on."""
+
+    first: Offsets
+    appended: Mapping[int, Sequence[int]]
+    topic: Topic = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
+
+    def describe(self) -> Topic:
+        return self.topic
+
+    def earliest(self) -> Offsets:
+        return dict(self.first)
+
+    def ends(self) -> Offsets:
+        return {p: self.first[p] + len(self.appended[p]) for p in self.first}
+
+    def offsets_at(self, append_ms: int) -> Offsets:
+        return {p: self.first[p] + sum(t < append_ms for t in self.appended[p]) for p in self.first}
+
+    def append_time(self, partition: int, offset: int) -> int | None:
+        index = offset - self.first[partition]
+        return self.appended[partition][index] if index < len(self.appended[partition]) else None
+
+    @contextmanager
+    def opened(self) -> Iterator[FakeLog]:
+        yield self
+
+
+def _is(entry: Entry, action: str, job: str, version: int) -> bool:
+    return (entry.action, entry.job, entry.version) == (action, job, version)

@@ -1,0 +1,117 @@
+"""Artifacts and digests: what is the same code, what changes numbers, what changes state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs.catalog import JOBS
+from kappa import artifacts, digests
+from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
+from tests.plugins.fakes import NOON
+
+WINDOWS = "jobs/transforms/windows.py"
+
+
+def code(checkout: Path, job: str = "ad_ctr") -> Code:
+    """The fingerprints of one job's code in a checkout."""
+    folder, record = checkout / "jobs", JOBS[job]
+    return Code(digests.state_shape(folder, record), digests.result_code(folder, record))
+
+
+def edit(checkout: Path, path: str, old: str, new: str) -> None:
+    """Change one file; the edit must have found something."""
+    text = (checkout / path).read_text()
+    assert old in text
+    (checkout / path).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(("old", "new"), [("Doc.", "Other words."), ("# why", "# because"), ("    return", "\n    return")])
+def test_words_about_code_change_no_digest(checkout: Path, old: str, new: str) -> None:
+    before = code(checkout)
+    edit(checkout, WINDOWS, old, new)
+    assert code(checkout) == before
+
+
+def test_an_expression_of_the_stateful_module_changes_both_digests(checkout: Path) -> None:
+    before = code(checkout)
+    edit(checkout, WINDOWS, "a + 1", "a + 2")
+    after = code(checkout)
+    assert after.state_shape != before.state_shape
+    assert after.result_code != before.result_code
+
+
+@pytest.mark.parametrize("path", ["jobs/schemas.py", "jobs/fates.py"])
+def test_an_expression_elsewhere_changes_results_only(checkout: Path, path: str) -> None:
+    before = code(checkout)
+    edit(checkout, path, "=", "= 1 +")
+    after = code(checkout)
+    assert after.result_code != before.result_code
+    assert after.state_shape == before.state_shape
+
+
+def test_another_jobs_pipeline_and_the_sink_change_neither(checkout: Path) -> None:
+    before = code(checkout)
+    edit(checkout, "jobs/pipelines/client_spend.py", "return events", "return None")
+    edit(checkout, "jobs/sinks.py", "3", "4")
+    assert code(checkout) == before
+
+
+def test_a_key_more_changes_the_state(checkout: Path) -> None:
+    job = JOBS["ad_ctr"]
+    wider = replace(job, keys=(*job.keys, "slot_id"))
+    folder = checkout / "jobs"
+    assert digests.state_shape(folder, wider) != digests.state_shape(folder, job)
+    assert digests.result_code(folder, wider) != digests.result_code(folder, job)
+
+
+def test_another_topic_is_another_state() -> None:
+    assert digests.state_digest("shape", "topic-one") != digests.state_digest("shape", "topic-two")
+
+
+def test_only_result_settings_are_in_the_result_digest() -> None:
+    job = JOBS["ad_ctr"]
+    settings = {s.name: s.default for s in job.settings}
+    before = digests.result_digest("code", job, settings)
+    assert digests.result_digest("code", job, {**settings, "cadence_ms": 5}) == before
+    assert digests.result_digest("code", job, {**settings, "allowed_lateness_ms": 5}) != before
+
+
+def test_building_twice_makes_one_artifact(checkout: Path, tmp_path: Path) -> None:
+    first = artifacts.build(checkout, tmp_path / "built", NOON)
+    second = artifacts.build(checkout, tmp_path / "built", NOON)
+    assert first == second
+    assert [p.name for p in (tmp_path / "built").iterdir()] == [first.digest]
+    assert first.driver.read_text() == "print('driver')\n"
+    assert not first.driver.stat().st_mode & 0o222
+
+
+def test_the_manifest_says_what_was_built(checkout: Path, tmp_path: Path) -> None:
+    built = artifacts.build(checkout, tmp_path / "built", NOON)
+    held = json.loads((built.folder / "manifest.json").read_text())
+    assert held["digest"] == built.digest
+    assert set(held["jobs"]) == set(JOBS)
+    assert built.code("ad_ctr") == code(checkout)
+
+
+def test_any_change_of_a_file_is_another_artifact(checkout: Path, tmp_path: Path) -> None:
+    first = artifacts.build(checkout, tmp_path / "built", NOON)
+    edit(checkout, WINDOWS, "# why", "# because")
+    second = artifacts.build(checkout, tmp_path / "built", NOON.replace(hour=13))
+    assert first.digest != second.digest
+    assert artifacts.find(tmp_path / "built", "").digest == second.digest
+    assert artifacts.find(tmp_path / "built", first.digest[:9]).digest == first.digest
+    with pytest.raises(AmbiguousArtifact if first.digest[0] == second.digest[0] else UnknownArtifact):
+        artifacts.find(tmp_path / "built", first.digest[0] if first.digest[0] == second.digest[0] else "zz")
+
+
+def test_a_changed_artifact_is_refused(checkout: Path, tmp_path: Path) -> None:
+    built = artifacts.build(checkout, tmp_path / "built", NOON)
+    artifacts.verify(built)
+    built.driver.chmod(0o644)
+    built.driver.write_text("print('other')\n")
+    with pytest.raises(TamperedArtifact):
+        artifacts.verify(built)

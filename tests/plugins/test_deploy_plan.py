@@ -1,0 +1,140 @@
+"""The plan of a deployment, as a value: first, unchanged, resume, refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from kappa.artifacts import TamperedArtifact
+from kappa.hooks.registry import Author
+from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.states import Desired, State
+from kappa.steps import deploy
+from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
+from tests.plugins.conftest import Stage
+
+AD_CTR = DeployRequest("ad_ctr")
+SCHEMAS, WINDOWS = "jobs/schemas.py", "jobs/transforms/windows.py"
+
+
+@pytest.fixture
+def live(stage: Stage, author: Author) -> Stage:
+    """The first version of ad_ctr serves."""
+    deploy.carry_out(stage.platform, plan_deploy(stage.platform, AD_CTR), author, lambda _: None)
+    return stage
+
+
+def test_the_first_deployment_stages_version_one_from_the_start_of_the_log(stage: Stage) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    assert (plan.action, plan.version) == (Action.FIRST, 1)
+    assert plan.steps == ("stage", "launch", "ready", "live")
+    assert plan.start is not None
+    assert (plan.start.starts_ms, plan.start.offsets) == (None, {0: 0, 1: 0})
+
+
+def test_planning_changes_nothing(stage: Stage) -> None:
+    plan_deploy(stage.platform, AD_CTR)
+    assert (stage.registry.held, stage.registry.audit, stage.cluster.submissions) == ({}, [], {})
+
+
+def test_a_plan_survives_json(stage: Stage) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    assert DeployPlan.from_json(plan.to_json()) == plan
+
+
+def test_the_same_again_is_unchanged(live: Stage) -> None:
+    plan = plan_deploy(live.platform, DeployRequest("ad_ctr", start="latest"))
+    assert (plan.action, plan.version, plan.steps) == (Action.UNCHANGED, 1, ())
+
+
+def test_settings_that_are_not_named_stay_as_they_are(stage: Stage, author: Author) -> None:
+    first = plan_deploy(stage.platform, DeployRequest("ad_ctr", settings={"cadence_ms": "500"}))
+    deploy.carry_out(stage.platform, first, author, lambda _: None)
+    assert plan_deploy(stage.platform, AD_CTR).action is Action.UNCHANGED
+
+
+def test_a_stopped_version_is_resumed(live: Stage) -> None:
+    live.registry.desire("ad_ctr", 1, Desired.STOPPED)
+    assert plan_deploy(live.platform, AD_CTR).action is Action.RESUME
+    assert plan_start(live.platform, "ad_ctr").steps == ("launch", "ready", "live")
+
+
+def test_a_version_without_a_driver_is_resumed(live: Stage) -> None:
+    live.cluster.states.clear()
+    assert plan_deploy(live.platform, AD_CTR).action is Action.RESUME
+
+
+def test_other_results_are_refused_with_old_new_and_the_command(live: Stage) -> None:
+    old = plan_deploy(live.platform, AD_CTR).wanted.result_digest
+    live.change(SCHEMAS, "1", "2")
+    live.clock.sleep(1)
+    plan = plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=live.build()))
+    assert plan.action is Action.REFUSED
+    assert f"the result digest was {old} and would be {plan.wanted.result_digest}" in plan.why[0]
+    assert "state digest" not in plan.why[0]
+    assert "./kappa reprocess ad_ctr --from earliest" in plan.why[1]
+    with pytest.raises(DeployRefused, match="v1 is as it was"):
+        refuse_if_refused(plan)
+
+
+def test_a_result_setting_is_refused_and_named_in_the_command(live: Stage) -> None:
+    plan = plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"allowed_lateness_ms": 60_000}))
+    assert plan.action is Action.REFUSED
+    assert "allowed_lateness_ms was 7200000 and would be 60000" in plan.why[0]
+    assert plan.why[1].endswith("./kappa reprocess ad_ctr --from earliest --set allowed_lateness_ms=60000.")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_equal_digests_with_other_code_or_tuning_are_refused_for_now(live: Stage, named: bool) -> None:
+    live.change(WINDOWS, "# why", "# because")
+    live.clock.sleep(1)
+    digest = live.build() if named else plan_start(live.platform, "ad_ctr").wanted.artifact
+    plan = plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=digest, settings={"cadence_ms": 7}))
+    assert plan.action is Action.REFUSED
+    assert "cadence_ms was 1000 and would be 7" in plan.why[0]
+    assert ("the artifact was" in plan.why[0]) is named
+    assert "not available yet" in plan.why[1]
+
+
+def test_another_topic_of_that_name_is_another_state(live: Stage) -> None:
+    live.log.topic = type(live.log.topic)("ad_events", "topic-two", (0, 1), "LogAppendTime")
+    plan = plan_deploy(live.platform, AD_CTR)
+    assert plan.action is Action.REFUSED
+    assert "state digest" in plan.why[0]
+
+
+def test_a_failed_version_that_never_served_gives_way_to_the_next(stage: Stage, author: Author) -> None:
+    deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.registry.set_state("ad_ctr", 1, State.STAGED, State.FAILED)
+    plan = plan_deploy(stage.platform, AD_CTR)
+    assert (plan.action, plan.version, plan.replaces) == (Action.FIRST, 2, None)
+
+
+def test_a_failed_version_that_serves_is_started_again(live: Stage) -> None:
+    live.registry.set_state("ad_ctr", 1, State.LIVE, State.FAILED)
+    plan = plan_deploy(live.platform, AD_CTR)
+    assert (plan.action, plan.version) == (Action.RESUME, 1)
+
+
+def test_an_unfinished_deployment_of_other_code_is_given_up(stage: Stage, author: Author) -> None:
+    deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.change(SCHEMAS, "1", "2")
+    stage.clock.sleep(1)
+    plan = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
+    assert (plan.action, plan.version, plan.replaces) == (Action.FIRST, 2, 1)
+    deploy.carry_out(stage.platform, plan, author, lambda _: None)
+    assert [v.state for v in stage.registry.versions("ad_ctr")] == [State.FAILED, State.LIVE]
+
+
+def test_a_changed_artifact_is_not_deployed(stage: Stage) -> None:
+    driver = stage.platform.settings.artifacts / stage.build() / "jobs" / "run.py"
+    driver.chmod(0o644)
+    driver.write_text("print('evil')\n")
+    with pytest.raises(TamperedArtifact):
+        plan_deploy(stage.platform, AD_CTR)
+
+
+def test_stopping_what_is_stopped_takes_no_step(live: Stage) -> None:
+    assert plan_stop(live.platform, "ad_ctr").steps == ("request", "wait")
+    live.registry.desire("ad_ctr", 1, Desired.STOPPED)
+    live.registry.end_launch(next(iter(live.registry.launches)))
+    assert plan_stop(live.platform, "ad_ctr").steps == ()

@@ -1,0 +1,214 @@
+"""The steps: idempotent, killable between any two calls, and one driver at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kappa.hooks.conflicts import StagedByAnother, UnderWay
+from kappa.hooks.registry import Author
+from kappa.hooks.spark import DriverState
+from kappa.plans.deploy import DeployPlan
+from kappa.ports import Platform
+from kappa.states import Desired, IllegalTransition, State, check_transition
+from kappa.steps import deploy
+from kappa.steps.launch import launch
+from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.steps.ready import NotReady, wait_ready
+from kappa.steps.resume import ensure_running
+from kappa.steps.stop import stop
+from tests.plugins.conftest import Stage
+
+AD_CTR = DeployRequest("ad_ctr")
+OTHER = Author("other", "run-2")
+
+
+class Killed(BaseException):
+    """The process was killed."""
+
+
+class Mortal:
+    """A port in front of another, whose caller dies before or after a given call."""
+
+    def __init__(self, inner: Any, calls: Iterator[int], dies_at: int, after: bool) -> None:
+        self._inner, self._calls, self._dies_at, self._after = inner, calls, dies_at, after
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> Any:
+            fatal = next(self._calls) == self._dies_at
+            if fatal and not self._after:
+                raise Killed
+            result = getattr(self._inner, name)(*arguments)
+            if fatal:
+                raise Killed
+            return result
+
+        return call
+
+
+def mortal(platform: Platform, dies_at: int, after: bool) -> Platform:
+    """The platform for a process that dies around its nth call to the registry or the cluster."""
+    calls = iter(range(10**9))
+    registry = Mortal(platform.registry, calls, dies_at, after)
+    return replace(platform, registry=registry, cluster=Mortal(platform.cluster, calls, dies_at, after))
+
+
+def run_all(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """The steps of the plan."""
+    deploy.carry_out(platform, plan, by, lambda _: None)
+
+
+@pytest.mark.parametrize("slow_seconds", [1, 15, 40])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("dies_at", range(24))
+def test_killed_anywhere_and_run_again_one_driver_runs(
+    stage: Stage, author: Author, dies_at: int, after: bool, slow_seconds: int
+) -> None:
+    stage.cluster.slow = type(stage.cluster.slow)(seconds=slow_seconds)
+    plan = plan_deploy(stage.platform, AD_CTR)
+    try:
+        run_all(mortal(stage.platform, dies_at, after), plan, author)
+    except Killed:
+        stage.clock.sleep(1)
+    run_all(stage.platform, plan, author)
+    stage.clock.sleep(120)
+    assert len(stage.cluster.running()) == 1
+    opened = stage.registry.open_launch("ad_ctr", 1)
+    assert opened is not None
+    assert opened.driver == stage.cluster.running()[0]
+    assert stage.registry.held["ad_ctr", 1].state is State.LIVE
+    assert stage.registry.releases == 1
+
+
+def test_a_driver_that_claims_in_time_is_not_submitted_again(stage: Stage, author: Author) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    deploy.stage(stage.platform, plan, author)
+    lost = replace(stage.platform, registry=Mortal(stage.registry, iter(range(99)), 4, after=False))  # type: ignore[arg-type]
+    with pytest.raises(Killed):
+        launch(lost, "ad_ctr", 1)
+    assert len(stage.cluster.submissions) == 1
+    assert launch(stage.platform, "ad_ctr", 1).driver == "driver-0"
+    assert len(stage.cluster.submissions) == 1
+
+
+@pytest.mark.parametrize("state", [DriverState.FAILED, DriverState.KILLED, DriverState.ERROR, DriverState.GONE])
+def test_a_launch_whose_driver_is_gone_is_ended_and_made_anew(stage: Stage, author: Author, state: DriverState) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.cluster.states["driver-0"] = state
+    again = launch(stage.platform, "ad_ctr", 1)
+    assert again.submission_id == "driver-1"
+    assert [known.ended for known in stage.registry.launches.values()] == [True, False]
+
+
+def test_everything_done_twice_is_done_once(stage: Stage, author: Author) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    for _ in range(2):
+        run_all(stage.platform, plan, author)
+    assert (len(stage.cluster.submissions), stage.registry.releases) == (1, 1)
+
+
+def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(stage: Stage, author: Author) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    deploy.stage(stage.platform, plan, author)
+    with pytest.raises(StagedByAnother, match="run-1"):
+        deploy.stage(stage.platform, plan, OTHER)
+
+
+def test_a_job_is_held_by_one_run_until_it_has_ended(stage: Stage, author: Author) -> None:
+    stage.registry.begin("deploy", "ad_ctr", author, 900)
+    stage.registry.begin("deploy", "ad_ctr", author, 900)
+    with pytest.raises(UnderWay, match="run-1"):
+        stage.registry.begin("stop", "ad_ctr", OTHER, 900)
+    deploy.conclude(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.registry.begin("stop", "ad_ctr", OTHER, 900)
+
+
+def test_a_driver_that_ends_is_not_ready(stage: Stage, author: Author) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    deploy.stage(stage.platform, plan, author)
+    started = launch(stage.platform, "ad_ctr", 1)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    with pytest.raises(NotReady, match="Spark says ERROR"):
+        wait_ready(stage.platform, started)
+
+
+def test_a_version_that_gave_up_is_not_ready_and_says_why(stage: Stage, author: Author) -> None:
+    deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    started = launch(stage.platform, "ad_ctr", 1)
+    stage.registry.set_state("ad_ctr", 1, State.STAGED, State.FAILED)
+    stage.registry.lines["ad_ctr", 1] = ["checkpoint: a gap"]
+    with pytest.raises(NotReady, match=r"gave up.*checkpoint: a gap.*driver-0/stderr"):
+        wait_ready(stage.platform, started)
+
+
+def test_a_silent_driver_is_not_ready_when_the_time_is_over(stage: Stage, author: Author) -> None:
+    stage.cluster.slow = type(stage.cluster.slow)(days=1)
+    deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    with pytest.raises(NotReady, match="not ready after 60 s; it is left running"):
+        wait_ready(stage.platform, launch(stage.platform, "ad_ctr", 1), 60)
+
+
+def test_a_quiet_topic_is_ready_without_a_batch(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    key, opened = ("ad_ctr", 1), stage.registry.open_launch("ad_ctr", 1)
+    assert opened is not None
+    stage.clock.meanwhile.clear()
+    stage.registry.beats[key] = replace(stage.registry.beats[key], committed_at=None)
+    with pytest.raises(NotReady):
+        wait_ready(stage.platform, opened, 3)
+    stage.registry.beats[key] = replace(stage.registry.beats[key], beat_at=stage.clock.now())
+    stage.registry.drained[key] = stage.clock.now()
+    wait_ready(stage.platform, opened, 3)
+
+
+def test_stopping_lets_the_driver_finish(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    sentence = stop(stage.platform, plan_stop(stage.platform, "ad_ctr"), author)
+    assert sentence == "ad_ctr v1 is stopped; its last batch was finished."
+    assert stage.cluster.states["driver-0"] is DriverState.FINISHED
+    assert stage.registry.epochs["ad_ctr", 1] == 0
+    assert "stopped already" in stop(stage.platform, plan_stop(stage.platform, "ad_ctr"), author)
+
+
+def test_a_driver_that_does_not_obey_is_shut_out_and_killed(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.cluster.obedient = False
+    assert "shut out and killed" in stop(stage.platform, plan_stop(stage.platform, "ad_ctr"), author)
+    assert stage.cluster.states["driver-0"] is DriverState.KILLED
+    assert stage.registry.epochs["ad_ctr", 1] == 1
+    assert "stop.forced" in [entry.action for entry in stage.registry.entries(author.run_id)]
+
+
+def test_start_after_stop_runs_the_same_again(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stop(stage.platform, plan_stop(stage.platform, "ad_ctr"), author)
+    run_all(stage.platform, plan_start(stage.platform, "ad_ctr"), author)
+    assert stage.cluster.running() == ["driver-1"]
+    assert stage.registry.held["ad_ctr", 1].desired is Desired.RUNNING
+
+
+def test_a_version_that_gave_up_and_serves_is_live_again_after_a_start(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.registry.set_state("ad_ctr", 1, State.LIVE, State.FAILED)
+    stage.cluster.kill("driver-0")
+    run_all(stage.platform, plan_start(stage.platform, "ad_ctr"), author)
+    assert stage.registry.held["ad_ctr", 1].state is State.LIVE
+
+
+def test_after_a_restart_of_the_cluster_what_is_wanted_runs_again(stage: Stage, author: Author) -> None:
+    for job in ("ad_ctr", "client_spend"):
+        run_all(stage.platform, plan_deploy(stage.platform, DeployRequest(job)), author)
+    stop(stage.platform, plan_stop(stage.platform, "client_spend"), author)
+    assert ensure_running(stage.platform) == []
+    stage.cluster.states.clear()
+    assert ensure_running(stage.platform) == ["ad_ctr v1"]
+    assert len(stage.cluster.running()) == 1
+
+
+def test_a_version_takes_only_a_state_that_may_follow() -> None:
+    check_transition("ad_ctr", 1, State.CAUGHT_UP, State.LIVE)
+    with pytest.raises(IllegalTransition, match="RETIRED and cannot become LIVE"):
+        check_transition("ad_ctr", 1, State.RETIRED, State.LIVE)
