@@ -22,7 +22,9 @@ class UnknownSetting(Refusal):
     """`kappa.toml` names a setting that does not exist."""
 
     def __init__(self, file: Path, name: str, known: list[str]) -> None:
-        super().__init__(f"{file}: unknown setting '{name}'; known are {', '.join(known)}. Correct or remove that line.")
+        super().__init__(
+            f"{file}: unknown setting '{name}'; known are {', '.join(known)}. Correct or remove that line."
+        )
 
 
 class InvalidSetting(Refusal):
@@ -132,7 +134,8 @@ class Settings:
 
     def dsn(self, role: str, database: str = DATABASE) -> str:
         """libpq connection string of a role; it names a password file, never a password."""
-        return f"host={HOST} port={self.ports.postgres} dbname={database} user={role} passfile={self.passfile(role)}"
+        passfile = _quoted(str(self.passfile(role)))
+        return f"host={HOST} port={self.ports.postgres} dbname={database} user={role} passfile={passfile}"
 
     def checkpoint(self, job: str, version: int, generation: int) -> Path:
         """Folder of the Spark checkpoint of a job's version; each restored or repartitioned copy is a generation."""
@@ -158,6 +161,14 @@ def load(home: Path) -> Settings:
 def from_environment(checkout: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the stack named by `KAPPA_HOME`, by default `.kappa` in the checkout; for entry points only."""
     return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"))
+
+
+def _quoted(value: str) -> str:
+    """A value as libpq's connection strings want it: quoted where it has a space, a quote or a backslash."""
+    if not set(value) & set(" '\\"):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _build(file: Path, prefix: str, kind: type[Section], values: Mapping[str, Any]) -> Section:

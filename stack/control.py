@@ -110,7 +110,7 @@ def migrate(layout: Layout) -> None:
 
 
 def healthy(settings: Settings, started: dict[str, datetime]) -> bool:
-    """Every component's heartbeat is newer than its process; else it is the last run's."""
+    """Every heartbeat is newer than the start of its process, so not one of the last run."""
     try:
         with urllib.request.urlopen(f"{settings.airflow}/api/v2/monitor/health", timeout=5) as answer:
             health = json.load(answer)

@@ -16,7 +16,7 @@ from stack.supervision import Supervisor
 from stack.waiting import until
 
 Echo = Callable[[str], None]
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = 300
 
 
 def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from jobs.settings import InvalidSetting, Ports, Settings, UnknownSetting, load
 from stack import disk, ports, postgres
@@ -99,6 +100,13 @@ def test_a_wrong_settings_file_is_refused_by_name(
     (tmp_path / "kappa.toml").write_text(text)
     with pytest.raises(error, match=words):
         load(tmp_path / "state")
+
+
+def test_a_state_folder_with_a_space_and_a_quote_makes_a_valid_connection_string() -> None:
+    settings = Settings(home=Path("/a user's \\dir"))
+    read = conninfo_to_dict(settings.dsn("kappa_reader"))
+    assert read["passfile"] == str(settings.passfile("kappa_reader"))
+    assert "'" not in Settings(home=Path("/plain")).dsn("kappa_reader")
 
 
 def test_only_the_state_folder_decides_where_files_are(tmp_path: Path) -> None:
