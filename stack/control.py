@@ -83,7 +83,7 @@ def environment(layout: Layout) -> dict[str, str]:
         "AIRFLOW_HOME": str(layout.airflow),
         "PYTHONPATH": f"{layout.checkout}:{layout.checkout / 'plugins'}",
         "PYTHONUNBUFFERED": "1",
-        # Airflow names its processes; without this the new name would overwrite the mark in their environment.
+        # Airflow names its processes; without this the name would overwrite the mark in their environment.
         "SPT_NOENV": "1",
     }
 
