@@ -1,7 +1,8 @@
-"""Deploy a stream job: plan it, and unless it is a dry run, stage a version, start its driver once, wait until it
-works, and give it the job's windows. The run ends when the stream is ready, not when it ends; every step may be
-killed and repeated. A second run of the same changes nothing; a change of results or state is refused with the
-command that replays the log instead.
+"""Deploy a stream job: plan it, stage a version, start its driver once, wait until it works, let it serve.
+
+The run ends when the stream is ready, not when it ends; every step may be killed and repeated. A second run
+of the same changes nothing. A change of results or state is refused, with the command that replays the log
+instead. A dry run prints the plan in the log of the task `plan` and changes nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
-
 from kappa.operators import form
 from kappa.operators.conduct import DEFAULTS, RUN_SECONDS, conducting
 from kappa.plans.deploy import DeployPlan, refuse_if_refused

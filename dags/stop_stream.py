@@ -1,5 +1,7 @@
-"""Stop a stream job: ask its driver to finish the batch under way and end, and wait for that; shut it out and kill it
-only if it does not. The job stays stopped until it is started or deployed again, and goes on where it was.
+"""Stop a stream job: ask its driver to finish the batch under way and end, and wait for that.
+
+It is shut out and killed only if it does not. The job stays stopped until it is started or deployed again,
+and then goes on where it was.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import dag, task
-
 from kappa.operators import form
 from kappa.operators.conduct import DEFAULTS, RUN_SECONDS, conducting
 from kappa.plans.switch import StopPlan

@@ -1,1 +1,2 @@
-"""The control plane: version states, plans, hooks to the outside, idempotent steps, and what Airflow adds to them."""
+"""The control plane: version states, plans, hooks to the outside, idempotent steps, and what Airflow adds
+to them."""

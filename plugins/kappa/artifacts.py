@@ -42,7 +42,8 @@ class TamperedArtifact(Refusal):
 
     def __init__(self, folder: Path, found: str) -> None:
         super().__init__(
-            f"the files in {folder} have the digest {found}: they were changed after the build, so nothing is started "
+            f"the files in {folder} have the digest {found}: they were changed after the build, so "
+            "nothing is started "
             f"from them. Remove that folder and run './kappa build' on the commit in its {MANIFEST}."
         )
 
@@ -64,7 +65,8 @@ class Code:
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact: its folder, digest, when and from which commit it was built, and per job its code fingerprints."""
+    """An artifact: its folder, digest, when and from which commit it was built, and per job its code
+    fingerprints."""
 
     folder: Path
     digest: str
@@ -113,7 +115,8 @@ def build(checkout: Path, artifacts: Path, now: datetime) -> Artifact:
 
 
 def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
-    """Copy the sources and write the manifest; named by what was copied, should the checkout change meanwhile."""
+    """Copy the sources and write the manifest; named by what was copied, should the checkout change
+    meanwhile."""
     for file in sources(checkout):
         copy = folder / file.relative_to(checkout)
         copy.parent.mkdir(parents=True, exist_ok=True)

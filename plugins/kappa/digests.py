@@ -1,4 +1,5 @@
-"""What a change is: fingerprints of code and settings that tell a change of results or of state from any other."""
+"""What a change is: fingerprints of code and settings that tell a change of results or of state from any
+other."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def tree_digest(root: Path, files: Iterable[Path]) -> str:
 
 
 def code_digest(file: Path) -> str | None:
-    """The fingerprint of what a module does: comments, layout and docstrings do not count; None if there is none."""
+    """The fingerprint of what a module does: comments, layout and docstrings do not count; None if there
+    is none."""
     if not file.exists():
         return None
     tree = ast.parse(file.read_text())
@@ -48,7 +50,7 @@ def _is_docstring(body: list[ast.stmt]) -> bool:
 
 
 def state_shape(code: Path, job: Job) -> str:
-    """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, aggregates and element.
+    """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, aggregates.
 
     `code` is a `jobs` folder. The aggregates and the element of the set are the code of its stateful module.
     """

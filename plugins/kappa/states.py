@@ -1,4 +1,5 @@
-"""The closed vocabulary of a version's life: its states, the transitions between them, and the desired state."""
+"""The closed vocabulary of a version's life: its states, the transitions between them, and the desired
+state."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.FAILED: frozenset({State.LIVE, State.RETIRED}),
     State.RETIRED: frozenset(),
 }
-"""From each state, the states that may follow. STAGED to LIVE is a job's first deployment: there is nothing to catch
-up with. FAILED to LIVE is an operator's restart of the version that serves."""
+"""From each state, the states that may follow. STAGED to LIVE is a job's first deployment: there is nothing
+to catch up with. FAILED to LIVE is an operator's restart of the version that serves."""
 
 
 class IllegalTransition(Refusal):

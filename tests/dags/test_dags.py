@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -79,5 +80,5 @@ def test_deploy_refuses_what_is_no_valid_form(bag: DagBag, name: str, value: Any
 def test_deploy_does_its_steps_in_the_order_of_the_plan(bag: DagBag) -> None:
     order = ["plan", "unless_dry_run", "stage", "launch", "ready", "live", "conclude"]
     dag = bag.dags["deploy_stream"]
-    for earlier, later in zip(order, order[1:], strict=False):
+    for earlier, later in pairwise(order):
         assert later in dag.get_task(earlier).downstream_task_ids

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from jobs.settings import Settings
 from kappa import artifacts
 from kappa.hooks.registry import Author
 from kappa.ports import Platform
+
+from jobs.settings import Settings
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 
 CODE = {

@@ -1,4 +1,5 @@
-"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log and a clock."""
+"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log
+and a clock."""
 
 from __future__ import annotations
 
@@ -6,16 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from jobs.log import Offsets, Topic
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay, UnknownVersion
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
 from kappa.states import Desired, State
 
+from jobs.log import Offsets, Topic
+
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+TOPIC = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
 ENDINGS = (".done", ".refused", ".failed")
 
 
@@ -59,7 +63,9 @@ class FakeRegistry:
     def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
         key = (version.job, version.version)
         if key in self.held:
-            stager = next((e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)")
+            stager = next(
+                (e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)"
+            )
             if stager != by.run_id:
                 raise StagedByAnother(*key, stager)
             return
@@ -161,7 +167,8 @@ class FakeRegistry:
 
 
 class FakeCluster:
-    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it."""
+    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds
+    it."""
 
     def __init__(self, registry: FakeRegistry, slow_seconds: float = 5.0) -> None:
         self.registry, self.slow = registry, timedelta(seconds=slow_seconds)
@@ -194,7 +201,7 @@ class FakeCluster:
                 self._drive(name, submission.arguments)
 
     def _drive(self, name: str, arguments: Sequence[str]) -> None:
-        values = dict(zip(arguments, arguments[1:], strict=False))
+        values = dict(pairwise(arguments))
         job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
         if not self.registry.claim(launch_id, name):
             self.states[name] = DriverState.FINISHED
@@ -212,7 +219,7 @@ class FakeLog:
 
     first: Offsets
     appended: Mapping[int, Sequence[int]]
-    topic: Topic = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
+    topic: Topic = TOPIC
 
     def describe(self) -> Topic:
         return self.topic

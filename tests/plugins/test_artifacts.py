@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from jobs.catalog import JOBS
 from kappa import artifacts, digests
 from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
+
+from jobs.catalog import JOBS
 from tests.plugins.fakes import NOON
 
 WINDOWS = "jobs/transforms/windows.py"
@@ -29,7 +29,9 @@ def edit(checkout: Path, path: str, old: str, new: str) -> None:
     (checkout / path).write_text(text.replace(old, new))
 
 
-@pytest.mark.parametrize(("old", "new"), [("Doc.", "Other words."), ("# why", "# because"), ("    return", "\n    return")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("Doc.", "Other words."), ("# why", "# because"), ("    return", "\n    return")]
+)
 def test_words_about_code_change_no_digest(checkout: Path, old: str, new: str) -> None:
     before = code(checkout)
     edit(checkout, WINDOWS, old, new)

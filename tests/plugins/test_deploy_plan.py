@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-
 from kappa.artifacts import TamperedArtifact
 from kappa.hooks.registry import Author
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
+
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")

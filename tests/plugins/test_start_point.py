@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from kappa.plans.start_point import START_PATTERN, InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
 
 from jobs.catalog import MINUTE_MS
-from kappa.plans.start_point import START_PATTERN, InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
 
 BOUND = 5 * MINUTE_MS
 NOW = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS + 10_000
@@ -75,7 +75,12 @@ def test_a_start_survives_json() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "fits"),
-    [("earliest", True), ("2026-01-31T09:30Z", True), ("2026-01-31 09:30+01:00", True), ("2026-01-31", False)],
+    [
+        ("earliest", True),
+        ("2026-01-31T09:30Z", True),
+        ("2026-01-31 09:30+01:00", True),
+        ("2026-01-31", False),
+    ],
 )
 def test_the_form_takes_what_the_plan_takes(asked: str, fits: bool) -> None:
     assert bool(re.match(START_PATTERN, asked)) is fits

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
 from kappa.hooks.conflicts import StagedByAnother, UnderWay
 from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
@@ -20,6 +19,7 @@ from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_sto
 from kappa.steps.ready import NotReady, wait_ready
 from kappa.steps.resume import ensure_running
 from kappa.steps.stop import stop
+
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")
@@ -86,7 +86,7 @@ def test_killed_anywhere_and_run_again_one_driver_runs(
 def test_a_driver_that_claims_in_time_is_not_submitted_again(stage: Stage, author: Author) -> None:
     plan = plan_deploy(stage.platform, AD_CTR)
     deploy.stage(stage.platform, plan, author)
-    lost = replace(stage.platform, registry=Mortal(stage.registry, iter(range(99)), 4, after=False))  # type: ignore[arg-type]
+    lost = replace(stage.platform, registry=Mortal(stage.registry, iter(range(99)), 4, after=False))
     with pytest.raises(Killed):
         launch(lost, "ad_ctr", 1)
     assert len(stage.cluster.submissions) == 1
@@ -94,8 +94,12 @@ def test_a_driver_that_claims_in_time_is_not_submitted_again(stage: Stage, autho
     assert len(stage.cluster.submissions) == 1
 
 
-@pytest.mark.parametrize("state", [DriverState.FAILED, DriverState.KILLED, DriverState.ERROR, DriverState.GONE])
-def test_a_launch_whose_driver_is_gone_is_ended_and_made_anew(stage: Stage, author: Author, state: DriverState) -> None:
+@pytest.mark.parametrize(
+    "state", [DriverState.FAILED, DriverState.KILLED, DriverState.ERROR, DriverState.GONE]
+)
+def test_a_launch_whose_driver_is_gone_is_ended_and_made_anew(
+    stage: Stage, author: Author, state: DriverState
+) -> None:
     run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
     stage.cluster.states["driver-0"] = state
     again = launch(stage.platform, "ad_ctr", 1)
@@ -110,7 +114,9 @@ def test_everything_done_twice_is_done_once(stage: Stage, author: Author) -> Non
     assert (len(stage.cluster.submissions), stage.registry.releases) == (1, 1)
 
 
-def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(stage: Stage, author: Author) -> None:
+def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(
+    stage: Stage, author: Author
+) -> None:
     plan = plan_deploy(stage.platform, AD_CTR)
     deploy.stage(stage.platform, plan, author)
     with pytest.raises(StagedByAnother, match="run-1"):

@@ -17,7 +17,8 @@ class ZoneUnknownToPostgres(Refusal):
 
     def __init__(self, zone: str) -> None:
         super().__init__(
-            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. Nothing was changed."
+            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. "
+            "Nothing was changed."
         )
 
 
@@ -39,7 +40,8 @@ class ClientBook:
         self._registry = PostgresRegistry(dsn)
 
     def put(self, client: Client, by: Author) -> None:
-        """Say what holds; the same client and date again replaces it. Raises ZoneUnknownToPostgres, Unreachable."""
+        """Say what holds; the same client and date again replaces it. Raises ZoneUnknownToPostgres,
+        Unreachable."""
         try:
             with self._registry.transaction() as connection:
                 connection.execute("select now() at time zone %s", [client.time_zone])
@@ -59,7 +61,8 @@ class ClientBook:
 _PUT = """
 insert into reference.client (client_id, valid_from, time_zone, currency, daily_budget_micros)
 values (%(client_id)s, %(valid_from)s, %(time_zone)s, %(currency)s, %(daily_budget_micros)s)
-on conflict (client_id, valid_from) do update set time_zone = excluded.time_zone, currency = excluded.currency,
+on conflict (client_id, valid_from) do update set
+    time_zone = excluded.time_zone, currency = excluded.currency,
     daily_budget_micros = excluded.daily_budget_micros"""
 _ROWS = """
 select client_id, valid_from, time_zone, currency, daily_budget_micros from reference.client

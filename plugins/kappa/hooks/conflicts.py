@@ -30,7 +30,8 @@ class ServedByAnother(Refusal):
 
     def __init__(self, job: str, version: int, serving: int) -> None:
         super().__init__(
-            f"{job} is served by v{serving} already, v{version} does not go live by a deployment; nothing was changed. "
+            f"{job} is served by v{serving} already, v{version} does not go live by a deployment; "
+            "nothing was changed. "
             f"Promote it once it has been validated."
         )
 

@@ -39,10 +39,12 @@ class PostgresLaunches:
             return Launch(**row)
 
     def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
-        """Write the intent to start a driver; the open launch, which is another one where one was open already."""
+        """Write the intent to start a driver; the open launch, which is another one where one was open
+        already."""
         with self.transaction() as connection:
             connection.execute(
-                "insert into registry.launch (launch_id, job, version) values (%s, %s, %s) on conflict do nothing",
+                "insert into registry.launch (launch_id, job, version) values (%s, %s, %s) on "
+                "conflict do nothing",
                 [launch_id, job, version],
             )
             found = _open(connection, job, version)
@@ -62,7 +64,8 @@ class PostgresLaunches:
         """Close a launch whose driver is gone."""
         with self.transaction() as connection:
             connection.execute(
-                "update registry.launch set ended_at = clock_timestamp() where launch_id = %s and ended_at is null",
+                "update registry.launch set ended_at = clock_timestamp() where launch_id = %s and "
+                "ended_at is null",
                 [launch_id],
             )
 

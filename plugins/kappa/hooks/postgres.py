@@ -23,7 +23,8 @@ ENDINGS = ("done", "refused", "failed")
 
 
 class PostgresRegistry(launches.PostgresLaunches):
-    """The Registry over psycopg: a connection and a transaction per call, so nothing is held while waiting."""
+    """The Registry over psycopg: a connection and a transaction per call, so nothing is held while
+    waiting."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -99,7 +100,8 @@ class PostgresRegistry(launches.PostgresLaunches):
         """What is wrong with a version, in words."""
         with self.transaction() as connection:
             rows = connection.execute(
-                "select what || ': ' || detail as line from registry.red_line where job = %s and version = %s order by since",
+                "select what || ': ' || detail as line from registry.red_line where job = %s and "
+                "version = %s order by since",
                 [job, version],
             )
             return [row["line"] for row in rows]
@@ -154,24 +156,35 @@ class PostgresRegistry(launches.PostgresLaunches):
 
 
 _INSERT_VERSION = """
-insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest, settings,
-    topic, topic_id, starts_at, start_offsets)
-values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_digest)s, %(result_digest)s, %(settings)s,
-    %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
+insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest,
+    settings, topic, topic_id, starts_at, start_offsets)
+values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_digest)s, %(result_digest)s,
+    %(settings)s, %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
 on conflict do nothing"""
 _INSERT_PROGRESS = """
 insert into registry.progress (job, version, "partition", next_offset)
 values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
+_INSERT_SEGMENT = """
+insert into registry.segment
+values (%(job)s, %(from_window)s::timestamptz, %(to_window)s::timestamptz, %(version)s)"""
+_INSERT_RELEASE = """
+insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after,
+    promoted_by, evidence)
+select array[%(job)s], '[]', %(after)s, '{}',
+    jsonb_build_object(%(job)s::text, jsonb_object_agg("partition", next_offset)), %(actor)s, %(evidence)s
+from registry.progress where job = %(job)s and version = %(version)s"""
+_INSERT_AUDIT = """
+insert into registry.audit (actor, action, job, version, run_id, reason, evidence)
+values (%s, %s, %s, %s, %s, %s, %s)"""
 _SET_STATE = """
 update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
 _HELD = """
 select b.run_id, split_part(b.action, '.', 1) as verb,
-    to_char((b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision)) at time zone 'UTC',
-        'HH24:MI:SS "UTC"') as until
-from registry.audit b
-where b.job = %(job)s and b.action like '%%.begun'
-    and b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision) > clock_timestamp()
+    to_char(lease.ends at time zone 'UTC', 'HH24:MI:SS "UTC"') as until
+from registry.audit b, lateral (
+    select b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision) as ends) lease
+where b.job = %(job)s and b.action like '%%.begun' and lease.ends > clock_timestamp()
     and not exists (select from registry.audit e where e.run_id = b.run_id and e.audit_id > b.audit_id
         and e.job = b.job and e.action like any(%(endings)s))
 order by b.audit_id desc limit 1"""
@@ -205,7 +218,8 @@ def _version(row: DictRow) -> Version:
 
 def _segments(connection: Connection, job: str) -> list[Segment]:
     rows = connection.execute(
-        "select job, from_window::text, to_window::text, version from registry.segment where job = %s order by from_window",
+        "select job, from_window::text, to_window::text, version from registry.segment where job = "
+        "%s order by from_window",
         [job],
     )
     return [Segment(**row) for row in rows]
@@ -214,7 +228,8 @@ def _segments(connection: Connection, job: str) -> list[Segment]:
 def _check_stager(connection: Connection, version: Version, by: Author) -> None:
     """A version that exists already must have been made by this very run."""
     row = connection.execute(
-        "select run_id from registry.audit where job = %s and version = %s and action = %s order by audit_id limit 1",
+        "select run_id from registry.audit where job = %s and version = %s and action = %s order "
+        "by audit_id limit 1",
         [version.job, version.version, STAGED],
     ).fetchone()
     if not row or row["run_id"] != by.run_id:
@@ -223,31 +238,22 @@ def _check_stager(connection: Connection, version: Version, by: Author) -> None:
 
 def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
     """Give all windows of a job that serves nothing yet to one version, and say so in a release."""
-    connection.execute(
-        "insert into registry.segment values (%(job)s, %(from_window)s::timestamptz, %(to_window)s::timestamptz, %(version)s)",
-        segment.to_json(),
-    )
-    connection.execute(
-        "insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after, promoted_by, "
-        "evidence) select array[%(job)s], '[]', %(after)s, '{}', jsonb_build_object(%(job)s::text, "
-        "jsonb_object_agg(\"partition\", next_offset)), %(actor)s, %(evidence)s "
-        "from registry.progress where job = %(job)s and version = %(version)s",
-        {
-            "job": segment.job, "version": segment.version, "after": Jsonb([segment.to_json()]), "actor": by.actor,
-            "evidence": Jsonb({"run_id": by.run_id, "reason": by.reason, "first_deployment": True}),
-        },
-    )  # fmt: skip
+    evidence = {"run_id": by.run_id, "reason": by.reason, "first_deployment": True}
+    values = {
+        **segment.to_json(),
+        "after": Jsonb([segment.to_json()]),
+        "actor": by.actor,
+        "evidence": Jsonb(evidence),
+    }
+    connection.execute(_INSERT_SEGMENT, values)
+    connection.execute(_INSERT_RELEASE, values)
 
 
 def audit(connection: Connection, entry: Entry) -> None:
-    connection.execute(
-        "insert into registry.audit (actor, action, job, version, run_id, reason, evidence) "
-        "values (%s, %s, %s, %s, %s, %s, %s)",
-        [
-            entry.author.actor, entry.action, entry.job, entry.version, entry.author.run_id, entry.author.reason,
-            Jsonb(dict(entry.evidence)),
-        ],
-    )  # fmt: skip
+    """Add a row to the audit within a transaction."""
+    by, evidence = entry.author, Jsonb(dict(entry.evidence))
+    values = [by.actor, entry.action, entry.job, entry.version, by.run_id, by.reason, evidence]
+    connection.execute(_INSERT_AUDIT, values)
 
 
 def _entry(row: DictRow) -> Entry:

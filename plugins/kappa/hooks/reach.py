@@ -1,4 +1,5 @@
-"""The one refusal for an outside system that does not answer; worth another try, unlike every other refusal."""
+"""The one refusal for an outside system that does not answer; worth another try, unlike every other
+refusal."""
 
 from __future__ import annotations
 

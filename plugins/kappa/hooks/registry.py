@@ -1,4 +1,5 @@
-"""The port to the registry: the values it holds and what may be asked of it; the registry decides what exists."""
+"""The port to the registry: the values it holds and what may be asked of it; the registry decides what
+exists."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Version:
 
 @dataclass(frozen=True)
 class Launch:
-    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs it."""
+    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs
+    it."""
 
     launch_id: UUID
     job: str
@@ -64,7 +66,8 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Segment:
-    """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be infinite."""
+    """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be
+    infinite."""
 
     job: str
     from_window: str
@@ -73,9 +76,7 @@ class Segment:
 
     def to_json(self) -> dict[str, Any]:
         """The segment as JSON."""
-        return {
-            "job": self.job, "from_window": self.from_window, "to_window": self.to_window, "version": self.version,
-        }  # fmt: skip
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ class Registry(Protocol):
         """A launch as it is now."""
 
     def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
-        """Write the intent to start a driver; the open launch, which is another one where one was open already."""
+        """Write the intent to start a driver; the open launch, which is another one where one was open
+        already."""
 
     def record_submission(self, launch_id: UUID, submission_id: str) -> None:
         """Remember what the cluster called the submission of a launch."""

@@ -1,4 +1,5 @@
-"""The port to the cluster that runs drivers, and its implementation over the REST server of a standalone master."""
+"""The port to the cluster that runs drivers, and its implementation over the REST server of a standalone
+master."""
 
 from __future__ import annotations
 
@@ -31,12 +32,14 @@ class DriverState(StrEnum):
 
 
 ALIVE = frozenset({DriverState.SUBMITTED, DriverState.RUNNING, DriverState.RELAUNCHING, DriverState.UNKNOWN})
-"""States in which a driver runs, or will by itself. UNKNOWN: the master has just been restarted and does not know yet."""
+"""States in which a driver runs, or will by itself. UNKNOWN: the master has just been restarted and does
+not know yet."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A driver to start: arguments of SparkSubmit (without secrets), environment, and properties of its JVM."""
+    """A driver to start: arguments of SparkSubmit (without secrets), environment, and properties of its
+    JVM."""
 
     name: str
     arguments: tuple[str, ...]
@@ -55,7 +58,8 @@ class Cluster(Protocol):
     """Where drivers run."""
 
     def submit(self, submission: Submission) -> str:
-        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable, SubmissionRefused."""
+        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
+        SubmissionRefused."""
 
     def status(self, submission_id: str) -> DriverState:
         """What became of a submission. Raises Unreachable."""
@@ -71,7 +75,8 @@ class StandaloneCluster:
         self._url = f"{url}/v1/submissions"
 
     def submit(self, submission: Submission) -> str:
-        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable, SubmissionRefused."""
+        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
+        SubmissionRefused."""
         answer = self._call("POST", "create", creation(submission))
         if not answer.get("success"):
             raise SubmissionRefused(submission.name, str(answer.get("message")))
@@ -98,7 +103,8 @@ class StandaloneCluster:
 
 
 def creation(submission: Submission) -> dict[str, Any]:
-    """The master's request: SparkSubmit itself is the main class, since a standalone cluster takes no Python driver."""
+    """The master's request: SparkSubmit itself is the main class, since a standalone cluster takes no
+    Python driver."""
     return {
         "action": "CreateSubmissionRequest",
         "clientSparkVersion": SPARK_VERSION,

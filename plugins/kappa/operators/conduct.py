@@ -1,4 +1,5 @@
-"""How a lifecycle task conducts itself: its stack, its author, what is retried, and what a failure leaves behind."""
+"""How a lifecycle task conducts itself: its stack, its author, what is retried, and what a failure leaves
+behind."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class Conduct:
 
 @contextmanager
 def conducting(verb: str) -> Iterator[Conduct]:
-    """The conduct of the running task; a refusal or the last failure is written to the audit, then goes on up."""
+    """The conduct of the running task; a refusal or the last failure is written to the audit, then goes on
+    up."""
     conduct = _conduct()
     try:
         yield conduct

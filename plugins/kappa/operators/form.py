@@ -50,7 +50,7 @@ def deploy() -> dict[str, Param]:
         ),
         "start": Param(
             EARLIEST, type="string", pattern=START_PATTERN, title="Start",
-            description="Where a first version starts: `earliest`, `latest` or a full minute like 2026-01-31T09:30Z",
+            description="Where a first version starts: `earliest`, `latest`, or like 2026-01-31T09:30Z",
         ),
         "settings": Param(
             {}, type=["object", "string"], title="Settings", section="Settings",

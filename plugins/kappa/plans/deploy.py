@@ -1,4 +1,5 @@
-"""The plan of a deployment: what is there, what is wanted, and whether the one may become the other in place."""
+"""The plan of a deployment: what is there, what is wanted, and whether the one may become the other in
+place."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ class Found:
         return any(segment.version == version.version for segment in self.segments)
 
     def current(self) -> Version | None:
-        """The version that a verb on the job means: the one that serves the open end, else the newest that is not over."""
+        """The version that a verb on the job means: the one that serves the open end, else the newest that
+        is not over."""
         if self.segments:
             return next(v for v in self.versions if v.version == self.segments[-1].version)
         return next((v for v in reversed(self.versions) if v.state not in OVER), None)
@@ -76,7 +78,8 @@ class Found:
 
 @dataclass(frozen=True)
 class DeployPlan:
-    """What a deployment of one job will do, and why. `replaces` is an unfinished version that never served."""
+    """What a deployment of one job will do, and why. `replaces` is an unfinished version that never
+    served."""
 
     action: Action
     version: int
@@ -210,7 +213,9 @@ def _differences(wanted: Wanted, current: Version) -> tuple[str, ...]:
         settings.insert(0, f"the artifact was {current.artifact} and would be {wanted.artifact}")
     if settings:
         keep = f"./kappa start {wanted.job}"
-        remedy = f"Both digests are equal, but changing a version in place is not available yet; {keep} runs it as it is."
+        remedy = (
+            f"Both digests are equal, but a change in place is not available yet; {keep} runs it as it is."
+        )
         return (f"{_and(settings)}.", remedy)
     return ()
 

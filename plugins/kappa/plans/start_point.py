@@ -21,7 +21,8 @@ class InvalidStart(Refusal):
 
     def __init__(self, asked: str, problem: str) -> None:
         super().__init__(
-            f"start '{asked}' {problem}. Give earliest, latest, or a full minute with its zone, like 2026-01-31T09:30Z."
+            f"start '{asked}' {problem}. Give earliest, latest, or a full minute with its zone, "
+            "like 2026-01-31T09:30Z."
         )
 
 
@@ -30,14 +31,16 @@ class LogTooShort(Refusal):
 
     def __init__(self, starts_ms: int, needed_ms: int, smallest_ms: int, partition: int) -> None:
         super().__init__(
-            f"a start at {utc(starts_ms)} needs the log from {utc(needed_ms)} on, but partition {partition} begins later. "
+            f"a start at {utc(starts_ms)} needs the log from {utc(needed_ms)} on, but partition "
+            f"{partition} begins later. "
             f"The smallest exact start is {utc(smallest_ms)}; 'earliest' means that."
         )
 
 
 @dataclass(frozen=True)
 class LogHead:
-    """How the log begins: per partition its first offset and the append_time (ms) of the first record, None if empty."""
+    """How the log begins: per partition its first offset and the append_time (ms) of the first record,
+    None if empty."""
 
     first_offsets: Offsets
     first_appended: Mapping[int, int | None]
@@ -75,7 +78,7 @@ class StartPoint:
 
 
 def start_ms(asked: str, head: LogHead, now_ms: int, future_bound_ms: int) -> int | None:
-    """T in ms for what was asked: a window edge from which every record of every later window is still in the log.
+    """T in ms for what was asked: an edge from which every record of every window is still in the log.
 
     None means: starts with the log. Raises InvalidStart, LogTooShort.
     """
@@ -94,14 +97,16 @@ def start_ms(asked: str, head: LogHead, now_ms: int, future_bound_ms: int) -> in
 
 
 def smallest_exact_ms(head: LogHead, now_ms: int, future_bound_ms: int) -> int | None:
-    """The smallest exact T; None when every partition's log begins at offset 0, so that nothing is missing."""
+    """The smallest exact T; None when every partition's log begins at offset 0, so that nothing is
+    missing."""
     if not any(head.first_offsets.values()):
         return None
     return next_edge_ms(_latest_beginning(head, now_ms)[1] + future_bound_ms)
 
 
 def _latest_beginning(head: LogHead, now_ms: int) -> tuple[int, int]:
-    """The cut partition that begins last, and when; one that was cut and is empty begins now at the latest."""
+    """The cut partition that begins last, and when; one that was cut and is empty begins now at the
+    latest."""
     begins = {
         partition: now_ms
         if head.first_appended[partition] is None

@@ -1,4 +1,5 @@
-"""How a version's driver is started: its command line, its environment and the size of its JVM; no secret among them."""
+"""How a version's driver is started: its command line, its environment and the size of its JVM; no secret
+among them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ def done_sentence(plan: DeployPlan) -> str:
     """What a deployment that came to its end did, in one sentence."""
     name = f"{plan.wanted.job} v{plan.version}"
     if plan.action is Action.FIRST and plan.start:
-        return f"{name} is deployed from artifact {plan.wanted.artifact}, started {plan.start.sentence()}, and serves."
+        code, start_at = plan.wanted.artifact, plan.start.sentence()
+        return f"{name} is deployed from artifact {code}, started {start_at}, and serves."
     if plan.action is Action.RESUME:
         return f"{name} runs again, from its checkpoint, and serves."
     return f"{name} runs already with this artifact and these settings; nothing was changed."
@@ -107,7 +108,10 @@ def _version(plan: DeployPlan) -> Version:
     wanted, start_at = plan.wanted, plan.start
     assert start_at is not None
     return Version(
-        job=wanted.job, version=plan.version, state=State.STAGED, desired=Desired.RUNNING, artifact=wanted.artifact,
-        state_digest=wanted.state_digest, result_digest=wanted.result_digest, settings=wanted.settings,
-        topic=wanted.topic, topic_id=wanted.topic_id, starts_at=start_at.starts_at, start_offsets=start_at.offsets,
-    )  # fmt: skip
+        **vars(wanted),
+        version=plan.version,
+        state=State.STAGED,
+        desired=Desired.RUNNING,
+        starts_at=start_at.starts_at,
+        start_offsets=start_at.offsets,
+    )

@@ -25,9 +25,9 @@ def version_of(platform: Platform, job: str, number: int) -> Version:
 def launch(platform: Platform, job: str, number: int) -> Launch:
     """The launch whose driver runs; started unless one does already.
 
-    However often this is killed and repeated, one driver runs: a repeated submission carries the launch's id, and the
-    driver that finds it claimed by another submission ends by itself. Raises UnknownVersion, Unreachable,
-    SubmissionRefused.
+    However often this is killed and repeated, one driver runs: a repeated submission carries the launch's
+    id, and the driver that finds it claimed by another submission ends by itself. Raises UnknownVersion,
+    Unreachable, SubmissionRefused.
     """
     registry = platform.registry
     version = version_of(platform, job, number)

@@ -17,7 +17,8 @@ from kappa.ports import Platform
 
 @dataclass(frozen=True)
 class DeployRequest:
-    """What somebody asks to be deployed; an empty artifact is the newest one, settings not named stay as they are."""
+    """What somebody asks to be deployed; an empty artifact is the newest one, settings not named stay as
+    they are."""
 
     job: str
     start: str = EARLIEST

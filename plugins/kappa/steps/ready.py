@@ -1,4 +1,5 @@
-"""Wait until a launched driver does its work: a heartbeat of its own, and a batch of its own or nothing left to read."""
+"""Wait until a launched driver does its work: a heartbeat of its own, and a batch of its own or nothing
+left to read."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from kappa.steps.observe import runs
 
 
 def resume_all(settings: Settings) -> list[str]:
-    """Start every driver that is wanted and gone; the names of the versions that were started. Raises Unreachable."""
+    """Start every driver that is wanted and gone; the names of the versions that were started. Raises
+    Unreachable."""
     return ensure_running(connect(settings))
 
 

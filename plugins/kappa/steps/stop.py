@@ -21,14 +21,15 @@ def stop(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_S
     elif obeyed:
         sentence = f"{name} is stopped; its last batch was finished."
     else:
-        sentence = f"{name} did not stop within {seconds:.0f} s: it was shut out and killed; a start goes on where it was."
+        sentence = f"{name} did not stop within {seconds:.0f} s: it was shut out and killed."
     platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, {"sentence": sentence}))
     return sentence
 
 
 def dry_sentence(plan: StopPlan) -> str:
     """What a dry run found, in one sentence."""
-    return f"dry run: {plan.job} v{plan.version}: {plan.why} ({' -> '.join(plan.steps) or 'nothing'}); nothing was changed."
+    steps = " -> ".join(plan.steps) or "nothing"
+    return f"dry run: {plan.job} v{plan.version}: {plan.why} ({steps}); nothing was changed."
 
 
 def end_driver(platform: Platform, job: str, version: int, by: Author, seconds: float = STOP_SECONDS) -> bool:
