@@ -1,0 +1,135 @@
+"""The fate of each record by the contract, section 2, decided from the log alone, in the order of each
+partition."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from truth.decode import Event, LogRecord
+
+DEAD_LETTER, BEFORE_START, FUTURE, LATE = "dead_letter", "before_start", "future", "late"
+DUPLICATE, REPEATED_CLICK, COUNTED = "duplicate", "repeated_click", "counted"
+FATES = (DEAD_LETTER, BEFORE_START, FUTURE, LATE, DUPLICATE, REPEATED_CLICK, COUNTED)
+REFUSED = frozenset((DEAD_LETTER, BEFORE_START, FUTURE, LATE))
+MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A version's settings that decide fates, all ms; `click_interval_ms` None: it counts what it does not
+    refuse."""
+
+    allowed_lateness_ms: int
+    future_bound_ms: int
+    click_interval_ms: int | None
+    starts_at: int | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a version read and by which rules: partition -> first offset, partition -> offset after the
+    last."""
+
+    rules: Rules
+    start: tuple[tuple[int, int], ...]
+    end: tuple[tuple[int, int], ...]
+
+
+class Judge:
+    """Decides the fates of one reading; it remembers what it counted."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._counted: defaultdict[tuple[object, ...], set[str]] = defaultdict(set)
+
+    def fate(self, record: LogRecord, event: Event | str) -> str:
+        """The first line of the contract's table that applies."""
+        if isinstance(event, str):
+            return DEAD_LETTER
+        rules, at = self._rules, event.event_time
+        if rules.starts_at is not None and at < rules.starts_at:
+            return BEFORE_START
+        if at - record.append_time > rules.future_bound_ms:
+            return FUTURE
+        if record.append_time - at > rules.allowed_lateness_ms:
+            return LATE
+        if rules.click_interval_ms is None:
+            return COUNTED
+        return self._first_or_again(record.partition, event, rules.click_interval_ms)
+
+    def _first_or_again(self, partition: int, event: Event, interval_ms: int) -> str:
+        span = interval_ms if event.is_click else MINUTE_MS
+        group = (partition, event.is_click, event.client_id, event.ad_id, event.event_time // span)
+        identity = event.user_id if event.is_click else event.event_id
+        seen = self._counted[group]
+        if identity in seen:
+            return REPEATED_CLICK if event.is_click else DUPLICATE
+        seen.add(identity)
+        return COUNTED
+
+
+@dataclass
+class Row:
+    """What one key and minute must show; spend in micros."""
+
+    impressions: int = 0
+    clicks: int = 0
+    spend_micros: int = 0
+    duplicates: int = 0
+    repeated_clicks: int = 0
+
+
+class Ledger:
+    """All that one reading comes to: records and micros by fate, refused records, rows per key and minute.
+
+    `rows`: fields -> (values of the fields..., minute start in ms) -> Row, for each tuple of fields in
+    `groupings`.
+    """
+
+    def __init__(self, reading: Reading, groupings: frozenset[tuple[str, ...]]) -> None:
+        self.reading = reading
+        self.read = 0
+        self.records: Counter[str] = Counter()
+        self.micros: Counter[str] = Counter()
+        self.refused: dict[tuple[int, int], str] = {}
+        self.rows: dict[tuple[str, ...], dict[tuple[object, ...], Row]] = {fields: {} for fields in groupings}
+        self._places = {fields: tuple(Event._fields.index(name) for name in fields) for fields in groupings}
+        self._start, self._end = dict(reading.start), dict(reading.end)
+        self._judge = Judge(reading.rules)
+
+    def take(self, record: LogRecord, event: Event | str) -> None:
+        """Enter one record, unless it lies outside of what the version read."""
+        partition, offset = record.partition, record.offset
+        if not self._start.get(partition, 0) <= offset < self._end.get(partition, 0):
+            return
+        fate = self._judge.fate(record, event)
+        self.read += 1
+        self.records[fate] += 1
+        if fate in REFUSED:
+            self.refused[partition, offset] = fate
+        if isinstance(event, str):
+            return
+        self.micros[fate] += event.cost_micros
+        if fate not in REFUSED:
+            self._enter(fate, event)
+
+    def _enter(self, fate: str, event: Event) -> None:
+        minute = event.event_time // MINUTE_MS * MINUTE_MS
+        for fields, rows in self.rows.items():
+            key = (*[event[place] for place in self._places[fields]], minute)
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = Row()
+            _add(row, fate, event)
+
+
+def _add(row: Row, fate: str, event: Event) -> None:
+    if fate == DUPLICATE:
+        row.duplicates += 1
+    elif fate == REPEATED_CLICK:
+        row.repeated_clicks += 1
+    else:
+        row.clicks += event.is_click
+        row.impressions += not event.is_click
+        row.spend_micros += event.cost_micros
