@@ -65,13 +65,16 @@ class Seen:
 class Airflow:
     """A session with the api-server. Every call raises Unreachable when it does not answer."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
         self._url = settings.airflow
-        self._client = httpx.Client(base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False)
+        self._client = httpx.Client(
+            base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport
+        )
         self._client.headers["Authorization"] = f"Bearer {self._token(settings)}"
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
-        """Start a run with an id of our own. Waits for a DAG that Airflow has not read yet. Raises AirflowRefused."""
+        """Start a run with an id of our own. Waits for a DAG that Airflow has not read yet. Raises
+        AirflowRefused."""
         run = Run(dag_id, run_id(dag_id, job), job)
         body = {"logical_date": None, "dag_run_id": run.run_id, "conf": {"job": job, **conf}}
         deadline = time.monotonic() + KNOWN_AFTER_SECONDS

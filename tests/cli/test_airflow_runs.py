@@ -1,0 +1,104 @@
+"""Airflow over REST, against a server of our own: login, trigger, states, results, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from kappa.hooks.reach import Unreachable
+
+from cli import airflow_runs
+from cli.airflow_runs import Airflow, AirflowRefused, NoPassword, Run
+from jobs.settings import Settings
+from stack.passwords import airflow_users
+
+RUN = Run("deploy_stream", "run-1", "ad_ctr")
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made = Settings(home=tmp_path)
+    made.secrets.mkdir()
+    airflow_users(made).write_text(json.dumps({"admin": "sesame"}))
+    return made
+
+
+def airflow(settings: Settings, answer: Answer) -> Airflow:
+    """A session with a server that takes the password and answers all else by `answer`."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/auth/token":
+            good = json.loads(request.content) == {"username": "admin", "password": "sesame"}
+            return httpx.Response(201, json={"access_token": "t"}) if good else httpx.Response(401)
+        assert request.headers["Authorization"] == "Bearer t"
+        return answer(request)
+
+    return Airflow(settings, httpx.MockTransport(handle))
+
+
+def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings) -> None:
+    seen: list[dict[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        return httpx.Response(200, json={})
+
+    run = airflow(settings, answer).trigger("deploy_stream", "ad_ctr", {"start": "latest"})
+    conf = {"job": "ad_ctr", "start": "latest"}
+    assert seen == [{"logical_date": None, "dag_run_id": run.run_id, "conf": conf}]
+    assert run.run_id.startswith("deploy_stream-ad_ctr-")
+
+
+def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(airflow_runs.time, "sleep", lambda _: None)
+    answers = iter([httpx.Response(404, json={"detail": "no such DAG"}), httpx.Response(200, json={})])
+    airflow(settings, lambda _: next(answers)).trigger("deploy_stream", "ad_ctr", {})
+    assert next(answers, None) is None
+
+
+def test_a_refused_form_is_shown_with_airflows_words(settings: Settings) -> None:
+    refused = airflow(
+        settings, lambda _: httpx.Response(400, json={"detail": "Invalid input for param start"})
+    )
+    with pytest.raises(AirflowRefused, match=r"run deploy_stream \(400\): Invalid input for param start"):
+        refused.trigger("deploy_stream", "ad_ctr", {})
+
+
+def test_states_and_the_result_are_read(settings: Settings) -> None:
+    tasks = [{"task_id": "plan", "state": "success"}, {"task_id": "stage", "state": None}]
+    answers = {
+        "/api/v2/dags/deploy_stream/dagRuns/run-1": {"state": "running"},
+        "/api/v2/dags/deploy_stream/dagRuns/run-1/taskInstances": {"task_instances": tasks},
+        "/api/v2/dags/deploy_stream/dagRuns/run-1/taskInstances/conclude/xcomEntries/return_value": {
+            "value": "Done."
+        },
+    }
+    session = airflow(settings, lambda request: httpx.Response(200, json=answers[request.url.path]))
+    seen = session.look(RUN)
+    assert (seen.state, seen.ended, dict(seen.tasks)) == (
+        "running",
+        False,
+        {"plan": "success", "stage": "none"},
+    )
+    assert session.result(RUN) == "Done."
+
+
+def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) -> None:
+    def away(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    with pytest.raises(
+        Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* Run ./kappa up"
+    ):
+        Airflow(settings, httpx.MockTransport(away))
+
+
+def test_without_a_password_file_the_remedy_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoPassword, match=r"Run \./kappa up"):
+        Airflow(Settings(home=tmp_path))

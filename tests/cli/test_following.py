@@ -1,0 +1,79 @@
+"""Following runs: plain lines without a terminal, and one sentence at the end of each."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import Author, Entry
+from rich.console import Console
+
+from cli import following
+from cli.airflow_runs import Airflow, Run, Seen
+from cli.following import Follower, Outcome
+from tests.plugins.fakes import FakeRegistry
+
+RUN = Run("deploy_stream", "run-1", "ad_ctr")
+
+
+@dataclass
+class Scripted:
+    """An Airflow that shows these states one after the other; a string is an outage."""
+
+    shown: list[Seen | str]
+    said: str | None = None
+    looks: int = field(default=0)
+
+    def look(self, run: Run) -> Seen:
+        now = self.shown[min(self.looks, len(self.shown) - 1)]
+        self.looks += 1
+        if isinstance(now, str):
+            raise Unreachable("Airflow", "here", now)
+        return now
+
+    def result(self, run: Run) -> str | None:
+        return self.said
+
+    def page(self, run: Run) -> str:
+        return "http://airflow/run-1"
+
+
+def follow(airflow: Scripted, registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, str]:
+    """The outcome, and what was printed."""
+    monkeypatch.setattr(following, "PAUSE_SECONDS", 0.0)
+    out = io.StringIO()
+    (outcome,) = Follower(cast("Airflow", airflow), registry, Console(file=out)).follow([RUN])
+    return outcome, out.getvalue()
+
+
+def test_each_change_of_a_task_is_one_plain_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Seen | str] = [
+        Seen("running", {"plan": "running", "stage": "none"}),
+        Seen("running", {"plan": "running", "stage": "none"}),
+        Seen("success", {"plan": "success", "stage": "success"}),
+    ]
+    outcome, printed = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
+    assert printed.splitlines() == ["ad_ctr: plan running", "ad_ctr: plan success", "ad_ctr: stage success"]
+    assert outcome == Outcome("ad_ctr", "run-1", True, "Deployed.")
+
+
+def test_an_outage_of_airflow_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Seen | str] = [Seen("running", {}), "away", "away", Seen("success", {})]
+    outcome, _ = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
+    assert outcome.success
+
+
+def test_a_failure_ends_with_the_sentence_in_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = FakeRegistry()
+    by = Author("admin", "run-1")
+    registry.record(Entry(by, "deploy.refused", "ad_ctr", None, {"sentence": "It is another version."}))
+    outcome, _ = follow(Scripted([Seen("failed", {"plan": "failed"})]), registry, monkeypatch)
+    assert outcome == Outcome("ad_ctr", "run-1", False, "It is another version.")
+
+
+def test_a_failure_without_a_word_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, _ = follow(Scripted([Seen("failed", {"launch": "failed"})]), FakeRegistry(), monkeypatch)
+    assert outcome.sentence == "ad_ctr: launch failed; its log is at http://airflow/run-1"

@@ -1,0 +1,52 @@
+"""The lifecycle commands without a stack: artifacts are built once, and what is not there is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from kappa.hooks.reach import Unreachable
+from typer.testing import CliRunner, Result
+
+from cli import lifecycle
+from jobs.catalog import UnknownJob
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "kappa.toml").write_text("[ports]\npostgres = 1\nairflow = 1\n")
+    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def run(*words: str) -> Result:
+    """The command."""
+    app = typer.Typer()
+    lifecycle.register(app)
+    return CliRunner().invoke(app, list(words))
+
+
+def test_building_twice_makes_one_artifact(home: Path) -> None:
+    first = json.loads(run("build", "--json").stdout)
+    assert "was there already" in run("build").output
+    listed = json.loads(run("build", "--list", "--json").stdout)
+    assert [artifact["digest"] for artifact in listed] == [first["digest"]]
+    assert (home / "artifacts" / first["digest"] / "jobs" / "run.py").exists()
+
+
+def test_an_unknown_job_is_refused_before_anything_is_built(home: Path) -> None:
+    assert isinstance(run("deploy", "ad_crt").exception, UnknownJob)
+    assert not (home / "artifacts").exists()
+
+
+@pytest.mark.parametrize("given", ["cadence_ms", "=5", "cadence_ms="])
+def test_a_setting_is_key_and_value(given: str) -> None:
+    assert isinstance(run("deploy", "ad_ctr", "--set", given).exception, lifecycle.NotKeyValue)
+
+
+def test_without_a_stack_the_remedy_is_named() -> None:
+    refusal = run("deploy", "ad_ctr", "--dry-run").exception
+    assert isinstance(refusal, Unreachable)
+    assert "Run ./kappa up" in str(refusal)
