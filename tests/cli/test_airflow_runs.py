@@ -10,7 +10,6 @@ import httpx
 import pytest
 from kappa.hooks.reach import Unreachable
 
-from cli import airflow_runs
 from cli.airflow_runs import Airflow, AirflowRefused, NoPassword, Run
 from jobs.settings import Settings
 from stack.passwords import airflow_users
@@ -56,7 +55,7 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
 def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(airflow_runs.time, "sleep", lambda _: None)
+    monkeypatch.setattr("cli.airflow_runs.time.sleep", lambda _: None)
     answers = iter([httpx.Response(404, json={"detail": "no such DAG"}), httpx.Response(200, json={})])
     airflow(settings, lambda _: next(answers)).trigger("deploy_stream", "ad_ctr", {})
     assert next(answers, None) is None
