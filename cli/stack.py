@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from cli import entry
+from jobs.fates import Fate
 from stack.down import down, wipe
 from stack.status import status
 from stack.up import Echo, up
 
+FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 output = Console(soft_wrap=True, highlight=False)
 
@@ -78,10 +80,26 @@ def _status(
 def _show(report: dict[str, Any]) -> None:
     _table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
     _table("endpoint", ("address",), list(report["endpoints"].items()))
-    versions = [(job["job"], v["version"], v["state"]) for job in report["jobs"] for v in job["versions"]]
-    _table("job", ("version", "state"), versions)
+    _table("job", ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through"),
+           [_version(job["job"], v) for job in report["jobs"] for v in job["versions"]])  # fmt: skip
+    _table("fates", ("read", *FATES),
+           [(f"{job['job']} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
+            for job in report["jobs"] for v in job["versions"]])  # fmt: skip
     for red in report["red"]:
         output.print(f"[bold red]red:[/] {red['what']}")
+
+
+def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
+    """One version's row: what it is, how far behind, how old its numbers are."""
+    return (
+        job, f"v{v['version']}", v["state"], v["desired"], v["lag_events"], _unit(v["lag_seconds"], "s"),
+        _unit(v["freshness_seconds"], "s ago"), _unit(v["batch_ms"], "ms"),
+        _unit(v["watermark_delay_ms"] and v["watermark_delay_ms"] / 60_000, "min"), (v["complete_through"] or "")[:19],
+    )  # fmt: skip
+
+
+def _unit(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:,.0f} {unit}"
 
 
 def _table(first: str, others: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

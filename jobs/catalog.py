@@ -78,7 +78,14 @@ _FATE_LIMITS = (
     JobSetting("future_bound_ms", 300_000, 0, 3_600_000, Effect.RESULT, "how far event_time may lie past append_time"),
 )
 _CLICKS = (
-    JobSetting("click_interval_ms", 10_000, 1_000, MINUTE_MS, Effect.RESULT, "one click per interval counts; divides a minute"),
+    JobSetting(
+        "click_interval_ms",
+        10_000,
+        1_000,
+        MINUTE_MS,
+        Effect.RESULT,
+        "one click per interval counts; divides a minute",
+    ),
 )
 _TUNING = (
     JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
@@ -87,7 +94,9 @@ _TUNING = (
     JobSetting("executor_memory_mb", 768, 384, 65_536, Effect.TUNING, "heap of the executor"),
     JobSetting("driver_memory_mb", 640, 384, 65_536, Effect.TUNING, "heap of the driver"),
 )
-_STATE = (JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
+_STATE = (
+    JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),
+)
 
 JOBS: Mapping[str, Job] = {
     job.name: job

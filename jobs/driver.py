@@ -59,7 +59,9 @@ class Driver:
     def __init__(self, settings: Settings, version: Version, registry: DriverRegistry, identity: Identity) -> None:
         self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
         self._job = catalog.find(version.job)
-        self._owner = Owner(self._job, version.version, identity.epoch, version.generation, version.topic, version.topic_id)
+        self._owner = Owner(
+            self._job, version.version, identity.epoch, version.generation, version.topic, version.topic_id
+        )
         self._checkpoint = Checkpoint(settings.checkpoint(version.job, version.version, version.generation))
         self._sink: BatchSink | None = None
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
@@ -103,22 +105,37 @@ class Driver:
         """The query with a delay for the log as it is now, and its sink."""
         offsets, through = self._registry.progress()
         run = Run(
-            self._version.settings, self._version.starts_at_ms, tuple(sorted(offsets)),
+            self._version.settings,
+            self._version.starts_at_ms,
+            tuple(sorted(offsets)),
             reach.base_delay_ms(self._version.settings) + self._extra_delay_ms + self._skew_ms(offsets),
         )
         self._watcher.delay_ms = run.watermark_delay_ms
-        logger.info("watermark delay %s ms, %s ms of it for the read skew", run.watermark_delay_ms,
-                    run.watermark_delay_ms - reach.base_delay_ms(run.settings))
+        logger.info(
+            "watermark delay %s ms, %s ms of it for the read skew",
+            run.watermark_delay_ms,
+            run.watermark_delay_ms - reach.base_delay_ms(run.settings),
+        )
         build = importlib.import_module(f"jobs.pipelines.{self._job.name}").build
-        records = sources.stream(spark, self._settings.kafka, self._version.topic, self._version.start_offsets, run.settings)
+        records = sources.stream(
+            spark, self._settings.kafka, self._version.topic, self._version.start_offsets, run.settings
+        )
         self._sink = BatchSink(
-            self._owner, run, self._checkpoint, self._connect, Reach(through),
-            lambda: self._watcher.ends, self._watcher.fresh_ends,
+            self._owner,
+            run,
+            self._checkpoint,
+            self._connect,
+            Reach(through),
+            lambda: self._watcher.ends,
+            self._watcher.fresh_ends,
         )
         self._sink.committed = Committed(next_offsets=offsets)
         return (
-            build(records, run).writeStream.queryName(self._job.name).outputMode("update" if self._job.stateful else "append")
-            .option("checkpointLocation", str(self._checkpoint.path)).foreachBatch(self._sink)
+            build(records, run)
+            .writeStream.queryName(self._job.name)
+            .outputMode("update" if self._job.stateful else "append")
+            .option("checkpointLocation", str(self._checkpoint.path))
+            .foreachBatch(self._sink)
         )
 
     def _start(self, writer: DataStreamWriter, once: bool = False) -> StreamingQuery:

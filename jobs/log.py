@@ -24,7 +24,9 @@ class MissingTopic(Refusal):
     """The topic does not exist."""
 
     def __init__(self, topic: str, bootstrap: str) -> None:
-        super().__init__(f"topic '{topic}' does not exist on {bootstrap}. Create it with './kappa up', or correct topic.name.")
+        super().__init__(
+            f"topic '{topic}' does not exist on {bootstrap}. Create it with './kappa up', or correct topic.name."
+        )
 
 
 class WrongTimestampType(Refusal):
@@ -72,8 +74,12 @@ class KafkaLog:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap, enable_auto_commit=False, request_timeout_ms=REQUEST_TIMEOUT_MS,
-            fetch_max_wait_ms=100, max_poll_records=1, max_partition_fetch_bytes=1_200_000,
+            bootstrap_servers=bootstrap,
+            enable_auto_commit=False,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            fetch_max_wait_ms=100,
+            max_poll_records=1,
+            max_partition_fetch_bytes=1_200_000,
         )
 
     def __enter__(self) -> KafkaLog:
@@ -148,4 +154,3 @@ def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:
 def _topic_id(raw: object) -> str:
     """A topic id in the notation of Kafka's own tools; kafka-python hands out a UUID's text."""
     return base64.urlsafe_b64encode(uuid.UUID(str(raw)).bytes).decode().rstrip("=")
-

@@ -69,8 +69,14 @@ def drained(next_offsets: Mapping[int, int], ends: Ends | None) -> list[int]:
     return [p for p, offset in next_offsets.items() if p in ends.offsets and offset >= ends.offsets[p]]
 
 
-def check_watermark(watermark_ms: int, newest_event_ms: int | None, delay_ms: int, reach: Reach,
-                    partitions: Sequence[int], lateness_ms: int) -> None:
+def check_watermark(
+    watermark_ms: int,
+    newest_event_ms: int | None,
+    delay_ms: int,
+    reach: Reach,
+    partitions: Sequence[int],
+    lateness_ms: int,
+) -> None:
     """Refuse a batch after which the watermark could pass a record that is still to be accepted.
 
     Raises WatermarkTooFast.

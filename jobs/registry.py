@@ -59,8 +59,14 @@ def connect(settings: Settings, job: str, version: int, epoch: int | None) -> ps
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
     return psycopg.connect(
-        settings.dsn(ROLE), application_name=name, options=TIMEOUTS, connect_timeout=10,
-        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=20_000,
+        settings.dsn(ROLE),
+        application_name=name,
+        options=TIMEOUTS,
+        connect_timeout=10,
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+        tcp_user_timeout=20_000,
     )
 
 
@@ -85,10 +91,16 @@ class DriverRegistry:
         assert row is not None, f"the registry has no {self._key}"
         starts_at = row["starts_at"]
         return Version(
-            job=row["job"], version=row["version"], state=row["state"], desired=row["desired"],
-            settings=row["settings"], topic=row["topic"], topic_id=row["topic_id"],
+            job=row["job"],
+            version=row["version"],
+            state=row["state"],
+            desired=row["desired"],
+            settings=row["settings"],
+            topic=row["topic"],
+            topic_id=row["topic_id"],
             starts_at_ms=None if starts_at is None else round(starts_at.timestamp() * 1000),
-            start_offsets={int(p): o for p, o in row["start_offsets"].items()}, generation=row["generation"],
+            start_offsets={int(p): o for p, o in row["start_offsets"].items()},
+            generation=row["generation"],
         )
 
     def claim(self, launch_id: str, submission_id: str) -> bool:
@@ -112,7 +124,8 @@ class DriverRegistry:
     def end_launch(self, launch_id: str) -> None:
         """Say that this launch's driver goes for good."""
         self._connection.execute(
-            "update registry.launch set ended_at = coalesce(ended_at, clock_timestamp()) where launch_id = %s", (launch_id,)
+            "update registry.launch set ended_at = coalesce(ended_at, clock_timestamp()) where launch_id = %s",
+            (launch_id,),
         )
 
     def recent_starts(self, launch_submission: str, within: timedelta) -> int:
@@ -132,7 +145,8 @@ class DriverRegistry:
         """
         self._connection.execute(
             "select registry.end_older_drivers(job, version, epoch + 1) from registry.fence "
-            "where job = %(job)s and version = %(version)s", self._key,
+            "where job = %(job)s and version = %(version)s",
+            self._key,
         )
         row = self._connection.execute(
             "update registry.fence set epoch = epoch + 1 where job = %(job)s and version = %(version)s returning epoch",
@@ -144,7 +158,8 @@ class DriverRegistry:
         self._connection.execute("select registry.end_older_drivers(%(job)s, %(version)s, %(epoch)s)", values)
         self._connection.execute(
             "insert into registry.driver_start (job, version, epoch, submission_id, driver_pid) "
-            "values (%(job)s, %(version)s, %(epoch)s, %(submission)s, %(pid)s)", values,
+            "values (%(job)s, %(version)s, %(epoch)s, %(submission)s, %(pid)s)",
+            values,
         )
         return epoch
 
@@ -183,7 +198,8 @@ class DriverRegistry:
         """The newest batch that was written from this generation of the checkpoint."""
         row = self._connection.execute(
             "select max(batch_id) from registry.batch where job = %(job)s and version = %(version)s "
-            "and generation = %(generation)s", {**self._key, "generation": generation},
+            "and generation = %(generation)s",
+            {**self._key, "generation": generation},
         ).fetchone()
         return None if row is None or row[0] is None else int(row[0])
 
@@ -191,7 +207,8 @@ class DriverRegistry:
         """The committed next offset of each partition, and the append_time (epoch ms) up to which it is known to be read."""
         found = self._connection.execute(
             'select "partition", next_offset, greatest(read_append_time, drained_at) from registry.progress '
-            "where job = %(job)s and version = %(version)s", self._key,
+            "where job = %(job)s and version = %(version)s",
+            self._key,
         ).fetchall()
         return {p: n for p, n, _ in found}, {p: _ms(t) for p, _, t in found if t is not None}
 
@@ -207,8 +224,13 @@ class DriverRegistry:
                     then greatest(p.drained_at, to_timestamp(%(at)s / 1000.0)) else p.drained_at end
             from unnest(%(partitions)s::integer[], %(ends)s::bigint[]) as e(partition, end_offset)
             where p.job = %(job)s and p.version = %(version)s and p."partition" = e.partition""",
-            {**self._key, "drained": drained, "at": ends.at_ms, "partitions": partitions,
-             "ends": [ends.offsets[p] for p in partitions]},
+            {
+                **self._key,
+                "drained": drained,
+                "at": ends.at_ms,
+                "partitions": partitions,
+                "ends": [ends.offsets[p] for p in partitions],
+            },
         )
 
     def raise_red(self, what: str, detail: str) -> None:
@@ -230,7 +252,8 @@ class DriverRegistry:
         """Give the version up: state FAILED and a red line that says why."""
         self._connection.execute(
             "update registry.job_version set state = 'FAILED', updated_at = clock_timestamp() "
-            "where job = %(job)s and version = %(version)s", self._key,
+            "where job = %(job)s and version = %(version)s",
+            self._key,
         )
         self.raise_red("failed", reason)
 

@@ -42,9 +42,7 @@ EVENT = StructType(
 )
 """A decoded record: `event_id` as its 16 bytes; with a `reason` it breaks a rule and the event's fields are null."""
 
-EVENT_WITH_BYTES = StructType(
-    [*EVENT.fields, StructField("key", BinaryType()), StructField("value", BinaryType())]
-)
+EVENT_WITH_BYTES = StructType([*EVENT.fields, StructField("key", BinaryType()), StructField("value", BinaryType())])
 """An event beside the bytes it was decoded from, for the jobs that keep what they refuse."""
 
 MEASURES = (

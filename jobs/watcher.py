@@ -78,9 +78,7 @@ class Watcher:
 
     def _round(self) -> None:
         if self._registry is None:
-            self._registry = DriverRegistry(
-                self._settings, self._version.job, self._version.version, self._first.epoch
-            )
+            self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
         self.desired = self._registry.beat(self._beat())
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka, self._version.topic)
@@ -93,8 +91,13 @@ class Watcher:
     def _beat(self) -> Beat:
         done = self._committed()
         values: dict[str, Any] = {
-            **vars(self._first), "batch_id": done.batch_id, "batch_ms": done.batch_ms, "committed_ms": done.at_ms,
-            "newest_event_ms": done.newest_event_ms, "watermark_ms": done.watermark_ms, "watermark_delay_ms": self.delay_ms,
+            **vars(self._first),
+            "batch_id": done.batch_id,
+            "batch_ms": done.batch_ms,
+            "committed_ms": done.at_ms,
+            "newest_event_ms": done.newest_event_ms,
+            "watermark_ms": done.watermark_ms,
+            "watermark_delay_ms": self.delay_ms,
         }
         if self.state is not None:
             values["state_rows"], values["state_bytes"] = self.state
@@ -105,7 +108,9 @@ class Watcher:
         topic = log.describe()
         added = sorted(set(topic.partitions) - set(self._version.start_offsets))
         if topic.topic_id != self._version.topic_id:
-            registry.raise_red("topic", f"topic {topic.name} was deleted and made again; this version reads the old one")
+            registry.raise_red(
+                "topic", f"topic {topic.name} was deleted and made again; this version reads the old one"
+            )
         elif added:
             registry.raise_red("topic", f"partitions {added} were added to {topic.name}; nothing of them is counted")
         else:
@@ -122,5 +127,9 @@ def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
 def own_beat(epoch: int, submission_id: str, generation: int, jvm_pid: int | None) -> Beat:
     """The part of this process's heartbeats that stays."""
     return Beat(
-        epoch=epoch, driver_pid=os.getpid(), jvm_pid=jvm_pid, submission_id=submission_id, generation=generation
+        epoch=epoch,
+        driver_pid=os.getpid(),
+        jvm_pid=jvm_pid,
+        submission_id=submission_id,
+        generation=generation,
     )

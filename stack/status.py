@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from jobs.settings import Settings
+from stack import job_status
+from stack.job_status import RUNBOOK
 from stack.layout import Layout
 from stack.supervision import Supervisor
-
-RUNBOOK = "docs/runbook.md"
 
 
 def status(settings: Settings, checkout: Path) -> dict[str, Any]:
@@ -28,11 +26,12 @@ def status(settings: Settings, checkout: Path) -> dict[str, Any]:
     ]
     if not processes:
         red = [{"what": "the stack is down", "since": None, "runbook": RUNBOOK}]
+    versions, lines = job_status.read(settings)
     return {
         "endpoints": endpoints(settings),
         "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
-        "jobs": jobs(settings),
-        "red": red,
+        "jobs": versions,
+        "red": red + lines,
     }
 
 
@@ -45,18 +44,3 @@ def endpoints(settings: Settings) -> dict[str, str]:
         "airflow": settings.airflow,
         "spark": settings.spark_master,
     }
-
-
-def jobs(settings: Settings) -> list[dict[str, Any]]:
-    """Each job with its versions as the registry knows them; none while there is no registry."""
-    try:
-        with psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=3) as connection:
-            rows = connection.execute(
-                "select job, version, state from ops.versions order by job, version"
-            ).fetchall()
-    except (psycopg.OperationalError, psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
-        return []
-    versions: dict[str, list[dict[str, Any]]] = {}
-    for job, version, state in rows:
-        versions.setdefault(job, []).append({"version": version, "state": state})
-    return [{"job": job, "versions": known} for job, known in versions.items()]

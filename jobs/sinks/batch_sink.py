@@ -42,8 +42,14 @@ class BatchSink:
     """Writes the batches of one query; `failure` is the refusal that ended it, where one did."""
 
     def __init__(
-        self, owner: Owner, run: Run, checkpoint: Checkpoint, connect: Connect,
-        read_through: Reach, ends: Callable[[], Ends | None], fresh_ends: Callable[[], Ends],
+        self,
+        owner: Owner,
+        run: Run,
+        checkpoint: Checkpoint,
+        connect: Connect,
+        read_through: Reach,
+        ends: Callable[[], Ends | None],
+        fresh_ends: Callable[[], Ends],
     ) -> None:
         self._owner, self._run, self._checkpoint, self._connect = owner, run, checkpoint, connect
         self._reach, self._ends, self._fresh_ends = read_through, ends, fresh_ends
@@ -96,8 +102,12 @@ class BatchSink:
     def _judge(self, batch: Batch, ends: Ends | None) -> Ends | None:
         after = self._reach.after(batch.end, batch.observed.newest_append_ms, ends)
         reach.check_watermark(
-            batch.watermark_ms, batch.observed.newest_event_ms, self._run.watermark_delay_ms, after,
-            self._run.partitions, self._run.settings["allowed_lateness_ms"],
+            batch.watermark_ms,
+            batch.observed.newest_event_ms,
+            self._run.watermark_delay_ms,
+            after,
+            self._run.partitions,
+            self._run.settings["allowed_lateness_ms"],
         )
         return ends
 
@@ -123,12 +133,20 @@ class BatchSink:
     def _tell(self, batch: Batch, written: Written, started: float) -> None:
         took_ms = round((time.monotonic() - started) * 1000)
         self.committed = Committed(
-            batch_id=batch.batch_id, batch_ms=took_ms, at_ms=round(time.time() * 1000),
-            newest_event_ms=batch.observed.newest_event_ms, watermark_ms=batch.watermark_ms, next_offsets=dict(batch.end),
+            batch_id=batch.batch_id,
+            batch_ms=took_ms,
+            at_ms=round(time.time() * 1000),
+            newest_event_ms=batch.observed.newest_event_ms,
+            watermark_ms=batch.watermark_ms,
+            next_offsets=dict(batch.end),
         )
         logger.info(
-            "batch %s%s: %s records, %s rows, %s ms", batch.batch_id, " (again)" if written.rewrite else "",
-            batch.observed.read, written.rows, took_ms,
+            "batch %s%s: %s records, %s rows, %s ms",
+            batch.batch_id,
+            " (again)" if written.rewrite else "",
+            batch.observed.read,
+            written.rows,
+            took_ms,
         )
 
 

@@ -27,7 +27,9 @@ class Fenced(Refusal):
     """A newer driver owns the version."""
 
     def __init__(self, owner: Owner) -> None:
-        super().__init__(f"{owner.job.name} v{owner.version}: epoch {owner.epoch} was taken over; this driver stops writing.")
+        super().__init__(
+            f"{owner.job.name} v{owner.version}: epoch {owner.epoch} was taken over; this driver stops writing."
+        )
 
 
 class OffsetsDoNotJoin(Refusal):
@@ -72,7 +74,9 @@ class Written:
     rows: int
 
 
-def write(connection: Connection, owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]) -> Written:
+def write(
+    connection: Connection, owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]
+) -> Written:
     """Commit the batch, or nothing. `drained` are times (epoch ms) at which a partition had nothing unread.
 
     Raises Fenced, OffsetsDoNotJoin, DoubleEntryBroken; psycopg.OperationalError, after which it may be called again.
@@ -134,7 +138,12 @@ def _enter(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, rewrite: boo
 
 
 def _record(
-    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, start: Offsets, fates: Mapping[Fate, Tally], changed: int
+    cursor: psycopg.Cursor[Any],
+    owner: Owner,
+    batch: Batch,
+    start: Offsets,
+    fates: Mapping[Fate, Tally],
+    changed: int,
 ) -> None:
     values: dict[str, Any] = {
         "job": owner.job.name,
@@ -159,7 +168,11 @@ def _record(
 
 
 def _advance(
-    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]
+    cursor: psycopg.Cursor[Any],
+    owner: Owner,
+    batch: Batch,
+    drained: Mapping[int, int],
+    ends: Mapping[int, int],
 ) -> None:
     partitions = sorted(batch.end)
     cursor.execute(

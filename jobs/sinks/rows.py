@@ -24,8 +24,9 @@ def prepare(connection: Connection, job: Job) -> None:
     """Make the connection's temporary table: the job's rows without their version, emptied by each commit."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _columns(job)))
     connection.execute(
-        sql.SQL("create temp table if not exists stage on commit delete rows as select {} from data.{} with no data")
-        .format(columns, sql.Identifier(job.table))
+        sql.SQL(
+            "create temp table if not exists stage on commit delete rows as select {} from data.{} with no data"
+        ).format(columns, sql.Identifier(job.table))
     )
     connection.commit()
 
@@ -80,9 +81,7 @@ def _upsert_statement(job: Job) -> sql.Composed:
     keys = [sql.Identifier(name) for name in (*job.keys, "window_start")]
     measures = [sql.Identifier(name) for name in MEASURES]
     comma = sql.SQL(", ")
-    changes = comma.join(
-        sql.SQL("new.{0} - coalesce(old.{0}, 0) as {0}").format(measure) for measure in measures
-    )
+    changes = comma.join(sql.SQL("new.{0} - coalesce(old.{0}, 0) as {0}").format(measure) for measure in measures)
     fallen = sql.SQL(" or ").join(sql.SQL("{} < 0").format(measure) for measure in measures)
     return sql.SQL(
         "with changed as ("

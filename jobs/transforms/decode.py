@@ -133,9 +133,7 @@ def _broken_name(event: Event) -> str | None:
     return next((f"{n} breaks the rule for ids" for n in NAMES if not _is_id(getattr(event, n))), None)
 
 
-def _arrow(
-    batch: pa.RecordBatch, events: list[Event], reasons: list[str | None], keep_bytes: bool
-) -> pa.RecordBatch:
+def _arrow(batch: pa.RecordBatch, events: list[Event], reasons: list[str | None], keep_bytes: bool) -> pa.RecordBatch:
     refused = pa.array([reason is not None for reason in reasons], pa.bool_())
     columns = [
         *(batch.column(name) for name in ("partition", "offset", "append_ms")),

@@ -36,7 +36,7 @@ def element(job: Job, click_interval_ms: int) -> Column:
     `kind` holds partition, click interval and whether it is a click: fates look at the records before it in its
     partition only, and within a partition the offset is the append order.
     """
-    interval = F.pmod(F.floor(F.col("event_ms") / click_interval_ms), F.lit(job.window_ms // click_interval_ms))
+    interval = F.expr(f"(event_ms % {job.window_ms}L) div {click_interval_ms}L")
     clicks = F.when(F.col("is_click"), interval * 2 + 1).otherwise(0)
     kind = (F.col("partition").cast("long") * 2 * job.window_ms + clicks).alias("kind")
     own = F.when(F.col("is_click"), F.col("user_id").cast("binary")).otherwise(F.col("event_id"))

@@ -152,6 +152,7 @@ create view ops.audit as select at, actor, action, job, version, reason, evidenc
 create view ops.drivers as
 select h.*, c.lag_events, c.lag_seconds, c.complete_through
 from registry.heartbeat h join registry.completeness c using (job, version);
+create view ops.reach as select job, version, lag_events, lag_seconds, complete_through from registry.completeness;
 create view ops.batches as select * from registry.batch;
 
 create view ops.red_lines as

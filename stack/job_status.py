@@ -1,0 +1,68 @@
+"""What the jobs are doing, read from the registry: versions, lag, freshness, conservation, red lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from jobs.settings import Settings
+
+RUNBOOK = "docs/runbook.md"
+
+_VERSIONS = """
+select v.job, v.version, v.state, v.desired, v.state_partitions, v.executor_cores, v.artifact,
+    c.lag_events, c.lag_seconds, c.complete_through, d.driver_pid, d.batch_ms, d.watermark_delay_ms, d.state_rows,
+    extract(epoch from clock_timestamp() - d.committed_at)::double precision as freshness_seconds,
+    extract(epoch from clock_timestamp() - d.beat_at)::double precision as beat_seconds,
+    a.read, a.read - a.counted - a.duplicate - a.repeated_click - a.late - a.future - a.before_start - a.dead_letter
+        as residual,
+    a.counted, a.duplicate, a.repeated_click, a.late, a.future, a.before_start, a.dead_letter
+from ops.versions v
+join ops.accounting a using (job, version)
+left join ops.drivers d using (job, version)
+left join ops.reach c using (job, version)
+where v.state <> 'RETIRED'
+order by v.job, v.version"""
+
+_RED = "select job, version, what, since, detail from ops.red_lines order by since"
+
+
+def read(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """([{"job", "versions": [...]}], [{"what", "since", "runbook"}]); both empty while there is no registry."""
+    try:
+        with psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=3, row_factory=dict_row) as connection:
+            versions = connection.execute(_VERSIONS).fetchall()
+            lines = connection.execute(_RED).fetchall()
+    except (psycopg.OperationalError, psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+        return [], []
+    return by_job(versions), [red_line(line) for line in lines] + broken_accounts(versions)
+
+
+def by_job(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows grouped by job, times as text."""
+    jobs: dict[str, list[dict[str, Any]]] = {}
+    for row in versions:
+        shown = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
+        jobs.setdefault(shown.pop("job"), []).append(shown)
+    return [{"job": job, "versions": known} for job, known in jobs.items()]
+
+
+def red_line(line: dict[str, Any]) -> dict[str, Any]:
+    """A red line of the registry in the shape of the contract."""
+    what = f"{line['job']} v{line['version']} {line['what']}: {line['detail']}"
+    return {"what": what, "since": line["since"].isoformat(), "runbook": RUNBOOK}
+
+
+def broken_accounts(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A red line for each version whose fates do not add up to what it read."""
+    return [
+        {
+            "what": f"{v['job']} v{v['version']} conservation: {v['residual']} records without a fate",
+            "since": None,
+            "runbook": RUNBOOK,
+        }
+        for v in versions
+        if v["residual"]
+    ]
