@@ -1,4 +1,5 @@
-"""The lifecycle verbs as functions: through Airflow, followed to their end, or in place with the same plans and steps."""
+"""The lifecycle verbs as functions: through Airflow, followed to their end, or in place with the same
+plans and steps."""
 
 from __future__ import annotations
 
@@ -131,7 +132,8 @@ def _one(
     platform: Platform, verb: str, job: str, reason: str | None, act: Callable[[Platform, str, Author], str]
 ) -> Outcome:
     by = Author(getpass.getuser(), run_id(verb, job), reason)
-    platform.registry.begin(verb, job, by, IN_PLACE_LEASE_SECONDS)
+    if verb == deploying.VERB:
+        platform.registry.begin(verb, job, by, IN_PLACE_LEASE_SECONDS)
     try:
         return Outcome(job, by.run_id, True, act(platform, job, by))
     except Refusal as refusal:

@@ -170,6 +170,19 @@ def test_a_quiet_topic_is_ready_without_a_batch(stage: Stage, author: Author) ->
     wait_ready(stage.platform, opened, 3)
 
 
+def test_a_first_version_that_gave_up_does_not_serve_however_often_its_steps_are_repeated(
+    stage: Stage, author: Author
+) -> None:
+    plan = plan_deploy(stage.platform, AD_CTR)
+    deploy.stage(stage.platform, plan, author)
+    stage.registry.set_state("ad_ctr", 1, State.STAGED, State.FAILED)
+    for step in (deploy.start, lambda platform, plan, _: deploy.ready(platform, plan)):
+        with pytest.raises(deploy.GaveUp, match="the version does not serve"):
+            step(stage.platform, plan, author)
+    assert stage.cluster.submissions == {}
+    assert stage.registry.segments("ad_ctr") == []
+
+
 def test_stopping_lets_the_driver_finish(stage: Stage, author: Author) -> None:
     run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
     sentence = stop(stage.platform, plan_stop(stage.platform, "ad_ctr"), author)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jobs.refusals import Refusal
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.ports import Platform
@@ -13,6 +14,16 @@ from kappa.steps.ready import wait_ready
 from kappa.steps.stop import end_driver
 
 VERB = "deploy"
+
+
+class GaveUp(Refusal):
+    """The driver of a version under deployment ended for good."""
+
+    def __init__(self, job: str, version: int) -> None:
+        super().__init__(
+            f"the driver of {job} v{version} ended before it was ready, so the version does not serve. "
+            f"See why with './kappa status', then deploy again: that makes the next version."
+        )
 
 
 def supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
@@ -40,6 +51,8 @@ def start(platform: Platform, plan: DeployPlan, by: Author) -> None:
     if plan.action is Action.UNCHANGED:
         return
     version = version_of(platform, job, plan.version)
+    if version.state is State.FAILED and plan.action is Action.FIRST:
+        raise GaveUp(job, version.version)
     if version.state is State.FAILED:
         check_transition(job, version.version, version.state, State.LIVE)
         platform.registry.clear_red_lines(job, version.version)
@@ -50,9 +63,13 @@ def start(platform: Platform, plan: DeployPlan, by: Author) -> None:
 
 
 def ready(platform: Platform, plan: DeployPlan) -> None:
-    """Wait until the version's driver does its work. Raises NotReady."""
-    if plan.action is not Action.UNCHANGED:
-        wait_ready(platform, launch(platform, plan.wanted.job, plan.version))
+    """Wait until the version's driver does its work. Raises NotReady, GaveUp."""
+    if plan.action is Action.UNCHANGED:
+        return
+    opened = platform.registry.open_launch(plan.wanted.job, plan.version)
+    if opened is None:
+        raise GaveUp(plan.wanted.job, plan.version)
+    wait_ready(platform, opened)
 
 
 def live(platform: Platform, plan: DeployPlan, by: Author) -> None:
