@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import catalog, reach, session, sources
@@ -130,13 +130,14 @@ class Driver:
             self._watcher.fresh_ends,
         )
         self._sink.committed = Committed(next_offsets=offsets)
-        return (
+        writer: DataStreamWriter = (
             build(records, run)
             .writeStream.queryName(self._job.name)
             .outputMode("update" if self._job.stateful else "append")
             .option("checkpointLocation", str(self._checkpoint.path))
             .foreachBatch(self._sink)
         )
+        return writer
 
     def _start(self, writer: DataStreamWriter, once: bool = False) -> StreamingQuery:
         assert self._sink is not None
@@ -205,8 +206,8 @@ class LogTooShort(Refusal):
 
     def __init__(self, version: Version, said: str) -> None:
         super().__init__(
-            f"{version.job} v{version.version}: the log no longer holds what is to be read next ({said}). Nothing was skipped. "
-            "Lengthen the retention, and replay into a new version with './kappa reprocess'."
+            f"{version.job} v{version.version}: the log no longer holds what is to be read next ({said}). "
+            "Nothing was skipped. Lengthen the retention, and replay into a new version with './kappa reprocess'."
         )
 
 

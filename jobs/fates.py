@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """What became of a record; the order is that of the contract's table, in which the first line that applies decides."""
+    """What became of a record, in the order of the contract's table: the first that applies decides."""
 
     DEAD_LETTER = "dead_letter"
     BEFORE_START = "before_start"

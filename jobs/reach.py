@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from jobs.log import Log, Offsets
 from jobs.refusals import Refusal
@@ -24,8 +25,9 @@ class WatermarkTooFast(Refusal):
     def __init__(self, next_watermark_ms: int, limit_ms: int) -> None:
         self.shortfall_ms = next_watermark_ms - limit_ms
         super().__init__(
-            f"the batch would set the watermark to {next_watermark_ms}, past {limit_ms}, up to which unread records may "
-            f"lie; it was rolled back, and the query restarts with a delay longer by {self.shortfall_ms + MARGIN_MS} ms."
+            f"the batch would set the watermark to {next_watermark_ms}, past {limit_ms}, where unread records may "
+            f"lie; it was rolled back, and the query restarts with a delay longer by "
+            f"{self.shortfall_ms + MARGIN_MS} ms."
         )
 
 
@@ -111,14 +113,14 @@ def read_skew_ms(log: Log, start: Offsets) -> int:
 
 
 def widest_span_ms(backlog: Mapping[int, tuple[int, int]], samples: Sequence[tuple[int, Offsets]]) -> int:
-    """The widest span of append times at equal parts of each backlog; `samples` are (time, first offset at or after it)."""
+    """The widest span of append times at equal parts of each backlog; `samples`: (time, first offset from then on)."""
     times = [at for at, _ in samples]
     parts = {p: [_part(offsets[p], *backlog[p]) for _, offsets in samples] for p in backlog}
     edges = sorted({part for of_one in parts.values() for part in of_one})
     spans = [
         max(_not_after(times, of_one, high) for of_one in parts.values())
         - min(_not_before(times, of_one, low) for of_one in parts.values())
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in pairwise(edges)
     ]
     return max(spans, default=0)
 
@@ -133,5 +135,5 @@ def _not_after(times: Sequence[int], parts: Sequence[float], part: float) -> int
 
 
 def _not_before(times: Sequence[int], parts: Sequence[float], part: float) -> int:
-    """The last sampled time by which no more than `part` had been appended: the last record read beyond it is not older."""
+    """The last sampled time by which no more than `part` had been appended: what is read beyond it is not older."""
     return max((at for at, done in zip(times, parts, strict=True) if done <= part), default=times[0])

@@ -104,7 +104,7 @@ class DriverRegistry:
         )
 
     def claim(self, launch_id: str, submission_id: str) -> bool:
-        """Make the launch this submission's own; False while another one that seems alive holds it, or once it ended."""
+        """Make the launch this submission's own; False while another that seems alive holds it, or once it ended."""
         found = self._connection.execute(
             """update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp()
             where launch_id = %(launch)s and ended_at is null and (claimed_by is null or claimed_by = %(submission)s
@@ -141,7 +141,7 @@ class DriverRegistry:
     def take_over(self, submission_id: str, driver_pid: int) -> int:
         """Raise the epoch, end the connections of older drivers, note the start; returns the new epoch.
 
-        A zombie that stopped inside its transaction holds the fence row: its connection is ended before the row is asked for.
+        A zombie that stopped inside its transaction holds the fence row: its connection is ended first.
         """
         self._connection.execute(
             "select registry.end_older_drivers(job, version, epoch + 1) from registry.fence "
@@ -204,7 +204,7 @@ class DriverRegistry:
         return None if row is None or row[0] is None else int(row[0])
 
     def progress(self) -> tuple[Offsets, dict[int, int]]:
-        """The committed next offset of each partition, and the append_time (epoch ms) up to which it is known to be read."""
+        """Per partition the committed next offset, and the append_time (epoch ms) up to which it is read."""
         found = self._connection.execute(
             'select "partition", next_offset, greatest(read_append_time, drained_at) from registry.progress '
             "where job = %(job)s and version = %(version)s",
@@ -236,7 +236,8 @@ class DriverRegistry:
     def raise_red(self, what: str, detail: str) -> None:
         """Show a red line until it is cleared; its `since` stays that of the first time."""
         self._connection.execute(
-            "insert into registry.red_line (job, version, what, detail) values (%(job)s, %(version)s, %(what)s, %(detail)s) "
+            "insert into registry.red_line (job, version, what, detail) "
+            "values (%(job)s, %(version)s, %(what)s, %(detail)s) "
             "on conflict (job, version, what) do update set detail = excluded.detail",
             {**self._key, "what": what, "detail": detail},
         )

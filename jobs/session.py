@@ -11,7 +11,9 @@ _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Kept from batch 0 on: the provider is pinned by the checkpoint, and only RocksDB's state can be repartitioned.
-    f"{_STREAMING}.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{_STREAMING}.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
     f"{_STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{_STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": "256",

@@ -19,7 +19,7 @@ _WHY = {
 
 
 def build(records: DataFrame, run: Run) -> DataFrame:
-    """RECORD rows to one row per refused record: partition, offset, append_ms, fate, reason, key, value, value_bytes."""
+    """RECORD rows to a row per refused record: partition, offset, append_ms, fate, reason, key, value, value_bytes."""
     events = fates.with_fate(decode.decode(records, keep_bytes=True), run.settings, run.starts_at_ms)
     refused = fates.observed(events, run.partitions).where(F.col("fate").isin(*(f.value for f in QUARANTINED)))
     why = F.coalesce("reason", *(F.when(F.col("fate") == fate.value, text) for fate, text in _WHY.items()))

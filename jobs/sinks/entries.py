@@ -1,4 +1,4 @@
-"""Double entry: what a batch counted and what it changed in the served rows, held against each other (contract, section 2)."""
+"""Double entry: what a batch counted and what it changed in the served rows, held against each other (contract, 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DoubleEntryBroken(Refusal):
 
 @dataclass(frozen=True)
 class Change:
-    """What an upsert changed, summed over its rows: new minus old of each measure, and the rows in which a value fell."""
+    """What an upsert changed, summed over its rows: new minus old per measure, and the rows in which a value fell."""
 
     rows: int
     fallen: int

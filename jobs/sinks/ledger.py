@@ -1,7 +1,7 @@
 """The transaction of a micro-batch: fence, batch row, rows, double entry, progress (design, section 3).
 
-Delivery guarantee: a batch's rows, counts and offsets are committed together, once, by the owner of the version; written
-a second time (after a lost answer to COMMIT, or a restart) it changes nothing.
+Delivery guarantee: a batch's rows, counts and offsets are committed together, once, by the owner of the version;
+written a second time (after a lost answer to COMMIT, or a restart) it changes nothing.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class OffsetsDoNotJoin(Refusal):
 
     def __init__(self, batch_id: int, expected: Offsets, found: Offsets) -> None:
         super().__init__(
-            f"batch {batch_id} should cover the offsets {expected}, but covers {found}; it was rolled back. The checkpoint "
-            "and the database belong to different histories: replay the log into a new version with './kappa reprocess'."
+            f"batch {batch_id} should cover the offsets {expected}, but covers {found}; it was rolled back. The "
+            "checkpoint and the database belong to different histories: replay the log into a new version with "
+            "'./kappa reprocess'."
         )
 
 

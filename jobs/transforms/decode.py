@@ -89,7 +89,7 @@ def _one(key: bytes | None, value: bytes | None, stamped: bool, text_is_valid: b
 
 
 def _event(value: bytes) -> Event:
-    """The event in a value; what fails at a member that is repeated later gets a second, slower look at its last one."""
+    """The event in a value; what fails at a member that comes again later gets a second, slower look."""
     try:
         return _decode(value)
     except msgspec.ValidationError:

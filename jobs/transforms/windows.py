@@ -46,7 +46,7 @@ def element(job: Job, click_interval_ms: int) -> Column:
 
 
 def fold(events: Column) -> Column:
-    """A sorted set of elements to struct(impressions, clicks, impression_micros, click_micros): the first of each identity counts."""
+    """A sorted set of elements to a struct of the counted MEASURES: the first of each identity counts."""
     start = _totals(F.lit(-1).cast("long"), F.lit(b""), *(F.lit(0).cast("long") for _ in range(4)))
     return F.aggregate(events, start, _step)
 
