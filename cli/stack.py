@@ -57,9 +57,7 @@ def _down(
     """Stop the embedded stack and all streams; may be repeated."""
     settings = entry.settings()
     if delete and not yes:
-        typer.confirm(
-            f"Delete the log, all rows, checkpoints and passwords in {settings.home}?", abort=True, err=True
-        )
+        typer.confirm(f"Delete the log, all rows, checkpoints and passwords in {settings.home}?", abort=True, err=True)
     with progress("stopping the stack") as echo:
         (wipe if delete else down)(settings, entry.CHECKOUT, echo)
 

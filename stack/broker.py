@@ -162,9 +162,7 @@ def _retention_ms(topic: Topic) -> str:
 
 
 def _admin(settings: Settings) -> KafkaAdminClient:
-    return KafkaAdminClient(
-        bootstrap_servers=settings.kafka, request_timeout_ms=5000, bootstrap_timeout_ms=2000
-    )
+    return KafkaAdminClient(bootstrap_servers=settings.kafka, request_timeout_ms=5000, bootstrap_timeout_ms=2000)
 
 
 def _file(layout: Layout) -> Path:

@@ -54,9 +54,7 @@ def configuration(layout: Layout) -> str:
         "usage_data_collection": {"enabled": "False"},
     }
     config = configparser.RawConfigParser()
-    config.read_dict(
-        {name: {k: v.replace("%", "%%") for k, v in values.items()} for name, values in sections.items()}
-    )
+    config.read_dict({name: {k: v.replace("%", "%%") for k, v in values.items()} for name, values in sections.items()})
     text = io.StringIO()
     config.write(text)
     return text.getvalue()

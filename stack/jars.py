@@ -126,10 +126,6 @@ def _mirror(settings: Path) -> str | None:
         return None
     for mirror in tree.getroot().iterfind("{*}mirrors/{*}mirror"):
         wanted = {name.strip() for name in (mirror.findtext("{*}mirrorOf") or "").split(",")}
-        if (
-            url := (mirror.findtext("{*}url") or "").strip()
-            if wanted & {"*", "central", "external:*"}
-            else ""
-        ):
+        if url := (mirror.findtext("{*}url") or "").strip() if wanted & {"*", "central", "external:*"} else "":
             return url.rstrip("/")
     return None

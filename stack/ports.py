@@ -36,9 +36,7 @@ class PortTwice(Refusal):
     """Two settings name the same port."""
 
     def __init__(self, port: int, settings: list[str]) -> None:
-        super().__init__(
-            f"kappa.toml gives port {port} to {' and '.join(settings)}. Give each a port of its own."
-        )
+        super().__init__(f"kappa.toml gives port {port} to {' and '.join(settings)}. Give each a port of its own.")
 
 
 def uses(ports: Ports, programs: Iterable[Program]) -> list[Use]:
@@ -76,9 +74,7 @@ def _is_free(port: int) -> bool:
 def _holder(port: int) -> int | None:
     """The process that listens on a port; None when it belongs to somebody else and cannot be seen."""
     connections = psutil.net_connections("inet")
-    holders = [
-        c.pid for c in connections if c.laddr and c.laddr.port == port and c.status == psutil.CONN_LISTEN
-    ]
+    holders = [c.pid for c in connections if c.laddr and c.laddr.port == port and c.status == psutil.CONN_LISTEN]
     holders += [c.pid for c in connections if c.laddr and c.laddr.port == port]
     return next((pid for pid in holders if pid), None)
 

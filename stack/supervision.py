@@ -109,9 +109,7 @@ class Supervisor:
 
     def outdated(self, programs: list[Program]) -> bool:
         """The settings have changed since the supervisor was started."""
-        return self.configuration.read_text() != render(
-            self.layout, programs, self._socket(), os.geteuid() == 0
-        )
+        return self.configuration.read_text() != render(self.layout, programs, self._socket(), os.geteuid() == 0)
 
     def processes(self) -> list[Process]:
         """Every program of the configuration, in its order; none when the supervisor does not run."""
@@ -119,10 +117,7 @@ class Supervisor:
             infos: list[dict[str, Any]] = self._ask("getAllProcessInfo")
         except (OSError, xmlrpc.client.Error):
             return []
-        return [
-            Process(i["name"], i["pid"], i["statename"], datetime.fromtimestamp(i["start"], UTC))
-            for i in infos
-        ]
+        return [Process(i["name"], i["pid"], i["statename"], datetime.fromtimestamp(i["start"], UTC)) for i in infos]
 
     def begin(self, names: Iterable[str]) -> list[str]:
         """Start those of these programs that do not run, without waiting; returns their names."""
@@ -176,9 +171,7 @@ class Supervisor:
 
 
 def _program(layout: Layout, program: Program) -> str:
-    environment = ",".join(
-        f'{name}="{_escape(value)}"' for name, value in sorted(program.environment.items())
-    )
+    environment = ",".join(f'{name}="{_escape(value)}"' for name, value in sorted(program.environment.items()))
     return PROGRAM.format(
         name=program.name,
         command=_escape(shlex.join(program.command)),

@@ -112,7 +112,6 @@ def test_a_state_folder_with_a_space_and_a_quote_makes_a_valid_connection_string
 def test_only_the_state_folder_decides_where_files_are(tmp_path: Path) -> None:
     layout = Layout(Settings(home=tmp_path / "state"), tmp_path / "checkout", {})
     assert all(
-        folder.is_relative_to(tmp_path / "state")
-        for folder in (layout.logs, layout.run, layout.kafka, layout.airflow)
+        folder.is_relative_to(tmp_path / "state") for folder in (layout.logs, layout.run, layout.kafka, layout.airflow)
     )
     assert layout.jar_cache.is_relative_to(tmp_path / "checkout")

@@ -23,9 +23,7 @@ def layout(tmp_path: Path) -> Layout:
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\n")
     java.chmod(0o755)
-    return Layout(
-        settings, tmp_path / "the checkout", {"PATH": str(tmp_path), "AWS_SECRET": "not ours to pass on"}
-    )
+    return Layout(settings, tmp_path / "the checkout", {"PATH": str(tmp_path), "AWS_SECRET": "not ours to pass on"})
 
 
 def all_secrets(layout: Layout) -> list[str]:
@@ -62,9 +60,7 @@ def test_supervisor_reads_back_each_program_as_it_was_given(layout: Layout) -> N
     file.write_text(supervision.render(layout, programs, layout.run / "s", root=False))
     options = ServerOptions()
     options.realize(["-c", str(file)])
-    read = {
-        group.process_configs[0].name: group.process_configs[0] for group in options.process_group_configs
-    }
+    read = {group.process_configs[0].name: group.process_configs[0] for group in options.process_group_configs}
     assert set(read) == {program.name for program in programs}
     for program in programs:
         assert_same(program, read[program.name])

@@ -47,9 +47,7 @@ def locked(path: str, group: str = "broker") -> Jar:
     return Jar(group, hashlib.sha256(CONTENT[path]).hexdigest(), len(CONTENT[path]), path)
 
 
-def test_each_jar_lands_in_the_folder_of_its_group(
-    base: str, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_each_jar_lands_in_the_folder_of_its_group(base: str, folders: dict[str, Path], tmp_path: Path) -> None:
     wanted = [locked("org/a/a-1.jar"), locked("org/b/b-2.jar", "spark")]
     assert jars.fetch(wanted, base, tmp_path / "cache", folders) == 19
     assert (folders["broker"] / "a-1.jar").read_bytes() == b"first jar"
@@ -64,9 +62,7 @@ def test_a_second_state_folder_downloads_nothing(base: str, folders: dict[str, P
     assert (elsewhere["broker"] / "a-1.jar").read_bytes() == b"first jar"
 
 
-def test_a_jar_with_another_digest_is_refused_and_not_kept(
-    base: str, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_jar_with_another_digest_is_refused_and_not_kept(base: str, folders: dict[str, Path], tmp_path: Path) -> None:
     wrong = Jar("broker", "0" * 64, 9, "org/a/a-1.jar")
     with pytest.raises(JarDamaged, match="sha256"):
         jars.fetch([wrong], base, tmp_path / "cache", folders)
@@ -96,9 +92,7 @@ def test_the_repository_is_the_environments_then_the_mirror_then_central(tmp_pat
     (tmp_path / ".m2").mkdir()
     mirror = "<mirror><mirrorOf>central</mirrorOf><url>http://m/repo/</url></mirror>"
     space = 'xmlns="http://maven.apache.org/SETTINGS/1.0.0"'
-    (tmp_path / ".m2" / "settings.xml").write_text(
-        f"<settings {space}><mirrors>{mirror}</mirrors></settings>"
-    )
+    (tmp_path / ".m2" / "settings.xml").write_text(f"<settings {space}><mirrors>{mirror}</mirrors></settings>")
     assert jars.repository(home) == "http://m/repo"
     assert jars.repository({**home, "KAPPA_MAVEN": "http://other/"}) == "http://other"
 

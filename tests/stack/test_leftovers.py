@@ -17,8 +17,7 @@ from stack.down import down
 from stack.layout import MARKER
 
 STUBBORN = (
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    "print('ready', flush=True); time.sleep(60)"
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
 )
 PARENT = (
     "import subprocess, sys, time; subprocess.Popen(['sleep', '60'], env={}, start_new_session=True); "
@@ -58,10 +57,7 @@ def test_the_caller_is_never_among_the_leftovers(home: Path) -> None:
         f"print(len(leftovers.marked(Path({str(home)!r}))))"
     )
     environment = {**os.environ, MARKER: str(home)}
-    assert (
-        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout
-        == "0\n"
-    )
+    assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout == "0\n"
 
 
 def test_what_ignores_the_request_is_killed(home: Path) -> None:
