@@ -155,6 +155,8 @@ def load(home: Path) -> Settings:
         values = tomllib.loads(file.read_text())
     except tomllib.TOMLDecodeError as error:
         raise InvalidSetting(file, "(file)", f"cannot be read: {error}") from error
+    if "home" in values:
+        raise UnknownSetting(file, "home", [f.name for f in fields(Settings) if f.name != "home"])
     return _build(file, "", Settings, {**values, "home": home})
 
 
@@ -176,7 +178,7 @@ def _build(file: Path, prefix: str, kind: type[Section], values: Mapping[str, An
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     built: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in known or (name == "home" and not isinstance(value, Path)):
+        if name not in known:
             raise UnknownSetting(file, prefix + name, [prefix + k for k in known if k != "home"])
         built[name] = _value(file, prefix + name, known[name].default_factory, known[name].default, value)
     return kind(**built)
