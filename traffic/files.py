@@ -22,8 +22,7 @@ class UnreadableSource(Refusal):
     def __init__(self, source: str, problem: str) -> None:
         known = ", ".join(SUFFIXES)
         super().__init__(
-            f"source '{source}' {problem}. Give open-bandit, synthetic, or a file ending in {known}. "
-            "Nothing was sent."
+            f"source '{source}' {problem}. Give open-bandit, synthetic, or a file ending in {known}. Nothing was sent."
         )
 
 
@@ -74,9 +73,7 @@ def _parsed(columns: Columns, on_bad: OnBad, number: int, text: bytes) -> Iterat
         on_bad(number, "not a JSON object")
 
 
-def _made(
-    columns: Columns, as_is: bool, on_bad: OnBad, line: int, row: Mapping[str, object]
-) -> Iterator[Record]:
+def _made(columns: Columns, as_is: bool, on_bad: OnBad, line: int, row: Mapping[str, object]) -> Iterator[Record]:
     try:
         if as_is:
             yield _unchecked(fields_of(columns, row))
@@ -90,10 +87,7 @@ def _made(
 def _unchecked(fields: Mapping[str, object]) -> Record:
     """The fields as they stand; what looks like a whole number is sent as one where the contract wants a
     number."""
-    value = {
-        name: _number(text) if name in ("event_time", "cost_micros") else text
-        for name, text in fields.items()
-    }
+    value = {name: _number(text) if name in ("event_time", "cost_micros") else text for name, text in fields.items()}
     return Record(str(fields["user_id"]).encode(), json.dumps(value).encode(), 0.0, Kind.AS_IS)
 
 

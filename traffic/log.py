@@ -22,18 +22,14 @@ class LogUnreachable(Refusal):
     """The broker does not answer."""
 
     def __init__(self, bootstrap: str, error: object) -> None:
-        super().__init__(
-            f"no broker answers at {bootstrap} ({error}). Nothing was sent. Start it with `./kappa up`."
-        )
+        super().__init__(f"no broker answers at {bootstrap} ({error}). Nothing was sent. Start it with `./kappa up`.")
 
 
 class TopicMissing(Refusal):
     """The topic does not exist."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
-        super().__init__(
-            f"the broker at {bootstrap} has no topic '{topic}'. Nothing was sent. `./kappa up` makes it."
-        )
+        super().__init__(f"the broker at {bootstrap} has no topic '{topic}'. Nothing was sent. `./kappa up` makes it.")
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ def _extended(name: str, more: bytes) -> Malformed:
 VARIANTS = (
     Malformed("not JSON", lambda key, value: (key, b"hello, world")),
     Malformed("cut short", lambda key, value: (key, value[: len(value) // 2])),
-    Malformed(
-        "bad UTF-8", lambda key, value: (key, value.replace(b'"slot_id":"', b'"slot_id":"\xff\xfe', 1))
-    ),
+    Malformed("bad UTF-8", lambda key, value: (key, value.replace(b'"slot_id":"', b'"slot_id":"\xff\xfe', 1))),
     Malformed("null value", lambda key, value: (key, None)),
     Malformed("empty value", lambda key, value: (key, b"")),
     Malformed("null key", lambda key, value: (None, value)),
@@ -35,9 +33,7 @@ VARIANTS = (
     Malformed("array", lambda key, value: (key, b"[" + value + b"]")),
     Malformed("trailing garbage", lambda key, value: (key, value + b" x")),
     Malformed("two objects", lambda key, value: (key, value + value)),
-    Malformed(
-        "deep nesting", lambda key, value: (key, value[:-1] + b',"x":' + b"[" * 30_000 + b"]" * 30_000 + b"}")
-    ),
+    Malformed("deep nesting", lambda key, value: (key, value[:-1] + b',"x":' + b"[" * 30_000 + b"]" * 30_000 + b"}")),
     Malformed("too large", lambda key, value: (key, value[:-1] + b',"padding":"' + b"x" * 70_000 + b'"}')),
     _replaced("missing field", b'"slot_id"', b'"slot"'),
     _replaced("single quotes", b'"event_id"', b"'event_id'"),

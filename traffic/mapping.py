@@ -85,9 +85,7 @@ def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     for text in given:
         field, equals, value = text.partition("=")
         if not equals or not value:
-            raise BadMapping(
-                f"{option} {text}", "it must read FIELD=" + ("COLUMN" if option == "--map" else "VALUE")
-            )
+            raise BadMapping(f"{option} {text}", "it must read FIELD=" + ("COLUMN" if option == "--map" else "VALUE"))
         if field not in FIELDS:
             raise BadMapping(f"{option} {text}", f"there is no field '{field}'")
         pairs[field] = value

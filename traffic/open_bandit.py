@@ -22,6 +22,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -79,9 +80,10 @@ def files() -> Iterator[tuple[str, str, Path]]:
             yield policy, campaign, file
 
 
-def rows() -> list[Row]:
+@cache
+def rows() -> tuple[Row, ...]:
     """All rows of the six files in the order of their original time. Raises LogNotInstalled."""
-    return sorted(row for policy, campaign, file in files() for row in _rows_of(policy, campaign, file))
+    return tuple(sorted(row for policy, campaign, file in files() for row in _rows_of(policy, campaign, file)))
 
 
 def records(start_ms: int, compress: int) -> Iterator[Record]:
@@ -113,7 +115,7 @@ def _rows_of(policy: str, campaign: str, file: Path) -> Iterator[Row]:
             )
 
 
-def _unordered(ordered: list[Row], start_ms: int, compress: int) -> Iterator[Record]:
+def _unordered(ordered: tuple[Row, ...], start_ms: int, compress: int) -> Iterator[Record]:
     clicks: Counter[tuple[str, str, str, int]] = Counter()
     for row in ordered:
         due_ms = (row.at - ordered[0].at) // timedelta(milliseconds=1) // compress

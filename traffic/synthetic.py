@@ -22,9 +22,7 @@ def records(shape: Shape, axis: Axis) -> Iterator[Record]:
         part = replace(shape, records=min(BLOCK, shape.records - first))
         start = replace(axis, start_ms=axis.start_ms + round(first * axis.step_ms))
         end_ms = axis.start_ms + round(shape.records * axis.step_ms)
-        yield from _encoded(
-            build(part, start, end_ms, number), first * axis.step_ms / 1000, axis.step_ms / 1000
-        )
+        yield from _encoded(build(part, start, end_ms, number), first * axis.step_ms / 1000, axis.step_ms / 1000)
 
 
 def _encoded(block: Block, due: float, step: float) -> Iterator[Record]:

@@ -136,9 +136,7 @@ def _keys(connection: Connection, job: str) -> tuple[str, ...]:
 
 
 def _accounting(connection: Connection, job: str, version: int) -> dict[str, dict[str, int]]:
-    row = connection.execute(
-        "select * from ops.accounting where job = %s and version = %s", [job, version]
-    ).fetchone()
+    row = connection.execute("select * from ops.accounting where job = %s and version = %s", [job, version]).fetchone()
     if row is None:
         raise DatabaseUnreadable(f"ops.accounting has no row of {job} version {version}")
     records = {name: int(row[name]) for name in ("read", *FATES)}
@@ -179,9 +177,7 @@ def _days(connection: Connection) -> dict[tuple[str, date], ServedDay]:
     }
 
 
-def _quarantine(
-    connection: Connection, starts: dict[str, int], ends: dict[int, int]
-) -> dict[tuple[int, int], str]:
+def _quarantine(connection: Connection, starts: dict[str, int], ends: dict[int, int]) -> dict[tuple[int, int], str]:
     """What is kept of the records that the version read."""
     rows = connection.execute('select "partition", "offset", fate from ops.quarantine').fetchall()
     return {

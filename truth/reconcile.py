@@ -57,8 +57,8 @@ class LogTooShort(Refusal):
     def __init__(self, served: Served, partition: int, first: int) -> None:
         super().__init__(
             f"{served.job} version {served.version} read partition {partition} from offset "
-            f"{served.start[partition]}, but the log begins at {first} by now: what it must serve can no longer "
-            "be recomputed."
+            f"{served.start[partition]}, but the log begins at {first} by now: what it must serve "
+            "can no longer be recomputed."
         )
 
 
@@ -180,9 +180,7 @@ def _across(snapshot: Snapshot) -> list[Difference]:
     ]
 
 
-def _await_end(
-    topic: Topic, database: Database, jobs: frozenset[str] | None, wait_s: float, clock: Clock
-) -> None:
+def _await_end(topic: Topic, database: Database, jobs: frozenset[str] | None, wait_s: float, clock: Clock) -> None:
     """Wait until the live versions have committed all that is in the log now, at most `wait_s`."""
     until = clock.now() + wait_s
     ends = {partition: end for partition, (_, end) in topic.bounds().items()}

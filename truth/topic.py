@@ -27,9 +27,7 @@ class LogUnreadable(Refusal):
     """The broker does not answer, has no such topic, or stops in the middle."""
 
     def __init__(self, bootstrap: str, topic: str, problem: object) -> None:
-        super().__init__(
-            f"topic '{topic}' at {bootstrap} cannot be read: {problem}. `./kappa status` says what runs."
-        )
+        super().__init__(f"topic '{topic}' at {bootstrap} cannot be read: {problem}. `./kappa status` says what runs.")
 
 
 class Topic(Protocol):
@@ -90,9 +88,7 @@ class KafkaTopic:
             seconds = _MOST_SILENT_POLLS * _POLL_S
             raise LogUnreadable(self._bootstrap, self._topic, f"nothing came for {seconds:.0f} s")
 
-    def _fetched(
-        self, messages: list[Message], ends: Mapping[int, int], left: set[int]
-    ) -> Iterator[LogRecord]:
+    def _fetched(self, messages: list[Message], ends: Mapping[int, int], left: set[int]) -> Iterator[LogRecord]:
         """The records among these messages; takes the partitions that are done out of `left`."""
         for message in messages:
             partition, offset, error = message.partition(), message.offset(), message.error()

@@ -46,9 +46,7 @@ def test_an_ndjson_line_becomes_its_event(tmp_path: Path) -> None:
 
 
 def test_columns_are_mapped_and_constants_set(tmp_path: Path) -> None:
-    text = (
-        "id,kind,who,at\n0b1d6a1a-0000-4000-8000-000000000001,impression,u9,2023-11-14T22:13:20.123+00:00\n"
-    )
+    text = "id,kind,who,at\n0b1d6a1a-0000-4000-8000-000000000001,impression,u9,2023-11-14T22:13:20.123+00:00\n"
     maps = ["event_id=id", "event_type=kind", "user_id=who", "event_time=at"]
     sets = ["slot_id=s", "client_id=c", "ad_id=a", "cost_micros=7"]
     records, bad = _read(_file(tmp_path, "log.csv", text), maps, sets)
@@ -110,9 +108,7 @@ def test_as_is_sends_every_line_byte_for_byte(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"), [("log.parquet", "no known suffix"), ("absent.csv", "is not there")]
-)
+@pytest.mark.parametrize(("name", "problem"), [("log.parquet", "no known suffix"), ("absent.csv", "is not there")])
 def test_an_unreadable_source_is_refused(tmp_path: Path, name: str, problem: str) -> None:
     if "absent" not in name:
         _file(tmp_path, name, "")
