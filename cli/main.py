@@ -7,6 +7,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from jobs.refusals import Refusal
 
@@ -26,9 +27,9 @@ for family in FAMILIES:
 def main() -> None:
     """Run one command; a Refusal ends it with its message and exit code 1."""
     try:
-        app()
+        app(prog_name="./kappa")
     except Refusal as refusal:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {refusal}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(refusal))}", highlight=False)
         sys.exit(1)
 
 
