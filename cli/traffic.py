@@ -65,28 +65,20 @@ class BadRows:
 
 
 def produce(
-    source: Annotated[
-        str, typer.Option(help="open-bandit, synthetic, or a file (.csv, .ndjson, .jsonl, .json)")
-    ],
-    rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Records per second, by an open loop.")
-    ] = None,
+    source: Annotated[str, typer.Option(help="open-bandit, synthetic, or a file (.csv, .ndjson, .jsonl, .json)")],
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second, by an open loop.")] = None,
     full_speed: Annotated[bool, typer.Option("--full-speed", help="As fast as it goes.")] = False,
     compress: Annotated[
         int, typer.Option(min=1, help="open-bandit: how many times faster than it happened.")
     ] = DEFAULT_COMPRESS,
     map_: Annotated[list[str] | None, typer.Option("--map", help="File: FIELD=COLUMN, repeatable.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="File: FIELD=VALUE, repeatable.")] = None,
-    as_is: Annotated[
-        bool, typer.Option("--as-is", help="File: check nothing, send rows as they are.")
-    ] = False,
+    as_is: Annotated[bool, typer.Option("--as-is", help="File: check nothing, send rows as they are.")] = False,
     records: Annotated[int, typer.Option(min=1, help="Synthetic: records in all.")] = 100_000,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Synthetic: same seed, same traffic; random if absent.")
     ] = None,
-    span: Annotated[
-        str, typer.Option(help="Synthetic at full speed: event times over the last SPAN.")
-    ] = "110m",
+    span: Annotated[str, typer.Option(help="Synthetic at full speed: event times over the last SPAN.")] = "110m",
     ads: Annotated[int, typer.Option(help="Synthetic: number of ads, drawn by Zipf.")] = Shape.ads,
     clients: Annotated[int, typer.Option(help="Synthetic: number of clients.")] = Shape.clients,
     users: Annotated[int, typer.Option(help="Synthetic: number of users.")] = Shape.users,
@@ -129,9 +121,7 @@ def _play(plan: Plan) -> Played:
     columns = (TextColumn("producing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=_err, transient=True) as progress:
         task = progress.add_task("producing", total=plan.total)
-        return play(
-            plan.records, log, SystemClock(), plan.paced, lambda sent: progress.update(task, completed=sent)
-        )
+        return play(plan.records, log, SystemClock(), plan.paced, lambda sent: progress.update(task, completed=sent))
 
 
 def _tell(played: Played, about: dict[str, object], as_json: bool) -> None:
@@ -139,9 +129,7 @@ def _tell(played: Played, about: dict[str, object], as_json: bool) -> None:
         summary = {**about, **asdict(played), "records_per_second": round(played.per_second, 1)}
         typer.echo(json.dumps({name: value for name, value in summary.items() if value is not None}))
         return
-    table = Table(
-        title=f"{played.records:,} records in {played.seconds:.1f} s, {played.per_second:,.0f} records/s"
-    )
+    table = Table(title=f"{played.records:,} records in {played.seconds:.1f} s, {played.per_second:,.0f} records/s")
     table.add_column("kind")
     table.add_column("records", justify="right")
     for kind, count in played.kinds.items():

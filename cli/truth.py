@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
 def command(
     job: Annotated[list[str] | None, typer.Option(help="Only this job; repeatable.")] = None,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a lag of 0 first.")] = 60.0,
-    show: Annotated[
-        int, typer.Option(min=0, help="Most differences to print; the count is always told.")
-    ] = 20,
+    show: Annotated[int, typer.Option(min=0, help="Most differences to print; the count is always told.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
 ) -> None:
     """Recompute from the topic itself, by other code, what must be served; print each difference, exit 1
@@ -84,9 +82,7 @@ def _summary(verdict: Verdict) -> Table:
     for fate in FATES:
         table.add_row(fate, *[f"{job.fates.get(fate, 0):,}" for job in verdict.jobs])
     for view in sorted({view for job in verdict.jobs for view in job.rows}):
-        table.add_row(
-            f"rows of {view}", *[f"{job.rows[view]:,}" if view in job.rows else "" for job in verdict.jobs]
-        )
+        table.add_row(f"rows of {view}", *[f"{job.rows[view]:,}" if view in job.rows else "" for job in verdict.jobs])
     table.add_row("not read yet", *[f"{job.unread:,}" for job in verdict.jobs])
     table.add_row("differences", *[f"{len(job.differences):,}" for job in verdict.jobs])
     return table

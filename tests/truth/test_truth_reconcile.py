@@ -155,9 +155,7 @@ def test_each_number_that_is_off_by_one_is_found(make: Callable[[], Served], col
 def test_a_row_that_must_not_be_is_found() -> None:
     served = _ad_ctr()
     assert served.minutes is not None
-    more = replace(
-        served, minutes=served.minutes | {("c1", "a9", NOON): ServedRow(1, 0, 5, 0, 0, Decimal(0))}
-    )
+    more = replace(served, minutes=served.minutes | {("c1", "a9", NOON): ServedRow(1, 0, 5, 0, 0, Decimal(0))})
     assert [(d.column, d.expected) for d in _verdict(more).differences] == [("(row)", None)]
 
 
