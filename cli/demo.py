@@ -19,14 +19,13 @@ from rich.live import Live
 from rich.table import Table
 
 from cli import entry, verbs
-from cli.stack import progress
+from cli.stack import bring_up
 from jobs import catalog
 from jobs.refusals import Refusal
 from jobs.settings import Settings
 from stack.footprint import memory_bytes
 from stack.passwords import airflow_login, airflow_users
 from stack.postgres import BINARIES
-from stack.up import up
 from traffic.log import KafkaLog
 from traffic.open_bandit_totals import expected_totals
 from traffic.play import Played, SystemClock, play
@@ -76,8 +75,8 @@ def register(app: typer.Typer) -> None:
 def demo() -> None:
     """Start the stack, deploy the jobs, play a real ad log, watch the numbers come in and check them."""
     settings, times = entry.settings(), Times()
-    with times.of("stack"), progress("starting the stack") as echo:
-        up(settings, entry.CHECKOUT, echo)
+    with times.of("stack"):
+        bring_up(settings)
     with times.of("deployment"):
         _deploy(settings)
     expected = expected_totals()

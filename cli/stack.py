@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from kappa.steps.resume import resume_all
 from rich.console import Console
 from rich.table import Table
 
 from cli import entry
 from jobs.fates import Fate
+from jobs.settings import Settings
 from stack.down import down, wipe
 from stack.status import status
 from stack.up import Echo, up
@@ -42,12 +44,19 @@ def progress(title: str) -> Iterator[Echo]:
 def _up() -> None:
     """Start the embedded stack and wait until each part is healthy; may be repeated."""
     settings = entry.settings()
-    with progress("starting the stack") as echo:
-        up(settings, entry.CHECKOUT, echo)
+    bring_up(settings)
     messages.print(
         f"Airflow: {settings.airflow}  users and passwords: {settings.secrets / 'airflow-users.json'}",
         markup=False,
     )
+
+
+def bring_up(settings: Settings) -> None:
+    """The stack, and then every stream that is wanted running."""
+    with progress("starting the stack") as echo:
+        up(settings, entry.CHECKOUT, echo)
+        for version in resume_all(settings):
+            echo(f"{version} is started again")
 
 
 def _down(
