@@ -93,7 +93,7 @@ def done_sentence(plan: DeployPlan) -> str:
         code, start_at = plan.wanted.artifact, plan.start.sentence()
         return f"{name} is deployed from artifact {code}, started {start_at}, and serves."
     if plan.action is Action.RESUME:
-        return f"{name} runs again, from its checkpoint, and serves."
+        return f"{name} runs again and serves."
     return f"{name} runs already with this artifact and these settings; nothing was changed."
 
 

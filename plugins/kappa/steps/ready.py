@@ -10,7 +10,7 @@ from kappa.ports import Platform, wait_until
 from kappa.states import Desired, State
 from kappa.steps.launch import version_of
 
-READY_SECONDS = 300.0
+READY_SECONDS = 390.0
 FRESH_SECONDS = 30.0
 
 
