@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Literal
@@ -37,6 +38,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 NOTHING = Event(NO_ID, "impression", "-", "-", "-", "-", 0, 0)
+_HALF_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _decode = msgspec.json.Decoder(Event).decode
 _is_id = re.compile(ID_PATTERN[:-1] + r"\Z").match
 _is_uuid = re.compile(UUID_PATTERN[:-1] + r"\Z").match
@@ -89,11 +91,33 @@ def _one(key: bytes | None, value: bytes | None, stamped: bool, text_is_valid: b
 
 
 def _event(value: bytes) -> Event:
-    """The event in a value; what fails at a member that comes again later gets a second, slower look."""
+    """The event in a value; what the fast decoder refuses gets a second, slower look.
+
+    It stops at the first copy of a repeated member, and at half a surrogate pair in a member that is ignored (a title
+    cut within an emoji), though the last copy counts and the text is JSON.
+    """
     try:
         return _decode(value)
     except msgspec.ValidationError:
         return msgspec.convert(msgspec.json.decode(value), Event)
+    except msgspec.DecodeError as malformed:
+        return _with_half_surrogates(value, malformed)
+
+
+def _with_half_surrogates(value: bytes, malformed: msgspec.DecodeError) -> Event:
+    if not _HALF_SURROGATE.search(value):
+        raise malformed
+    try:
+        event = msgspec.convert(json.loads(value.decode(), parse_constant=_no_constant), Event)
+    except json.JSONDecodeError:
+        raise malformed from None
+    if broken := _broken_name(event):
+        raise msgspec.ValidationError(broken)
+    return event
+
+
+def _no_constant(name: str) -> None:
+    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
 
 
 def _reason(error: Exception) -> str:

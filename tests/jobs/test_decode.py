@@ -78,6 +78,7 @@ def test_an_event_becomes_its_columns() -> None:
         _with(b'"event_type":"impression"'),
         _json(cost_micros="x")[:-1] + b',"cost_micros":5}',
         _json(slot_id="s" * 64),
+        _json(title="cut \ud83d"),
         _with(b'"x":"' + b"y" * (65_536 - len(_json()) - 7) + b'"'),
     ],
 )
@@ -130,7 +131,10 @@ def test_of_repeated_names_the_last_counts() -> None:
         (_json(client_id="é"), "client_id"),
         (_json(client_id=5), "got `int`"),
         (_json(user_id="u_2"), "key"),
-        (_json(user_id="\ud800"), "JSON|truncated"),
+        (_json(user_id="\ud800"), "JSON|truncated|UTF-8"),
+        (_json(ad_id="\ud800"), "ad_id"),
+        (_json(title="cut \ud83d")[:-1] + b',"x":NaN}', "truncated"),
+        (_json(title="cut \ud83d") + b"x", "truncated"),
         (_json().replace(b'"ad_id"', b'"ad"'), "missing required field `ad_id`"),
     ],
 )
