@@ -1,0 +1,162 @@
+"""One real stack for the whole run, on ports and folders of its own, beside a stack that may be running."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+
+from jobs.log import KafkaLog
+from jobs.settings import Ports, Settings, load
+from stack import leftovers
+from stack.down import down
+from stack.up import up
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+JOBS = ("ad_ctr", "client_spend", "quarantine")
+QUICK = "[supervision]\nmax_restarts = 50\n"
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command did."""
+
+    exit_code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack and the commands on it."""
+
+    settings: Settings
+
+    def kappa(self, *arguments: str, expect: int | None = 0, timeout: float = 600) -> Command:
+        """Run a command as a user would; fails the test unless it ends with `expect`."""
+        environment = {
+            **os.environ,
+            "KAPPA_HOME": str(self.settings.home),
+            "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT}/plugins",
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "cli.main", *arguments],
+            cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        if expect is not None and ran.returncode != expect:
+            pytest.fail(f"kappa {' '.join(arguments)}: exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}")
+        return Command(ran.returncode, ran.stdout, ran.stderr)
+
+    def query(self, statement: str, *values: Any, role: str = "kappa_operator") -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        with psycopg.connect(self.settings.dsn(role), autocommit=True) as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def produce(self, seed: int, records: int, *options: str) -> None:
+        """Play synthetic traffic that has something of everything."""
+        knobs = (
+            "--resends", "0.1", "--repeated-clicks", "0.03", "--out-of-order", "0.05", "--late", "0.01", "--future", "0.005",
+            "--malformed", "0.01",
+        )  # fmt: skip
+        self.kappa("produce", "--source", "synthetic", "--seed", str(seed), "--records", str(records), *knobs, *options)
+
+    def reconcile(self) -> dict[str, Any]:
+        """What the oracle says, as of all jobs having read the log; fails the test at any difference."""
+        told = self.kappa("reconcile", "--json", "--wait", "180", expect=None, timeout=900)
+        verdict: dict[str, Any] = json.loads(told.out)
+        assert told.exit_code == 0, f"{verdict['difference_count']} differences\n{told.out[:6000]}"
+        assert all(job["unread"] == 0 for job in verdict["jobs"]), "the jobs did not reach the end of the log"
+        return verdict
+
+    def drivers(self, job: str) -> list[psutil.Process]:
+        """The Python processes that run a job's driver."""
+        return [p for p in leftovers.marked(self.settings.home) if _is_driver(p, job)]
+
+    def until(self, what: str, holds: Callable[[], bool], seconds: float = 120) -> None:
+        """Wait for something; fails the test with its name."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {seconds:.0f} s: {what}")
+            time.sleep(0.3)
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """A real stack with an empty log; proven to be the one that was started before anything is written (T0)."""
+    folder = Path(tempfile.mkdtemp(prefix="kappa-test-"))
+    folder.chmod(0o755)
+    (folder / "kappa.toml").write_text(_toml())
+    settings = load(folder / "state")
+    shared_cache(settings)
+    try:
+        up(settings, CHECKOUT, print)
+        running = Stack(settings)
+        _prove_it_is_ours(running)
+        yield running
+    finally:
+        keep = folder / "state" / "logs"
+        down(settings, CHECKOUT, print)
+        if keep.exists() and os.environ.get("KAPPA_KEEP_LOGS"):
+            shutil.copytree(keep, os.environ["KAPPA_KEEP_LOGS"], dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def deployed(stack: Stack) -> Stack:
+    """The stack with all jobs of the catalogue deployed from the beginning of the log."""
+    stack.kappa("deploy", *JOBS, "--reason", "test")
+    return stack
+
+
+def shared_cache(settings: Settings) -> None:
+    """Nothing to share yet: jars come from the checkout's cache by the stack's own fetcher."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+
+
+def _toml() -> str:
+    ports = "\n".join(f"{field.name} = {port}" for field, port in zip(fields(Ports), _free_ports(), strict=False))
+    return f"[ports]\n{ports}\n{QUICK}"
+
+
+def _free_ports() -> Iterator[int]:
+    """Ports that nobody listens on now, each another."""
+    sockets = []
+    try:
+        while True:
+            held = socket.socket()
+            held.bind(("127.0.0.1", 0))
+            sockets.append(held)
+            yield int(held.getsockname()[1])
+    finally:
+        for held in sockets:
+            held.close()
+
+
+def _prove_it_is_ours(running: Stack) -> None:
+    folder = Path(running.query("show data_directory", role="postgres")[0][0])
+    assert folder.is_relative_to(running.settings.home), "another Postgres answers on the test's port"
+    with KafkaLog(running.settings.kafka, running.settings.topic.name) as log:
+        assert set(log.ends().values()) == {0}, "another broker answers on the test's port, or the log is not empty"
+
+
+def _is_driver(process: psutil.Process, job: str) -> bool:
+    try:
+        line = process.cmdline()
+        return "python" in process.name() and any(a.endswith("jobs/run.py") for a in line) and job in line
+    except psutil.Error:
+        return False

@@ -1,0 +1,203 @@
+"""The main job on real parts: what the jobs serve equals what the oracle recomputes, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import random
+import signal
+
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import psycopg
+import pytest
+from confluent_kafka import Producer
+
+from stack import leftovers
+from tests.integration.conftest import CHECKOUT, JOBS, Stack
+
+pytestmark = pytest.mark.integration
+
+
+@contextmanager
+def load(stack: Stack, seed: int, seconds: int, rate: int = 500) -> Iterator[None]:
+    """Traffic at a rate while the body runs, and to its end."""
+    with _in_background(lambda: stack.produce(seed, seconds * rate, "--rate", str(rate))):
+        yield
+
+
+@contextmanager
+def _in_background(act: object) -> Iterator[None]:
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            act()  # type: ignore[operator]
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert not failures, failures
+
+
+def test_a_first_deployment_serves_and_a_second_one_changes_nothing(deployed: Stack) -> None:
+    before = deployed.query("select job, version, created_at, updated_at from ops.versions order by job")
+    assert [(job, version) for job, version, _, _ in before] == [(job, 1) for job in sorted(JOBS)]
+    assert deployed.query("select count(*) from ops.segments where to_window = 'infinity'") == [(3,)]
+    again = deployed.kappa("deploy", *JOBS, "--reason", "again")
+    assert again.err.count("nothing was changed") == 3
+    assert deployed.query("select job, version, created_at, updated_at from ops.versions order by job") == before
+
+
+def test_what_is_served_is_what_the_log_adds_up_to(deployed: Stack) -> None:
+    deployed.produce(1, 60_000, "--full-speed")
+    verdict = deployed.reconcile()
+    assert verdict["records"] >= 60_000
+    fates = next(job["fates"] for job in verdict["jobs"] if job["job"] == "ad_ctr")
+    assert all(fates[fate] > 0 for fate in ("counted", "duplicate", "repeated_click", "late", "future", "dead_letter"))
+
+
+def test_poison_is_quarantined_with_reason_and_bytes_and_restarts_nothing(deployed: Stack) -> None:
+    starts = deployed.query("select job, epoch from ops.drivers order by job")
+    poison = [
+        b"", b"\x00", b"\xff\xfe{}", b"{" * 60_000, b"[" * 60_000 + b"]" * 60_000, b"x" * 1_000_000, b"null", b"{}",
+        b'{"event_id":1}', '{"user_id":"\ud800"}'.encode("utf-8", "surrogatepass"),
+    ]  # fmt: skip
+    producer = Producer({"bootstrap.servers": deployed.settings.kafka})
+    for number, value in enumerate(poison):
+        producer.produce(deployed.settings.topic.name, value, key=f"poison-{number}")
+    producer.produce(deployed.settings.topic.name, None, key=b"\xff\x00")
+    producer.produce(deployed.settings.topic.name, None, key=None)
+    assert producer.flush(30) == 0
+    deployed.reconcile()
+    found = deployed.query(
+        "select key, value, value_bytes, reason from ops.quarantine where key like 'poison-%%'::bytea"
+    )
+    assert len(found) == len(poison)
+    assert all(reason for _, _, _, reason in found)
+    assert all(bytes(value) == poison[int(bytes(key)[7:])][:4096] for key, value, _, _ in found)
+    assert {size for _, _, size, _ in found} == {len(value) for value in poison}
+    assert deployed.query("select job, epoch from ops.drivers order by job") == starts
+
+
+def test_both_jobs_bill_the_same_per_client_and_day(deployed: Stack) -> None:
+    deployed.kappa("client", "set", "c0001", "--time-zone", "America/New_York", "--currency", "USD", "--daily-budget", "12.5",
+                   "--valid-from", "2020-01-01")  # fmt: skip
+    deployed.reconcile()
+    differing = deployed.query(
+        "select * from (select client_id, sum(spend_micros) s from serving.ad_ctr_minute group by 1) a full join "
+        "(select client_id, sum(spend_micros) s from serving.client_spend_day group by 1) d using (client_id) "
+        "where a.s is distinct from d.s"
+    )
+    assert differing == []
+
+
+@pytest.mark.parametrize("victim", ["python", "java"])
+def test_a_killed_driver_is_started_again_and_nothing_is_lost_or_counted_twice(deployed: Stack, victim: str) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    with load(deployed, seed, seconds=25):
+        time.sleep(3 + random.Random(seed).random() * 3)
+        for job in ("ad_ctr", "client_spend"):
+            epoch = _epoch(deployed, job)
+            (driver,) = deployed.drivers(job)
+            (driver if victim == "python" else driver.parent() or driver).kill()
+            deployed.until(f"{job} restarted", lambda job=job, epoch=epoch: _epoch(deployed, job) > epoch)
+    deployed.reconcile()
+
+
+def test_a_second_driver_for_a_version_is_fenced(deployed: Stack) -> None:
+    """Whoever raises the epoch owns the version: the running driver stops writing and is replaced by its supervision."""
+    epoch = _epoch(deployed, "ad_ctr")
+    deployed.query("update registry.fence set epoch = epoch + 1 where job = 'ad_ctr'", role="kappa_writer")
+    deployed.produce(3, 500, "--full-speed")
+    time.sleep(4)
+    written = deployed.query("select count(*) from ops.batches where job = 'ad_ctr' and epoch = %s and "
+                             "committed_at > clock_timestamp() - interval '2 seconds'", epoch)  # fmt: skip
+    assert written == [(0,)]
+    deployed.kappa("start", "ad_ctr", "--reason", "after the fence")
+    deployed.reconcile()
+
+
+def test_a_stopped_job_stays_stopped_and_goes_on_where_it_stood(deployed: Stack) -> None:
+    deployed.kappa("stop", "client_spend", "--reason", "test")
+    deployed.until("the driver is gone", lambda: not deployed.drivers("client_spend"))
+    deployed.produce(4, 2_000, "--full-speed")
+    assert deployed.query("select desired from ops.versions where job = 'client_spend'") == [("stopped",)]
+    deployed.kappa("start", "client_spend", "--reason", "test")
+    deployed.reconcile()
+
+
+def test_postgres_and_the_broker_may_be_away_for_a_while(deployed: Stack) -> None:
+    with load(deployed, 5, seconds=40, rate=300):
+        time.sleep(2)
+        _kill(deployed, "postgres")
+        time.sleep(10)
+        _kill(deployed, "kafka.Kafka")
+    deployed.reconcile()
+
+
+def test_readers_see_what_is_served_and_nothing_else(deployed: Stack) -> None:
+    assert deployed.query("select count(*) >= 0 from serving.ad_ctr_minute", role="kappa_reader") == [(True,)]
+    for hidden in ("ops.accounting", "registry.segment", "data.ad_ctr_minute", "reference.client"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            deployed.query(f"select * from {hidden} limit 1", role="kappa_reader")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        deployed.query("create table public.mine (n integer)", role="kappa_reader")
+
+
+def test_status_is_green_and_in_the_shape_of_the_contract(deployed: Stack) -> None:
+    import json
+
+    report = json.loads(deployed.kappa("status", "--json").out)
+    assert report["red"] == []
+    assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark"}
+    assert {job["job"] for job in report["jobs"]} == set(JOBS)
+    for job in report["jobs"]:
+        for version in job["versions"]:
+            assert {
+                "version",
+                "state",
+                "state_partitions",
+                "executor_cores",
+                "lag_events",
+                "freshness_seconds",
+                "driver_pid",
+            } <= set(version)
+
+
+def test_down_leaves_nothing_and_up_goes_on(deployed: Stack) -> None:
+    with load(deployed, 6, seconds=10):
+        time.sleep(4)
+    deployed.produce(7, 5_000, "--full-speed")
+    deployed.kappa("down")
+    assert leftovers.marked(deployed.settings.home) == set()
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if str(deployed.settings.home) in " ".join(p.info["cmdline"] or [])
+    ]
+    deployed.kappa("up")
+    deployed.reconcile()
+
+
+def _epoch(stack: Stack, job: str) -> int:
+    ((epoch,),) = stack.query("select coalesce(max(epoch), 0) from ops.drivers where job = %s", job)
+    return int(epoch)
+
+
+def _kill(stack: Stack, part: str) -> None:
+    """kill -9 of a part; its supervisor brings it back."""
+    for process in leftovers.marked(stack.settings.home):
+        try:
+            line = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        if part in line and "supervisord" not in line:
+            process.send_signal(signal.SIGKILL)

@@ -1,0 +1,88 @@
+"""Imports go one way: the table of docs/architecture.md, held against the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+FOLDERS = {"cli": "cli", "dags": "dags", "kappa": "plugins/kappa", "stack": "stack", "traffic": "traffic", "truth": "truth",
+           "jobs": "jobs"}  # fmt: skip
+SHARED = {"jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log"}
+
+
+def _table(heading: str) -> dict[str, set[str]]:
+    """A two-column table of the page: first cell -> the names in the second."""
+    rows = ARCHITECTURE.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    cells = [[re.findall(r"`([^`]+)`", cell) for cell in row.strip("|").split("|")] for row in rows]
+    return {first[0]: set(second) for first, second in cells}
+
+
+ALLOWED, CONFINED = _table("importer"), _table("package")
+
+
+def _modules(importer: str) -> list[tuple[str, Path]]:
+    folder = ROOT / FOLDERS[importer]
+    found = []
+    for file in sorted(folder.rglob("*.py")):
+        parts = (importer, *file.relative_to(folder).with_suffix("").parts)
+        found.append((".".join(parts).removesuffix(".__init__"), file))
+    return found
+
+
+def _imports(file: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _within(name: str, packages: set[str]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def test_the_page_has_a_row_for_every_folder() -> None:
+    assert set(ALLOWED) == set(FOLDERS)
+    assert all(_modules(importer) for importer in FOLDERS), "a folder is empty or was moved"
+
+
+@pytest.mark.parametrize("importer", FOLDERS)
+def test_a_folder_imports_only_what_its_row_allows(importer: str) -> None:
+    foreign = set(FOLDERS) - {importer}
+    wrong = {
+        f"{module} imports {name}"
+        for module, file in _modules(importer)
+        for name in _imports(file)
+        if _within(name, foreign) and not _within(name, ALLOWED[importer])
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", CONFINED)
+def test_a_package_is_used_only_where_the_page_says(package: str) -> None:
+    wrong = {
+        f"{module} imports {name}"
+        for importer in FOLDERS
+        for module, file in _modules(importer)
+        for name in _imports(file)
+        if _within(name, {package}) and not _within(module, CONFINED[package])
+    }
+    assert wrong == set()
+
+
+def test_what_the_control_plane_shares_imports_nothing_else_of_jobs() -> None:
+    wrong = {
+        f"{module} imports {name}"
+        for module, file in _modules("jobs")
+        if module in SHARED
+        for name in _imports(file)
+        if _within(name, {"jobs"}) and not _within(name, SHARED)
+    }
+    assert wrong == set()
