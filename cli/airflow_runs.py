@@ -67,9 +67,7 @@ class Airflow:
 
     def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
         self._url = settings.airflow
-        self._client = httpx.Client(
-            base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport
-        )
+        self._client = httpx.Client(base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport)
         self._client.headers["Authorization"] = f"Bearer {self._token(settings)}"
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:

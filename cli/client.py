@@ -45,9 +45,7 @@ def set_client(
     currency: Annotated[str, typer.Option(help="Three letters, like EUR.")],
     daily_budget: Annotated[str | None, typer.Option(help="Like 100.50; none without it.")] = None,
     daily_budget_micros: Annotated[str | None, typer.Option(help="The same in millionths.")] = None,
-    valid_from: Annotated[
-        str | None, typer.Option(help="The client's local date; today's without it.")
-    ] = None,
+    valid_from: Annotated[str | None, typer.Option(help="The client's local date; today's without it.")] = None,
     reason: Annotated[str | None, typer.Option(help="Why; kept in the audit.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines, on stdout.")] = False,
 ) -> None:
@@ -82,9 +80,7 @@ def micros(amount: str) -> int:
 
 def _budget(amount: str | None, given_micros: str | None) -> int | None:
     if amount is not None and given_micros is not None:
-        raise InvalidClient(
-            "--daily-budget-micros", given_micros, "give the budget once, in one of the two ways"
-        )
+        raise InvalidClient("--daily-budget-micros", given_micros, "give the budget once, in one of the two ways")
     if amount is not None:
         return micros(amount)
     if given_micros is None:

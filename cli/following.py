@@ -53,9 +53,7 @@ class Follower:
                     if run not in seen or not seen[run].ended:
                         before, seen[run] = seen.get(run), self._look(run)
                         self._show(run, before, seen[run])
-                        progress.update(
-                            lines[run], description=line(run, seen[run]), completed=seen[run].ended
-                        )
+                        progress.update(lines[run], description=line(run, seen[run]), completed=seen[run].ended)
                 time.sleep(PAUSE_SECONDS)
         return [self._outcome(run, seen[run]) for run in runs]
 
@@ -85,9 +83,7 @@ class Follower:
 
     def _reason(self, run: Run, seen: Seen) -> str:
         """Why a run failed: what it left in the audit, else where to look."""
-        failed = (
-            ", ".join(task for task, state in seen.tasks.items() if state == "failed") or "the run's time-out"
-        )
+        failed = ", ".join(task for task, state in seen.tasks.items() if state == "failed") or "the run's time-out"
         where = f"{run.job}: {failed} failed; its log is at {self._airflow.page(run)}"
         try:
             entries = [e for e in self._registry.entries(run.run_id) if e.action.endswith(WORDS_OF_FAILURE)]

@@ -25,9 +25,7 @@ class UnknownArtifact(Refusal):
 
     def __init__(self, digest: str, known: list[str]) -> None:
         listed = ", ".join(known) or "none"
-        super().__init__(
-            f"there is no artifact '{digest}' (known: {listed}). Build one with './kappa build'."
-        )
+        super().__init__(f"there is no artifact '{digest}' (known: {listed}). Build one with './kappa build'.")
 
 
 class AmbiguousArtifact(Refusal):
@@ -124,8 +122,7 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
         copy.chmod(0o444)
     code = folder / "jobs"
     fingerprints = {
-        job.name: Code(digests.state_shape(code, job), digests.result_code(code, job))
-        for job in JOBS.values()
+        job.name: Code(digests.state_shape(code, job), digests.result_code(code, job)) for job in JOBS.values()
     }
     made = Artifact(folder, checkout_digest(folder), now.astimezone(UTC), _commit(checkout), fingerprints)
     manifest = folder / MANIFEST
@@ -153,9 +150,7 @@ def _commit(checkout: Path) -> str | None:
 
 
 def _git(checkout: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(checkout), *arguments], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(checkout), *arguments], check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -191,6 +186,4 @@ def verify(artifact: Artifact) -> None:
 def _read(manifest: Path) -> Artifact:
     held = json.loads(manifest.read_text())
     jobs = {name: Code(**code) for name, code in held["jobs"].items()}
-    return Artifact(
-        manifest.parent, held["digest"], datetime.fromisoformat(held["created_at"]), held["commit"], jobs
-    )
+    return Artifact(manifest.parent, held["digest"], datetime.fromisoformat(held["created_at"]), held["commit"], jobs)

@@ -67,9 +67,7 @@ def result_code(code: Path, job: Job) -> str:
     """
     modules = sorted((code / "transforms").glob("*.py")) + [code / name for name in RESULT_MODULES]
     modules.append(code / "pipelines" / f"{job.name}.py")
-    return digest(
-        [_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in modules]]
-    )
+    return digest([_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in modules]])
 
 
 def _record(job: Job) -> dict[str, object]:

@@ -52,9 +52,7 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
     assert run.run_id.startswith("deploy_stream-ad_ctr-")
 
 
-def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.airflow_runs.time.sleep", lambda _: None)
     answers = iter([httpx.Response(404, json={"detail": "no such DAG"}), httpx.Response(200, json={})])
     airflow(settings, lambda _: next(answers)).trigger("deploy_stream", "ad_ctr", {})
@@ -62,9 +60,7 @@ def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(
 
 
 def test_a_refused_form_is_shown_with_airflows_words(settings: Settings) -> None:
-    refused = airflow(
-        settings, lambda _: httpx.Response(400, json={"detail": "Invalid input for param start"})
-    )
+    refused = airflow(settings, lambda _: httpx.Response(400, json={"detail": "Invalid input for param start"}))
     with pytest.raises(AirflowRefused, match=r"run deploy_stream \(400\): Invalid input for param start"):
         refused.trigger("deploy_stream", "ad_ctr", {})
 
@@ -74,9 +70,7 @@ def test_states_and_the_result_are_read(settings: Settings) -> None:
     answers = {
         "/api/v2/dags/deploy_stream/dagRuns/run-1": {"state": "running"},
         "/api/v2/dags/deploy_stream/dagRuns/run-1/taskInstances": {"task_instances": tasks},
-        "/api/v2/dags/deploy_stream/dagRuns/run-1/taskInstances/conclude/xcomEntries/return_value": {
-            "value": "Done."
-        },
+        "/api/v2/dags/deploy_stream/dagRuns/run-1/taskInstances/conclude/xcomEntries/return_value": {"value": "Done."},
     }
     session = airflow(settings, lambda request: httpx.Response(200, json=answers[request.url.path]))
     seen = session.look(RUN)
@@ -92,9 +86,7 @@ def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) ->
     def away(_: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    with pytest.raises(
-        Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* Run ./kappa up"
-    ):
+    with pytest.raises(Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* Run ./kappa up"):
         Airflow(settings, httpx.MockTransport(away))
 
 

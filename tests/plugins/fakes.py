@@ -63,9 +63,7 @@ class FakeRegistry:
     def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
         key = (version.job, version.version)
         if key in self.held:
-            stager = next(
-                (e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)"
-            )
+            stager = next((e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)")
             if stager != by.run_id:
                 raise StagedByAnother(*key, stager)
             return

@@ -46,9 +46,7 @@ def registry(request: pytest.FixtureRequest, job: str) -> Iterator[Registry]:
         return
     stack: Settings = request.getfixturevalue("stack")
     with psycopg.connect(stack.dsn("kappa_owner"), autocommit=True) as owner:
-        owner.execute(
-            f"create table data.{job} (version integer not null, n integer) partition by list (version)"
-        )
+        owner.execute(f"create table data.{job} (version integer not null, n integer) partition by list (version)")
         owner.execute("insert into registry.output values (%s, %s)", [job, job])
         try:
             yield PostgresRegistry(stack.dsn("kappa_registry"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from kappa.hooks.conflicts import StagedByAnother, UnderWay
-from kappa.hooks.registry import Author
+from kappa.hooks.registry import Author, Heartbeat
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform
@@ -94,12 +94,8 @@ def test_a_driver_that_claims_in_time_is_not_submitted_again(stage: Stage, autho
     assert len(stage.cluster.submissions) == 1
 
 
-@pytest.mark.parametrize(
-    "state", [DriverState.FAILED, DriverState.KILLED, DriverState.ERROR, DriverState.GONE]
-)
-def test_a_launch_whose_driver_is_gone_is_ended_and_made_anew(
-    stage: Stage, author: Author, state: DriverState
-) -> None:
+@pytest.mark.parametrize("state", [DriverState.FAILED, DriverState.KILLED, DriverState.ERROR, DriverState.GONE])
+def test_a_launch_whose_driver_is_gone_is_ended_and_made_anew(stage: Stage, author: Author, state: DriverState) -> None:
     run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
     stage.cluster.states["driver-0"] = state
     again = launch(stage.platform, "ad_ctr", 1)
@@ -114,9 +110,7 @@ def test_everything_done_twice_is_done_once(stage: Stage, author: Author) -> Non
     assert (len(stage.cluster.submissions), stage.registry.releases) == (1, 1)
 
 
-def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(
-    stage: Stage, author: Author
-) -> None:
+def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(stage: Stage, author: Author) -> None:
     plan = plan_deploy(stage.platform, AD_CTR)
     deploy.stage(stage.platform, plan, author)
     with pytest.raises(StagedByAnother, match="run-1"):
@@ -155,6 +149,17 @@ def test_a_silent_driver_is_not_ready_when_the_time_is_over(stage: Stage, author
     deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
     with pytest.raises(NotReady, match="not ready after 60 s; it is left running"):
         wait_ready(stage.platform, launch(stage.platform, "ad_ctr", 1), 60)
+
+
+def test_another_drivers_heartbeat_makes_nobody_ready(stage: Stage, author: Author) -> None:
+    deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.cluster.slow = type(stage.cluster.slow)(days=1)
+    started = launch(stage.platform, "ad_ctr", 1)
+    stage.clock.sleep(1)
+    later = stage.clock.now()
+    stage.registry.beats["ad_ctr", 1] = Heartbeat(1, "driver-of-before", later, 0.0, later)
+    with pytest.raises(NotReady):
+        wait_ready(stage.platform, started, 3)
 
 
 def test_a_quiet_topic_is_ready_without_a_batch(stage: Stage, author: Author) -> None:

@@ -17,8 +17,7 @@ class ZoneUnknownToPostgres(Refusal):
 
     def __init__(self, zone: str) -> None:
         super().__init__(
-            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. "
-            "Nothing was changed."
+            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. Nothing was changed."
         )
 
 

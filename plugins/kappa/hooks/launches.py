@@ -43,8 +43,7 @@ class PostgresLaunches:
         already."""
         with self.transaction() as connection:
             connection.execute(
-                "insert into registry.launch (launch_id, job, version) values (%s, %s, %s) on "
-                "conflict do nothing",
+                "insert into registry.launch (launch_id, job, version) values (%s, %s, %s) on conflict do nothing",
                 [launch_id, job, version],
             )
             found = _open(connection, job, version)
@@ -64,8 +63,7 @@ class PostgresLaunches:
         """Close a launch whose driver is gone."""
         with self.transaction() as connection:
             connection.execute(
-                "update registry.launch set ended_at = clock_timestamp() where launch_id = %s and "
-                "ended_at is null",
+                "update registry.launch set ended_at = clock_timestamp() where launch_id = %s and ended_at is null",
                 [launch_id],
             )
 

@@ -47,9 +47,7 @@ class PostgresRegistry(launches.PostgresLaunches):
     def versions(self, job: str) -> list[Version]:
         """All versions of a job, in order."""
         with self.transaction() as connection:
-            rows = connection.execute(
-                "select * from registry.job_version where job = %s order by version", [job]
-            )
+            rows = connection.execute("select * from registry.job_version where job = %s order by version", [job])
             return [_version(row) for row in rows]
 
     def segments(self, job: str) -> list[Segment]:
@@ -109,9 +107,7 @@ class PostgresRegistry(launches.PostgresLaunches):
     def clear_red_lines(self, job: str, version: int) -> None:
         """Forget what was wrong, before a new try."""
         with self.transaction() as connection:
-            connection.execute(
-                "delete from registry.red_line where job = %s and version = %s", [job, version]
-            )
+            connection.execute("delete from registry.red_line where job = %s and version = %s", [job, version])
 
     def go_live(self, job: str, version: int, by: Author) -> bool:
         """First deployment: all windows to this version, a release, state LIVE. Whether anything changed.
@@ -149,9 +145,7 @@ class PostgresRegistry(launches.PostgresLaunches):
     def entries(self, run_id: str) -> Sequence[Entry]:
         """The audit of one run, in order."""
         with self.transaction() as connection:
-            rows = connection.execute(
-                "select * from registry.audit where run_id = %s order by audit_id", [run_id]
-            )
+            rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
             return [_entry(row) for row in rows]
 
 
@@ -228,8 +222,7 @@ def _segments(connection: Connection, job: str) -> list[Segment]:
 def _check_stager(connection: Connection, version: Version, by: Author) -> None:
     """A version that exists already must have been made by this very run."""
     row = connection.execute(
-        "select run_id from registry.audit where job = %s and version = %s and action = %s order "
-        "by audit_id limit 1",
+        "select run_id from registry.audit where job = %s and version = %s and action = %s order by audit_id limit 1",
         [version.job, version.version, STAGED],
     ).fetchone()
     if not row or row["run_id"] != by.run_id:

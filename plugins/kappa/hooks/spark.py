@@ -97,9 +97,7 @@ class StandaloneCluster:
                 answer: dict[str, Any] = client.request(method, f"{self._url}/{path}", json=body).json()
                 return answer
         except (httpx.HTTPError, ValueError) as error:
-            raise Unreachable(
-                "Spark's submission server", self._url, error or type(error).__name__
-            ) from error
+            raise Unreachable("Spark's submission server", self._url, error or type(error).__name__) from error
 
 
 def creation(submission: Submission) -> dict[str, Any]:

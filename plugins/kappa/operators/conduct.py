@@ -28,9 +28,7 @@ STEP_TIMEOUT = timedelta(minutes=7)
 
 RETRIES = ExceptionRetryPolicy(
     rules=[
-        RetryRule(
-            exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"
-        ),
+        RetryRule(exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"),
         RetryRule(exception=Refusal, action=RetryAction.FAIL, reason="refused; another try would be, too"),
     ]
 )
@@ -87,6 +85,4 @@ def _conduct() -> Conduct:
 def _leave_word(conduct: Conduct, action: str, sentence: str) -> None:
     """Write why the run ends where the command line looks for it."""
     log.error("%s: %s", action, sentence)
-    conduct.platform.registry.record(
-        Entry(conduct.author, action, conduct.job, evidence={"sentence": sentence})
-    )
+    conduct.platform.registry.record(Entry(conduct.author, action, conduct.job, evidence={"sentence": sentence}))

@@ -17,17 +17,13 @@ class UnreadableSettings(Refusal):
     """A line of the settings field is not KEY=VALUE."""
 
     def __init__(self, line: str) -> None:
-        super().__init__(
-            f"settings: '{line}' is not KEY=VALUE. Give one such line a setting; nothing was changed."
-        )
+        super().__init__(f"settings: '{line}' is not KEY=VALUE. Give one such line a setting; nothing was changed.")
 
 
 def job() -> Param:
     """Which job."""
     names = list(JOBS)
-    return Param(
-        names[0], type="string", enum=names, title="Job", description="Which **job** of the catalogue"
-    )
+    return Param(names[0], type="string", enum=names, title="Job", description="Which **job** of the catalogue")
 
 
 def reason() -> Param:

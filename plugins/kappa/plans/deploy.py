@@ -185,9 +185,7 @@ def _first(wanted: Wanted, found: Found, current: Version | None, start: StartPo
     number = found.next_number()
     why = [f"no version of {wanted.job} serves yet"]
     if current:
-        why.append(
-            f"v{current.version} was staged with other code or settings and never served: it is given up"
-        )
+        why.append(f"v{current.version} was staged with other code or settings and never served: it is given up")
     return DeployPlan(Action.FIRST, number, wanted, tuple(why), start, current.version if current else None)
 
 
@@ -213,9 +211,7 @@ def _differences(wanted: Wanted, current: Version) -> tuple[str, ...]:
         settings.insert(0, f"the artifact was {current.artifact} and would be {wanted.artifact}")
     if settings:
         keep = f"./kappa start {wanted.job}"
-        remedy = (
-            f"Both digests are equal, but a change in place is not available yet; {keep} runs it as it is."
-        )
+        remedy = f"Both digests are equal, but a change in place is not available yet; {keep} runs it as it is."
         return (f"{_and(settings)}.", remedy)
     return ()
 

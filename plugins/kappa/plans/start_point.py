@@ -21,8 +21,7 @@ class InvalidStart(Refusal):
 
     def __init__(self, asked: str, problem: str) -> None:
         super().__init__(
-            f"start '{asked}' {problem}. Give earliest, latest, or a full minute with its zone, "
-            "like 2026-01-31T09:30Z."
+            f"start '{asked}' {problem}. Give earliest, latest, or a full minute with its zone, like 2026-01-31T09:30Z."
         )
 
 
@@ -108,9 +107,7 @@ def _latest_beginning(head: LogHead, now_ms: int) -> tuple[int, int]:
     """The cut partition that begins last, and when; one that was cut and is empty begins now at the
     latest."""
     begins = {
-        partition: now_ms
-        if head.first_appended[partition] is None
-        else int(head.first_appended[partition] or 0)
+        partition: now_ms if head.first_appended[partition] is None else int(head.first_appended[partition] or 0)
         for partition, offset in head.first_offsets.items()
         if offset > 0
     }

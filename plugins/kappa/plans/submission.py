@@ -20,9 +20,7 @@ def application_name(job: str, version: int) -> str:
     return f"kappa-{job}-v{version}"
 
 
-def submission(
-    settings: Settings, version: Version, launch_id: UUID, python: str = sys.executable
-) -> Submission:
+def submission(settings: Settings, version: Version, launch_id: UUID, python: str = sys.executable) -> Submission:
     """The submission of one launch of a version's driver, from the version's own artifact."""
     artifact = settings.artifacts / version.artifact
     name = application_name(version.job, version.version)

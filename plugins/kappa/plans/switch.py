@@ -25,8 +25,7 @@ class AlreadyOver(Refusal):
 
     def __init__(self, job: str, version: int) -> None:
         super().__init__(
-            f"{job} v{version} has given up: nothing runs that could be stopped. See why with "
-            "'./kappa status'."
+            f"{job} v{version} has given up: nothing runs that could be stopped. See why with './kappa status'."
         )
 
 

@@ -100,9 +100,7 @@ def done_sentence(plan: DeployPlan) -> str:
 def dry_sentence(plan: DeployPlan) -> str:
     """What a dry run found, in one sentence."""
     steps = " -> ".join(plan.steps) or "nothing"
-    return (
-        f"dry run: {plan.wanted.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
-    )
+    return f"dry run: {plan.wanted.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
 
 
 def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:

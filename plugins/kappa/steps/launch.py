@@ -35,9 +35,7 @@ def launch(platform: Platform, job: str, number: int) -> Launch:
     known = _still_good(platform, registry.open_launch(job, number))
     intended = known or registry.intend_launch(job, number, uuid4())
     if intended.driver is None and known is not None:
-        wait_until(
-            platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None
-        )
+        wait_until(platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None)
         intended = registry.launch(intended.launch_id)
     if intended.driver is None:
         submitted = platform.cluster.submit(submission(platform.settings, version, intended.launch_id))

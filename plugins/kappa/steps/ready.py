@@ -28,9 +28,7 @@ def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECOND
     """Wait until the driver of a launch is ready. Changes nothing. Raises NotReady, Unreachable."""
     if not wait_until(platform.clock, seconds, lambda: is_ready(platform, launch)):
         current = platform.registry.launch(launch.launch_id)
-        raise NotReady(
-            platform, current, f"was started and is not ready after {seconds:.0f} s; it is left running"
-        )
+        raise NotReady(platform, current, f"was started and is not ready after {seconds:.0f} s; it is left running")
 
 
 def is_ready(platform: Platform, launch: Launch) -> bool:
@@ -44,12 +42,7 @@ def is_ready(platform: Platform, launch: Launch) -> bool:
 
 def _does_its_work(platform: Platform, launch: Launch) -> bool:
     beat = platform.registry.heartbeat(launch.job, launch.version)
-    if (
-        launch.ended
-        or beat is None
-        or beat.submission_id != launch.driver
-        or beat.beat_at < launch.intended_at
-    ):
+    if launch.ended or beat is None or beat.submission_id != launch.driver or beat.beat_at < launch.intended_at:
         return False
     if beat.age_seconds > FRESH_SECONDS:
         return False
