@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from jobs.catalog import Effect, Job
+from jobs.catalog import JOBS, Effect, Job
 
 DIGEST_LENGTH = 16
-STATEFUL_MODULE = "transforms/windows.py"
+STATEFUL_MODULES = ("transforms/windows.py", "schemas.py")
+"""What a window keeps: the aggregates and the element of its set, over the measures of the schemas."""
 RESULT_MODULES = ("schemas.py", "fates.py")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -52,9 +53,9 @@ def _is_docstring(body: list[ast.stmt]) -> bool:
 def state_shape(code: Path, job: Job) -> str:
     """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, aggregates.
 
-    `code` is a `jobs` folder. The aggregates and the element of the set are the code of its stateful module.
+    `code` is a `jobs` folder. The aggregates and the element of the set are the code of its stateful modules.
     """
-    operators = [code_digest(code / STATEFUL_MODULE)] if job.stateful else []
+    operators = [code_digest(code / name) for name in STATEFUL_MODULES] if job.stateful else []
     return digest(
         {"operators": operators, "keys": list(job.keys), "window_ms": job.window_ms if job.stateful else None}
     )
@@ -63,10 +64,10 @@ def state_shape(code: Path, job: Job) -> str:
 def result_code(code: Path, job: Job) -> str:
     """The fingerprint of all code from decode to aggregate that can change a number of the job.
 
-    Tuning settings and the job's description are left out.
+    What jobs' pipelines share is in it, other jobs' own pipelines, tuning settings and descriptions are not.
     """
     modules = sorted((code / "transforms").glob("*.py")) + [code / name for name in RESULT_MODULES]
-    modules.append(code / "pipelines" / f"{job.name}.py")
+    modules += [file for file in sorted((code / "pipelines").glob("*.py")) if file.stem not in JOBS.keys() - {job.name}]
     return digest([_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in modules]])
 
 

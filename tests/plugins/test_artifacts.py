@@ -46,13 +46,21 @@ def test_an_expression_of_the_stateful_module_changes_both_digests(checkout: Pat
     assert after.result_code != before.result_code
 
 
-@pytest.mark.parametrize("path", ["jobs/schemas.py", "jobs/fates.py"])
+@pytest.mark.parametrize("path", ["jobs/fates.py", "jobs/pipelines/pipeline.py"])
 def test_an_expression_elsewhere_changes_results_only(checkout: Path, path: str) -> None:
     before = code(checkout)
     edit(checkout, path, "=", "= 1 +")
     after = code(checkout)
     assert after.result_code != before.result_code
     assert after.state_shape == before.state_shape
+
+
+def test_a_measure_of_the_schemas_changes_both_digests(checkout: Path) -> None:
+    before = code(checkout)
+    edit(checkout, "jobs/schemas.py", "1", "2")
+    after = code(checkout)
+    assert after.state_shape != before.state_shape
+    assert after.result_code != before.result_code
 
 
 def test_another_jobs_pipeline_and_the_sink_change_neither(checkout: Path) -> None:

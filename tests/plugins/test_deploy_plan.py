@@ -13,7 +13,7 @@ from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_sto
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")
-SCHEMAS, WINDOWS = "jobs/schemas.py", "jobs/transforms/windows.py"
+FATES, WINDOWS = "jobs/fates.py", "jobs/transforms/windows.py"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_version_without_a_driver_is_resumed(live: Stage) -> None:
 
 def test_other_results_are_refused_with_old_new_and_the_command(live: Stage) -> None:
     old = plan_deploy(live.platform, AD_CTR).wanted.result_digest
-    live.change(SCHEMAS, "1", "2")
+    live.change(FATES, "2", "3")
     live.clock.sleep(1)
     plan = plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=live.build()))
     assert plan.action is Action.REFUSED
@@ -117,7 +117,7 @@ def test_a_failed_version_that_serves_is_started_again(live: Stage) -> None:
 
 def test_an_unfinished_deployment_of_other_code_is_given_up(stage: Stage, author: Author) -> None:
     deploy.stage(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
-    stage.change(SCHEMAS, "1", "2")
+    stage.change(FATES, "2", "3")
     stage.clock.sleep(1)
     plan = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
     assert (plan.action, plan.version, plan.replaces) == (Action.FIRST, 2, 1)

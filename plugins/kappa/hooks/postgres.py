@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
-from kappa.hooks import launches
+from kappa.hooks import launches, statements
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
@@ -60,12 +60,12 @@ class PostgresRegistry(launches.PostgresLaunches):
         key = {"job": version.job, "version": version.version}
         with self.transaction() as connection:
             _lock(connection, version.job)
-            if not connection.execute(_INSERT_VERSION, _row(version)).rowcount:
+            if not connection.execute(statements.INSERT_VERSION, _row(version)).rowcount:
                 _check_stager(connection, version, by)
                 return
             connection.execute("insert into registry.fence (job, version) values (%(job)s, %(version)s)", key)
             for partition, offset in version.start_offsets.items():
-                connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
+                connection.execute(statements.INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
             connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
             audit(connection, Entry(by, STAGED, version.job, version.version, evidence))
 
@@ -81,7 +81,7 @@ class PostgresRegistry(launches.PostgresLaunches):
     def set_state(self, job: str, version: int, old: State, new: State) -> None:
         """Move the version from one state to the next, if it is still in the first."""
         with self.transaction() as connection:
-            connection.execute(_SET_STATE, {"job": job, "version": version, "old": [old], "new": new})
+            connection.execute(statements.SET_STATE, {"job": job, "version": version, "old": [old], "new": new})
 
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         """The latest heartbeat, if there ever was one."""
@@ -123,7 +123,7 @@ class PostgresRegistry(launches.PostgresLaunches):
                 _open_all(connection, Segment(job, BEGINNING, OPEN_END, version), by)
             old = [State.STAGED, State.FAILED]
             key = {"job": job, "version": version, "old": old, "new": State.LIVE}
-            return bool(connection.execute(_SET_STATE, key).rowcount) or not before
+            return bool(connection.execute(statements.SET_STATE, key).rowcount) or not before
 
     def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
         """Take the job for one run of a verb, until `finish` or the lease's end. Raises UnderWay."""
@@ -131,7 +131,7 @@ class PostgresRegistry(launches.PostgresLaunches):
             _lock(connection, job)
             endings = [f"%.{ending}" for ending in ENDINGS]
             key = {"job": job, "run_id": by.run_id, "lease": lease_seconds, "endings": endings}
-            held = connection.execute(_HELD, key).fetchone()
+            held = connection.execute(statements.HELD, key).fetchone()
             if held and held["run_id"] != by.run_id:
                 raise UnderWay(job, held["verb"], held["run_id"], held["until"])
             if not held:
@@ -147,41 +147,6 @@ class PostgresRegistry(launches.PostgresLaunches):
         with self.transaction() as connection:
             rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
             return [_entry(row) for row in rows]
-
-
-_INSERT_VERSION = """
-insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest,
-    settings, topic, topic_id, starts_at, start_offsets)
-values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_digest)s, %(result_digest)s,
-    %(settings)s, %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
-on conflict do nothing"""
-_INSERT_PROGRESS = """
-insert into registry.progress (job, version, "partition", next_offset)
-values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
-_INSERT_SEGMENT = """
-insert into registry.segment
-values (%(job)s, %(from_window)s::timestamptz, %(to_window)s::timestamptz, %(version)s)"""
-_INSERT_RELEASE = """
-insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after,
-    promoted_by, evidence)
-select array[%(job)s], '[]', %(after)s, '{}',
-    jsonb_build_object(%(job)s::text, jsonb_object_agg("partition", next_offset)), %(actor)s, %(evidence)s
-from registry.progress where job = %(job)s and version = %(version)s"""
-_INSERT_AUDIT = """
-insert into registry.audit (actor, action, job, version, run_id, reason, evidence)
-values (%s, %s, %s, %s, %s, %s, %s)"""
-_SET_STATE = """
-update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
-where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
-_HELD = """
-select b.run_id, split_part(b.action, '.', 1) as verb,
-    to_char(lease.ends at time zone 'UTC', 'HH24:MI:SS "UTC"') as until
-from registry.audit b, lateral (
-    select b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision) as ends) lease
-where b.job = %(job)s and b.action like '%%.begun' and lease.ends > clock_timestamp()
-    and not exists (select from registry.audit e where e.run_id = b.run_id and e.audit_id > b.audit_id
-        and e.job = b.job and e.action like any(%(endings)s))
-order by b.audit_id desc limit 1"""
 
 
 def _address(dsn: str) -> str:
@@ -238,15 +203,15 @@ def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
         "actor": by.actor,
         "evidence": Jsonb(evidence),
     }
-    connection.execute(_INSERT_SEGMENT, values)
-    connection.execute(_INSERT_RELEASE, values)
+    connection.execute(statements.INSERT_SEGMENT, values)
+    connection.execute(statements.INSERT_RELEASE, values)
 
 
 def audit(connection: Connection, entry: Entry) -> None:
     """Add a row to the audit within a transaction."""
     by, evidence = entry.author, Jsonb(dict(entry.evidence))
     values = [by.actor, entry.action, entry.job, entry.version, by.run_id, by.reason, evidence]
-    connection.execute(_INSERT_AUDIT, values)
+    connection.execute(statements.INSERT_AUDIT, values)
 
 
 def _entry(row: DictRow) -> Entry:
