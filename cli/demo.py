@@ -39,7 +39,10 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 _AD_TOTALS = """select client_id, sum(impressions)::bigint, sum(clicks)::bigint, sum(spend_micros)::bigint
 from serving.ad_ctr_minute group by client_id order by client_id"""
 _DAY_TOTALS = _AD_TOTALS.replace("ad_ctr_minute", "client_spend_day")
-_QUERY = "select ad_id, sum(impressions), sum(clicks), sum(spend_micros) from serving.ad_ctr_minute group by 1 order by 4 desc limit 10"
+_QUERY = (
+    "select ad_id, sum(impressions), sum(clicks), sum(spend_micros) from serving.ad_ctr_minute "
+    "group by 1 order by 4 desc limit 10"
+)
 _FRESHNESS = "select job, lag_events, processed_at, complete_through from serving.freshness order by job"
 
 

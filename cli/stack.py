@@ -21,7 +21,9 @@ from stack.up import Echo, up
 
 FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
-output = Console(soft_wrap=True, highlight=False)
+output = Console(highlight=False)
+if not output.is_terminal:
+    output = Console(highlight=False, width=200)
 
 
 def register(app: typer.Typer) -> None:

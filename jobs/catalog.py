@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jobs.refusals import Refusal
@@ -98,6 +98,11 @@ _STATE = (
     JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),
 )
 
+
+def _with_default(settings: tuple[JobSetting, ...], name: str, default: int) -> tuple[JobSetting, ...]:
+    return tuple(replace(s, default=default) if s.name == name else s for s in settings)
+
+
 JOBS: Mapping[str, Job] = {
     job.name: job
     for job in (
@@ -120,7 +125,7 @@ JOBS: Mapping[str, Job] = {
             description="the records that the other jobs refuse, with fate, reason and bytes",
             keys=(),
             table="quarantine",
-            settings=_FATE_LIMITS + _TUNING,
+            settings=_FATE_LIMITS + _with_default(_TUNING, "cadence_ms", 5_000),
         ),
     )
 }

@@ -26,7 +26,8 @@ from jobs.sinks.ledger import Fenced, Owner
 from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
-POLL_SECONDS = 0.3
+POLL_SECONDS = 0.5
+STATE_SECONDS = 10
 LONGEST_PAUSE_SECONDS = 30
 
 
@@ -88,11 +89,13 @@ class Driver:
     def _attempt(self, spark: SparkSession) -> None:
         """One query from start to end."""
         writer = self._prepare(spark)
-        query = self._start(writer)
+        query, looked = self._start(writer), time.monotonic()
         try:
             while query.isActive and self._watcher.desired == "running":
-                self._observe_state(query)
                 self._check_parent()
+                if time.monotonic() - looked > STATE_SECONDS:
+                    looked = time.monotonic()
+                    self._observe_state(query)
                 time.sleep(POLL_SECONDS)
             self._finish(query, writer)
         except StreamingQueryException as error:

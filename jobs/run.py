@@ -70,7 +70,7 @@ class CrashLoop(Refusal):
     def __init__(self, starts: int, minutes: int) -> None:
         super().__init__(
             f"the driver was started {starts} times within {minutes} minutes and gives up; its output is in the "
-            "folder of its submission under 'spark/work'. Mend the cause, then './kappa start' it."
+            "folder of its submission under 'spark'. Mend the cause, then './kappa start' it."
         )
 
 

@@ -96,7 +96,7 @@ def test_each_refused_record_is_kept_with_its_fate_reason_and_bytes(spark: Spark
         record(1),
         record(2, append_ms=NOON + 8_000_000),
         record(3, append_ms=NOON - 400_000),
-        record(4)[:5] + (b"\xff",),
+        (*record(4)[:5], b"\xff"),
     ]
     kept = {r["offset"]: r for r in quarantine.build(_frame(spark, rows), RUN).collect()}
     assert {offset: row["fate"] for offset, row in kept.items()} == {2: "late", 3: "future", 4: "dead_letter"}
@@ -139,7 +139,7 @@ def _log(rng: random.Random) -> list[tuple[Any, ...]]:
                     event_time=NOON + rng.randrange(5) * MINUTE + rng.randrange(MINUTE),
                     cost_micros=rng.randrange(9),
                     append_ms=NOON + 6 * MINUTE,
-                )  # fmt: skip
+                )
             )
     return rows
 

@@ -13,6 +13,8 @@ from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 
 JVM_OPTIONS = "-XX:+UseSerialGC"
+# A driver plans and waits: the second compiler costs it a quarter of its CPU and never pays for itself.
+DRIVER_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:TieredStopAtLevel=1"
 
 
 def application_name(job: str, version: int) -> str:
@@ -60,8 +62,9 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
         "spark.driver.memory": f"{given['driver_memory_mb']}m",
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": DRIVER_JVM_OPTIONS,
         "spark.executor.extraJavaOptions": JVM_OPTIONS,
+        "spark.log.level": "WARN",
         "spark.executorEnv.PYTHONPATH": str(artifact),
     }
 
@@ -85,6 +88,6 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.driver.supervise": "true",
         "spark.driver.memory": f"{given['driver_memory_mb']}m",
         "spark.driver.cores": "1",
-        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": DRIVER_JVM_OPTIONS,
         "spark.jars": "",
     }

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from stack import leftovers
 from stack.down import down
 from stack.up import up
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 QUICK = "[supervision]\nmax_restarts = 50\n"
 
@@ -69,8 +70,8 @@ class Stack:
     def produce(self, seed: int, records: int, *options: str) -> None:
         """Play synthetic traffic that has something of everything."""
         knobs = (
-            "--resends", "0.1", "--repeated-clicks", "0.03", "--out-of-order", "0.05", "--late", "0.01", "--future", "0.005",
-            "--malformed", "0.01",
+            "--resends", "0.1", "--repeated-clicks", "0.03", "--out-of-order", "0.05", "--late", "0.01",
+            "--future", "0.005", "--malformed", "0.01",
         )  # fmt: skip
         self.kappa("produce", "--source", "synthetic", "--seed", str(seed), "--records", str(records), *knobs, *options)
 
@@ -95,37 +96,29 @@ class Stack:
             time.sleep(0.3)
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
-    """A real stack with an empty log; proven to be the one that was started before anything is written (T0)."""
+@contextmanager
+def running() -> Iterator[Stack]:
+    """A stack with an empty log, proven to be the one that was started before anything is written (T0); gone after."""
     folder = Path(tempfile.mkdtemp(prefix="kappa-test-"))
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml())
     settings = load(folder / "state")
-    shared_cache(settings)
     try:
         up(settings, CHECKOUT, print)
-        running = Stack(settings)
-        _prove_it_is_ours(running)
-        yield running
+        stack = Stack(settings)
+        _prove_it_is_ours(stack)
+        yield stack
     finally:
-        keep = folder / "state" / "logs"
         down(settings, CHECKOUT, print)
-        if keep.exists() and os.environ.get("KAPPA_KEEP_LOGS"):
-            shutil.copytree(keep, os.environ["KAPPA_KEEP_LOGS"], dirs_exist_ok=True)
+        _keep_logs(settings)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
-def deployed(stack: Stack) -> Stack:
-    """The stack with all jobs of the catalogue deployed from the beginning of the log."""
-    stack.kappa("deploy", *JOBS, "--reason", "test")
-    return stack
-
-
-def shared_cache(settings: Settings) -> None:
-    """Nothing to share yet: jars come from the checkout's cache by the stack's own fetcher."""
-    settings.home.mkdir(parents=True, exist_ok=True)
+def _keep_logs(settings: Settings) -> None:
+    """Copy the logs to where KAPPA_KEEP_LOGS says, to look into a failure."""
+    if folder := os.environ.get("KAPPA_KEEP_LOGS"):
+        for name in ("logs", "spark"):
+            shutil.copytree(settings.home / name, Path(folder) / name, dirs_exist_ok=True)
 
 
 def _toml() -> str:
