@@ -133,7 +133,7 @@ def test_of_repeated_names_the_last_counts() -> None:
         (_json(user_id="u_2"), "key"),
         (_json(user_id="\ud800"), "user_id"),
         (_json(ad_id="\ud800"), "ad_id"),
-        (_json(title="cut \ud83d")[:-1] + b',"x":NaN}', "truncated"),
+        (_json(title="cut \ud83d")[:-1] + b',"x":NaN}', "malformed"),
         (_json(title="cut \ud83d") + b"x", "truncated|malformed|invalid"),
         (_json().replace(b'"ad_id"', b'"ad"'), "missing required field `ad_id`"),
     ],
