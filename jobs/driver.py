@@ -185,8 +185,10 @@ class Driver:
 
     def _observe_state(self, query: StreamingQuery) -> None:
         progress = query.lastProgress
-        operators = progress["stateOperators"] if progress else []
-        if operators:
+        if not progress:
+            return
+        logger.info("batch %s took, in ms: %s", progress["batchId"], dict(progress["durationMs"]))
+        if operators := progress["stateOperators"]:
             self._watcher.state = (operators[0]["numRowsTotal"], operators[0]["memoryUsedBytes"])
 
     def _check_topic(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Ports, Settings, Topic
@@ -124,8 +125,12 @@ def healthy(settings: Settings) -> bool:
         return False
 
 
+@retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
 def ensure_topic(settings: Settings) -> None:
-    """Create the topic of the log unless it exists; retention follows the settings. Raises WrongTopic."""
+    """Create the topic of the log unless it exists; retention follows the settings. Raises WrongTopic.
+
+    A broker that has just started on a busy machine may miss a request's time; each step can be done again.
+    """
     topic = settings.topic
     with _admin(settings) as admin:
         if topic.name not in admin.list_topics():
