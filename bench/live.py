@@ -1,0 +1,115 @@
+"""The running stack that a bench looks at: its live versions, their progress and batches, and its commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from cli.entry import CHECKOUT
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+
+_LIVE = """
+select v.job, v.version, v.generation, v.desired from ops.segments s join ops.versions v using (job, version)
+where s.to_window = 'infinity' order by v.job
+"""
+
+
+class NotUp(Refusal):
+    """The stack does not answer."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(
+            f"the stack does not answer ({error}). Bring it up with './kappa up', or name it in KAPPA_HOME."
+        )
+
+
+class NotLive(Refusal):
+    """A job that the bench is about serves nothing."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(f"no live version of {', '.join(missing)}: './kappa deploy {' '.join(missing)}' makes one.")
+
+
+class CommandFailed(Refusal):
+    """A command of `./kappa` that the bench needs did not succeed."""
+
+    def __init__(self, arguments: Sequence[str], code: int, error: str) -> None:
+        super().__init__(f"'./kappa {' '.join(arguments)}' ended with {code}: {error.strip()[-2000:]}")
+
+
+@dataclass(frozen=True)
+class Version:
+    """A live version of a job; `desired` is running or stopped."""
+
+    job: str
+    version: int
+    generation: int
+    desired: str
+
+
+class Database:
+    """Questions to the operator's views, on one connection; `role` says as whom."""
+
+    def __init__(self, settings: Settings, role: str = "kappa_operator") -> None:
+        """Raises NotUp."""
+        try:
+            self._connection = psycopg.connect(settings.dsn(role), autocommit=True, connect_timeout=5)
+        except psycopg.OperationalError as error:
+            raise NotUp(str(error).strip().splitlines()[0]) from error
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        return self._connection.execute(statement, values).fetchall()
+
+    def now_ms(self) -> float:
+        """The database's clock, epoch ms."""
+        return float(self.rows("select extract(epoch from clock_timestamp()) * 1000")[0][0])
+
+    def live(self) -> dict[str, Version]:
+        """Job -> its live version."""
+        return {row[0]: Version(*row) for row in self.rows(_LIVE)}
+
+    def live_of(self, jobs: Sequence[str]) -> list[Version]:
+        """The live versions of these jobs. Raises NotLive."""
+        live = self.live()
+        if missing := [job for job in jobs if job not in live]:
+            raise NotLive(missing)
+        return [live[job] for job in jobs]
+
+    def next_offsets(self, version: Version) -> dict[int, int]:
+        """Partition -> the next offset that the version has committed."""
+        statement = 'select "partition", next_offset from ops.progress where job = %s and version = %s'
+        return dict(self.rows(statement, version.job, version.version))
+
+    def has_read(self, version: Version, ends: dict[int, int]) -> bool:
+        """Whether the version has committed everything before `ends`."""
+        offsets = self.next_offsets(version)
+        return all(offsets.get(partition, 0) >= end for partition, end in ends.items())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def kappa(settings: Settings, *arguments: str, accept: Sequence[int] = (0,), timeout: float = 1800) -> str:
+    """Run a command of this checkout on the stack; returns its stdout. Raises CommandFailed."""
+    environment = {**os.environ, "KAPPA_HOME": str(settings.home)}
+    command = [str(CHECKOUT / "kappa"), *arguments]
+    done = subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode not in accept:
+        raise CommandFailed(arguments, done.returncode, done.stderr)
+    return done.stdout

@@ -1,0 +1,129 @@
+"""Markers in the log for a measure of latency: one event each, of a client and an ad of its own, and who sees them."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Producer
+
+from bench.live import Database
+from bench.load import now_ms
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+from traffic.records import Event, encode
+
+VIEWS = {
+    "ad_ctr": "select client_id from serving.ad_ctr_minute where client_id = any(%s)",
+    "client_spend": "select client_id from serving.client_spend_day where client_id = any(%s)",
+}
+"""Job -> which of these probes its view shows; ad_ctr's have an ad as well, named as the client."""
+
+
+class NotAppended(Refusal):
+    """The broker did not take a probe, or did not stamp it."""
+
+    def __init__(self, problem: object) -> None:
+        super().__init__(f"a probe was not appended ({problem}). './kappa status' says what runs; nothing is measured.")
+
+
+class Prober:
+    """Sends probes and keeps the broker's append time (epoch ms) of each: `appended`, by probe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._topic = settings.topic.name
+        self._run = uuid.uuid4().hex[:8]
+        self._sent = 0
+        self._problem: object = None
+        self.appended: dict[str, int] = {}
+        self._producer = Producer(
+            {
+                "bootstrap.servers": settings.kafka,
+                "partitioner": "murmur2_random",
+                "acks": "all",
+                "linger.ms": 0,
+                "log_level": 2,
+            }
+        )
+
+    def send(self) -> None:
+        """One probe, by a user of its own, so that all partitions get some. Raises NotAppended for an earlier one."""
+        self._sent += 1
+        name = f"probe-{self._run}-{self._sent}"
+        event = Event(str(uuid.uuid4()), "impression", "probe", name, name, name, now_ms(), 1)
+        self._producer.produce(self._topic, encode(event), name.encode(), on_delivery=self._noting(name))
+        self.serve()
+
+    def serve(self, seconds: float = 0.0) -> None:
+        """Hear of deliveries. Raises NotAppended."""
+        self._producer.poll(seconds)
+        if self._problem is not None:
+            raise NotAppended(self._problem)
+
+    def finish(self) -> None:
+        """Wait until all are appended. Raises NotAppended."""
+        self._producer.flush(30)
+        self.serve()
+
+    def _noting(self, name: str) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, message: Message) -> None:
+            kind, at = message.timestamp()
+            if error is not None:
+                self._problem = error
+            elif kind != TIMESTAMP_LOG_APPEND_TIME:
+                self._problem = "the broker does not stamp it"
+            else:
+                self.appended[name] = at
+
+        return note
+
+
+class Reader:
+    """A reader of a view on a connection of its own: `seen` has the time (epoch ms) at which each probe was there."""
+
+    def __init__(self, settings: Settings, job: str, prober: Prober, every_ms: float) -> None:
+        self._settings, self._job, self._prober, self._every = settings, job, prober, every_ms / 1000
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=f"reader-{job}", daemon=True)
+        self.seen: dict[str, float] = {}
+        self.query_ms: list[float] = []
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def waiting(self) -> list[str]:
+        """Appended probes that this reader has not seen. Raises what ended the reader."""
+        if self.failure is not None:
+            raise self.failure
+        return [name for name in list(self._prober.appended) if name not in self.seen]
+
+    def _loop(self) -> None:
+        try:
+            database = Database(self._settings, "kappa_reader")
+            while not self._stop.wait(self._every):
+                self._look(database)
+            database.close()
+        except BaseException as error:
+            self.failure = error
+
+    def _look(self, database: Database) -> None:
+        """A probe counts as visible when the answer that shows it has arrived."""
+        if not (waiting := self.waiting()):
+            return
+        asked = time.monotonic()
+        found = database.rows(VIEWS[self._job], waiting)
+        at = time.time() * 1000
+        self.query_ms.append((time.monotonic() - asked) * 1000)
+        for (name,) in found:
+            self.seen.setdefault(name, at)
