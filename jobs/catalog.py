@@ -90,9 +90,10 @@ _CLICKS = (
 _TUNING = (
     JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
     JobSetting("records_per_batch", 200_000, 100, 5_000_000, Effect.TUNING, "most records a batch reads"),
-    JobSetting("executor_cores", 1, 1, 64, Effect.TUNING, "cores of the executor"),
-    JobSetting("executor_memory_mb", 768, 384, 65_536, Effect.TUNING, "heap of the executor"),
-    JobSetting("driver_memory_mb", 640, 384, 65_536, Effect.TUNING, "heap of the driver"),
+    JobSetting("executors", 0, 0, 1, Effect.TUNING, "0: the driver's own process does the work; 1: an executor does"),
+    JobSetting("executor_cores", 1, 1, 64, Effect.TUNING, "cores that do the work"),
+    JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the executor, or for its work"),
+    JobSetting("driver_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the driver"),
 )
 _STATE = (
     JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),

@@ -13,8 +13,8 @@ from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 
 JVM_OPTIONS = "-XX:+UseSerialGC"
-# A driver plans and waits: the second compiler costs it a quarter of its CPU and never pays for itself.
-DRIVER_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:TieredStopAtLevel=1"
+# A driver that only plans and waits: the second compiler costs it a quarter of its CPU and never pays for itself.
+PLANNING_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:TieredStopAtLevel=1"
 
 
 def application_name(job: str, version: int) -> str:
@@ -28,7 +28,7 @@ def submission(settings: Settings, version: Version, launch_id: UUID, python: st
     name = application_name(version.job, version.version)
     options = [
         "--master",
-        settings.spark_master,
+        _master(settings, version.settings),
         "--deploy-mode",
         "client",
         "--name",
@@ -48,6 +48,19 @@ def submission(settings: Settings, version: Version, launch_id: UUID, python: st
     )
 
 
+def _master(settings: Settings, given: Mapping[str, int]) -> str:
+    """Who does the work: executors of the cluster, or the driver's own process on its worker (decision 0011)."""
+    return settings.spark_master if given["executors"] else f"local[{given['executor_cores']}]"
+
+
+def _driver_memory_mb(given: Mapping[str, int]) -> int:
+    return given["driver_memory_mb"] + (0 if given["executors"] else given["executor_memory_mb"])
+
+
+def _driver_jvm_options(given: Mapping[str, int]) -> str:
+    return PLANNING_JVM_OPTIONS if given["executors"] else JVM_OPTIONS
+
+
 def _jars(settings: Settings) -> str:
     return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
 
@@ -59,10 +72,10 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
         "spark.cores.max": cores,
         "spark.executor.cores": cores,
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
-        "spark.driver.memory": f"{given['driver_memory_mb']}m",
+        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.driver.extraJavaOptions": DRIVER_JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": _driver_jvm_options(given),
         "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.log.level": "WARN",
         "spark.executorEnv.PYTHONPATH": str(artifact),
@@ -86,8 +99,8 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.master": settings.spark_master,
         "spark.submit.deployMode": "cluster",
         "spark.driver.supervise": "true",
-        "spark.driver.memory": f"{given['driver_memory_mb']}m",
-        "spark.driver.cores": "1",
-        "spark.driver.extraJavaOptions": DRIVER_JVM_OPTIONS,
+        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
+        "spark.driver.cores": "1" if given["executors"] else str(given["executor_cores"]),
+        "spark.driver.extraJavaOptions": _driver_jvm_options(given),
         "spark.jars": "",
     }

@@ -1,0 +1,67 @@
+"""A submission sizes and places the application; where the work is done is the version's setting."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kappa.hooks.registry import Version
+from kappa.hooks.spark import Submission
+from kappa.plans.submission import submission
+from kappa.states import Desired, State
+
+from jobs.catalog import find, resolve
+from jobs.settings import Settings
+
+
+def _submission(**given: int) -> Submission:
+    version: dict[str, Any] = {
+        "job": "ad_ctr",
+        "version": 2,
+        "artifact": "abc",
+        "settings": resolve(find("ad_ctr"), given),
+        "topic": "t",
+        "topic_id": "i",
+        "state_digest": "s",
+        "result_digest": "r",
+        "state": State.STAGED,
+        "desired": Desired.RUNNING,
+        "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "start_offsets": {0: 0},
+    }
+    return submission(Settings(home=Path("/state")), Version(**version), UUID(int=1), python="python")
+
+
+def _option(made: Submission, name: str) -> str:
+    return made.arguments[made.arguments.index(name) + 1]
+
+
+def test_by_default_the_drivers_own_process_does_the_work() -> None:
+    made = _submission(executor_cores=2)
+    assert _option(made, "--master") == "local[2]"
+    assert made.properties["spark.driver.memory"] == "1024m"
+    assert made.properties["spark.driver.cores"] == "2"
+
+
+def test_with_an_executor_the_cluster_does_it() -> None:
+    made = _submission(executors=1, executor_cores=2)
+    assert _option(made, "--master") == "spark://127.0.0.1:17077"
+    assert "spark.executor.memory=512m" in made.arguments
+    assert made.properties["spark.driver.memory"] == "512m"
+    assert "TieredStopAtLevel=1" in made.properties["spark.driver.extraJavaOptions"]
+
+
+def test_the_program_is_the_versions_own_artifact_and_its_launch() -> None:
+    made = _submission()
+    assert "/state/artifacts/abc/jobs/run.py" in made.arguments
+    assert _option(made, "--launch") == str(UUID(int=1))
+    assert made.properties["spark.driver.supervise"] == "true"
+
+
+@pytest.mark.parametrize("word", ["passfile", "password", "secret"])
+def test_no_secret_is_in_a_submission(word: str) -> None:
+    made = _submission()
+    assert word not in " ".join((*made.arguments, *made.environment.values(), *made.properties.values()))
