@@ -82,7 +82,7 @@ def _rounds(
 
 
 def _one(database: Database, version: Version, target: Target, within: float) -> dict[str, Any]:
-    kill = strike(database, version, target)
+    kill = strike(database, version, target, within)
     seconds = recovery_seconds(database, version, kill, within)
     came = "did not come back" if seconds is None else f"committed again after {seconds} s"
     report.say(f"killed {target} of {version.job} (pid {kill.pid}): {came}")

@@ -11,16 +11,17 @@ from enum import StrEnum
 
 import psutil
 
+from bench.groups import group
 from bench.live import Database, Version
 from jobs.refusals import Refusal
 from jobs.settings import Supervision
 
-_DRIVER = "select epoch, driver_pid, jvm_pid from ops.drivers where job = %s and version = %s and beat_at > now() - %s"
+_DRIVER = "select epoch, driver_pid, jvm_pid from ops.drivers where job = %s and version = %s and beat_at > now() - %s::interval"
 _NEXT_COMMIT = """
 select extract(epoch from min(committed_at))::float8 * 1000 from ops.batches
 where job = %s and version = %s and epoch > %s
 """
-FRESH = "15 seconds"
+FRESH = "5 seconds"
 POLL_SECONDS = 0.25
 SPARE_STARTS = 3
 
@@ -37,6 +38,9 @@ class Target(StrEnum):
 
     PYTHON = "python"
     JVM = "jvm"
+
+
+_GROUPS = {Target.PYTHON: "driver Python", Target.JVM: "driver JVM"}
 
 
 @dataclass(frozen=True)
@@ -66,22 +70,32 @@ def pause_seconds(earlier_ms: Sequence[float], now_ms: float, limits: Supervisio
     return max(0.0, (free_again_ms - now_ms) / 1000)
 
 
-def strike(database: Database, version: Version, target: Target) -> Kill:
-    """Kill (-9) the Python process or the JVM of the version's driver. Raises NoDriver."""
-    found = database.rows(_DRIVER, version.job, version.version, FRESH)
-    if not found:
-        raise NoDriver(version, f"no heartbeat within {FRESH}")
-    epoch, python, jvm = found[0]
+def strike(database: Database, version: Version, target: Target, within: float) -> Kill:
+    """Kill (-9) the Python process or the JVM of the version's driver, once it beats. Raises NoDriver."""
+    epoch, python, jvm = _driver(database, version, within)
     pid = python if target is Target.PYTHON else jvm
+    if pid is None:
+        raise NoDriver(version, f"its heartbeat names no {target}")
     try:
         process = psutil.Process(pid)
-        if version.job not in process.cmdline():
+        if group(process.cmdline(), lambda _: "") != f"{_GROUPS[target]} {version.job}":
             raise NoDriver(version, f"process {pid} is another one")
         at_ms = time.time() * 1000
         process.send_signal(signal.SIGKILL)
     except psutil.NoSuchProcess as error:
         raise NoDriver(version, f"process {pid} is gone") from error
     return Kill(version.job, target, pid, epoch, at_ms)
+
+
+def _driver(database: Database, version: Version, within: float) -> tuple[int, int | None, int | None]:
+    """Epoch, pid of Python and pid of the JVM of the driver, waiting for a fresh heartbeat. Raises NoDriver."""
+    deadline = time.monotonic() + within
+    while not (found := database.rows(_DRIVER, version.job, version.version, FRESH)):
+        if time.monotonic() > deadline:
+            raise NoDriver(version, f"no fresh heartbeat within {within:.0f} s")
+        time.sleep(POLL_SECONDS)
+    epoch, python, jvm = found[0]
+    return epoch, python, jvm
 
 
 def recovery_seconds(database: Database, version: Version, kill: Kill, within: float) -> float | None:

@@ -28,6 +28,7 @@ from jobs.watcher import Watcher, own_beat
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5
 STATE_SECONDS = 10
+RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
 
 
@@ -37,7 +38,7 @@ class TopicReplaced(Refusal):
     def __init__(self, version: Version, found: str) -> None:
         super().__init__(
             f"topic {version.topic} is not the one that {version.job} v{version.version} was staged for: {found}. "
-            "Nothing was read. Deploy a new version for it."
+            "Nothing was read. Replay it into a new version with './kappa reprocess'."
         )
 
 
@@ -68,6 +69,7 @@ class Driver:
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
         self._watcher = Watcher(settings, version, beat, self._newest_committed)
         self._extra_delay_ms = 0
+        self._why = ""
 
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
@@ -75,16 +77,26 @@ class Driver:
         self._check_topic()
         check(self._checkpoint, self._registry.newest_batch(self._version.generation))
         spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
-        pause = 1.0
+        failures = 0
         try:
             while self._watcher.desired == "running":
-                started = time.monotonic()
                 self._attempt(spark)
-                pause = 1.0 if time.monotonic() - started > 60 else min(pause * 2, LONGEST_PAUSE_SECONDS)
+                failures = failures + 1 if self._newest_committed().batch_id is None else 0
+                pause = min(2.0**failures, LONGEST_PAUSE_SECONDS)
+                self._show(failures)
                 if self._watcher.desired == "running":
                     time.sleep(pause)
         finally:
             self._watcher.stop()
+
+    def _show(self, failures: int) -> None:
+        """A query that ends again and again without a commit is nobody's secret."""
+        if failures >= RED_AFTER_FAILURES:
+            self._registry.raise_red(
+                "query", f"the query ended {failures} times in a row without a commit: {self._why}"
+            )
+        else:
+            self._registry.clear_red("query")
 
     def _attempt(self, spark: SparkSession) -> None:
         """One query from start to end."""
@@ -169,6 +181,7 @@ class Driver:
             raise failure
         if "OffsetOutOfRange" in str(error) or "KAFKA_DATA_LOSS" in str(error):
             raise LogTooShort(self._version, str(error).splitlines()[0]) from error
+        self._why = str(error).splitlines()[0][:300]
         logger.exception("the query ended and is started again", exc_info=error)
 
     def _skew_ms(self, offsets: dict[int, int]) -> int:

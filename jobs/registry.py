@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
+from jobs.heartbeat import WRITE_BEAT, Beat
 from jobs.log import Offsets
 from jobs.reach import Ends
 from jobs.settings import Settings
@@ -36,25 +38,6 @@ class Version:
     generation: int
 
 
-@dataclass(frozen=True)
-class Beat:
-    """One heartbeat: who is alive, what it committed last, how large its state is. Times are epoch ms."""
-
-    epoch: int
-    driver_pid: int
-    jvm_pid: int | None
-    submission_id: str
-    generation: int
-    batch_id: int | None = None
-    batch_ms: int | None = None
-    committed_ms: int | None = None
-    newest_event_ms: int | None = None
-    watermark_ms: int | None = None
-    watermark_delay_ms: int | None = None
-    state_rows: int | None = None
-    state_bytes: int | None = None
-
-
 def connect(settings: Settings, job: str, version: int, epoch: int | None) -> psycopg.Connection[tuple[Any, ...]]:
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
@@ -74,13 +57,22 @@ class DriverRegistry:
     """What a driver asks and tells the registry about its one version; each call is a transaction of its own."""
 
     def __init__(self, settings: Settings, job: str, version: int, epoch: int | None = None) -> None:
-        self._connection = connect(settings, job, version, epoch)
-        self._connection.autocommit = True
         self._key = {"job": job, "version": version}
+        self._connect = partial(connect, settings, job, version, epoch)
+        self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    @property
+    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The connection; made anew after Postgres went away."""
+        if self._open is None or self._open.closed:
+            self._open = self._connect()
+            self._open.autocommit = True
+        return self._open
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        if self._open is not None:
+            self._open.close()
 
     def describe(self) -> Version:
         """The version's row."""
@@ -166,24 +158,7 @@ class DriverRegistry:
     def beat(self, beat: Beat) -> str:
         """Write the heartbeat unless a newer epoch has; returns the desired state."""
         self._connection.execute(
-            """insert into registry.heartbeat as h (job, version, epoch, beat_at, driver_pid, jvm_pid, submission_id,
-                generation, batch_id, batch_ms, committed_at, newest_event_time, watermark, watermark_delay_ms,
-                state_rows, state_bytes)
-            values (%(job)s, %(version)s, %(epoch)s, clock_timestamp(), %(driver_pid)s, %(jvm_pid)s, %(submission_id)s,
-                %(generation)s, %(batch_id)s, %(batch_ms)s, to_timestamp(%(committed_ms)s / 1000.0),
-                to_timestamp(%(newest_event_ms)s / 1000.0), to_timestamp(%(watermark_ms)s / 1000.0),
-                %(watermark_delay_ms)s, %(state_rows)s, %(state_bytes)s)
-            on conflict (job, version) do update set epoch = excluded.epoch, beat_at = excluded.beat_at,
-                driver_pid = excluded.driver_pid, jvm_pid = excluded.jvm_pid, submission_id = excluded.submission_id,
-                generation = excluded.generation, batch_id = coalesce(excluded.batch_id, h.batch_id),
-                batch_ms = coalesce(excluded.batch_ms, h.batch_ms),
-                committed_at = greatest(excluded.committed_at, h.committed_at),
-                newest_event_time = greatest(excluded.newest_event_time, h.newest_event_time),
-                watermark = coalesce(excluded.watermark, h.watermark),
-                watermark_delay_ms = coalesce(excluded.watermark_delay_ms, h.watermark_delay_ms),
-                state_rows = coalesce(excluded.state_rows, h.state_rows),
-                state_bytes = coalesce(excluded.state_bytes, h.state_bytes)
-            where h.epoch <= excluded.epoch""",
+            WRITE_BEAT,
             {**self._key, **vars(beat)},
         )
         return self.describe().desired

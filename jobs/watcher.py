@@ -12,9 +12,10 @@ import psycopg
 from kafka.errors import KafkaError
 
 from jobs import reach
-from jobs.log import KafkaLog, Log
+from jobs.heartbeat import Beat
+from jobs.log import KafkaLog, Log, MissingTopic
 from jobs.reach import Ends
-from jobs.registry import Beat, DriverRegistry, Version
+from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
 from jobs.sinks.batch_sink import Committed
 
@@ -72,6 +73,10 @@ class Watcher:
         except psycopg.Error as error:
             logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
             self._registry = None
+        except MissingTopic as missing:
+            logger.error("%s", missing)
+            if self._registry is not None:
+                self._registry.raise_red("topic", str(missing))
         except (KafkaError, OSError, TimeoutError) as error:
             logger.warning("the broker does not answer: %r", error)
             self._log = None

@@ -156,10 +156,14 @@ create view ops.reach as select job, version, lag_events, lag_seconds, complete_
 create view ops.batches as select * from registry.batch;
 
 create view ops.red_lines as
-select job, version, what, since, detail from registry.red_line
+with current as (
+    select job, max(version) as version from registry.job_version group by job
+    union select job, version from registry.segment
+)
+select job, version, what, since, detail from registry.red_line join current using (job, version)
 union all
 select v.job, v.version, 'failed', v.updated_at, 'the driver was restarted too often and gave up'
-from registry.job_version v
+from registry.job_version v join current using (job, version)
 where v.state = 'FAILED' and not exists (select from registry.red_line r where (r.job, r.version, r.what) = (v.job, v.version, 'failed'))
 union all
 select v.job, v.version, 'silent', coalesce(h.beat_at, v.updated_at), 'wanted running, but no heartbeat for 30 s'

@@ -1,0 +1,170 @@
+"""One version of a job in a stack without Spark and Airflow: staged by plain SQL, run with a local Spark master."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from cli.entry import CHECKOUT
+from jobs import catalog
+from jobs.log import KafkaLog
+from stack.layout import Layout
+from stack.passwords import SUPERUSER
+
+POLL_SECONDS = 0.5
+STOP_SECONDS = 120
+_DELAY = re.compile(r"watermark delay (\d+) ms, (\d+) ms of it for the read skew")
+_GUARDED = re.compile(r"WARNING kappa\.driver: the batch would set the watermark")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a driver's run ended: seconds, watermark delays and read skews (ms) it chose, restarts by the guard."""
+
+    seconds: float
+    in_time: bool
+    delays_ms: list[int]
+    skews_ms: list[int]
+    guard_restarts: int
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A staged version that serves all windows, its launch, and where its driver's words go."""
+
+    layout: Layout
+    job: str
+    version: int
+    launch: uuid.UUID
+    settings: dict[str, int]
+
+    @property
+    def folder(self) -> Path:
+        """The driver's working folder; its name is the submission's id."""
+        return self.layout.spark / f"driver-{self.job}-v{self.version}"
+
+    @property
+    def log(self) -> Path:
+        """What the driver says."""
+        return self.folder / "stderr"
+
+    def run(self, without: Sequence[str], within: float) -> Ended:
+        """Run the driver until it has read the whole log, or ends, or `within` seconds are over; then stop it."""
+        self.folder.mkdir(parents=True)
+        begun = time.monotonic()
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                self._command(without), cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log,
+            )  # fmt: skip
+            in_time = self._await_end(process, begun + within)
+            seconds = time.monotonic() - begun
+            self._stop(process)
+        return _ended(self.log.read_text(errors="replace"), seconds, in_time)
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a superuser's statement about %(job)s and %(version)s."""
+        with _connect(self.layout) as connection:
+            return connection.execute(statement, {"job": self.job, "version": self.version}).fetchall()
+
+    def _await_end(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
+        """Whether the driver read everything, or gave up, in time."""
+        with KafkaLog(self.layout.settings.kafka, self.layout.settings.topic.name) as log:
+            ends = log.ends()
+        while time.monotonic() < deadline:
+            offsets = dict(self.query(_OFFSETS))
+            if process.poll() is not None or all(offsets.get(p, 0) >= end for p, end in ends.items()):
+                return True
+            time.sleep(POLL_SECONDS)
+        return False
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> None:
+        """By the registry, as an operator would; by force where that does not help."""
+        self.query(_STOP)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _command(self, without: Sequence[str]) -> list[str]:
+        options = [word for safeguard in without for word in ("--without", safeguard)]
+        driver = ["--home", str(self.layout.home), "--job", self.job, "--version", str(self.version)]
+        return [
+            sys.executable, "-m", "bench.driver_process", *options, "--", *driver, "--launch", str(self.launch),
+        ]  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
+        jars = ",".join(str(jar) for jar in sorted(self.layout.settings.jars.glob("*.jar")))
+        memory = self.settings["driver_memory_mb"] + self.settings["executor_memory_mb"]
+        submit = f"--master local[2] --driver-memory {memory}m --jars {jars} --driver-java-options -XX:+UseSerialGC"
+        local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
+        return {
+            **self.layout.surroundings,
+            "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),
+            "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell",
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+
+
+def stage(layout: Layout, job: str, given: dict[str, int]) -> Staged:
+    """The next version of a job from the beginning of the log, serving all windows; earlier ones are retired."""
+    settings = catalog.resolve(catalog.find(job), given)
+    topic = layout.settings.topic.name
+    with KafkaLog(layout.settings.kafka, topic) as log:
+        described, start = log.describe(), log.earliest()
+    launch = uuid.uuid4()
+    with _connect(layout) as connection:
+        row = connection.execute(
+            "select coalesce(max(version), 0) + 1 from registry.job_version where job = %s", [job]
+        ).fetchone()
+        assert row is not None
+        key = {"job": job, "version": int(row[0])}
+        stated = {"settings": json.dumps(settings), "start": json.dumps(start), "topic": topic}
+        for statement in _STAGE:
+            connection.execute(statement, {**key, **stated, "topic_id": described.topic_id, "launch": launch})
+        for partition, offset in start.items():
+            connection.execute(_PROGRESS, {**key, "partition": partition, "offset": offset})
+    return Staged(layout, job, key["version"], launch, settings)
+
+
+_STAGE = (
+    "update registry.job_version set state = 'RETIRED', desired = 'stopped' where job = %(job)s",
+    "update registry.launch set ended_at = clock_timestamp() where job = %(job)s and ended_at is null",
+    """insert into registry.job_version (job, version, state, artifact, state_digest, result_digest, settings, topic,
+        topic_id, start_offsets) values (%(job)s, %(version)s, 'LIVE', 'bench', 'bench', 'bench', %(settings)s,
+        %(topic)s, %(topic_id)s, %(start)s)""",
+    "insert into registry.fence (job, version) values (%(job)s, %(version)s)",
+    "insert into registry.launch (launch_id, job, version) values (%(launch)s, %(job)s, %(version)s)",
+    "select registry.add_rows_partition(%(job)s, %(version)s)",
+    "delete from registry.segment where job = %(job)s",
+    "insert into registry.segment values (%(job)s, '-infinity', 'infinity', %(version)s)",
+)
+_PROGRESS = """insert into registry.progress (job, version, "partition", next_offset)
+values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
+_OFFSETS = 'select "partition", next_offset from ops.progress where job = %(job)s and version = %(version)s'
+_STOP = """update registry.job_version set desired = 'stopped'
+where job = %(job)s and version = %(version)s returning version"""
+
+
+def _connect(layout: Layout) -> psycopg.Connection[tuple[Any, ...]]:
+    return psycopg.connect(layout.settings.dsn(SUPERUSER, "kappa"), connect_timeout=10)
+
+
+def _ended(said: str, seconds: float, in_time: bool) -> Ended:
+    """What the driver's words come to."""
+    found = _DELAY.findall(said)
+    delays, skews = [int(delay) for delay, _ in found], [int(skew) for _, skew in found]
+    return Ended(round(seconds, 1), in_time, delays, skews, len(_GUARDED.findall(said)))
