@@ -15,9 +15,9 @@ SAFEGUARDS = ("skew", "guard")
 def leave_out(safeguard: str) -> None:
     """Take a safeguard out of this process."""
     if safeguard == "skew":
-        reach.read_skew_ms = _no_skew
+        vars(reach)["read_skew_ms"] = _no_skew
     if safeguard == "guard":
-        reach.check_watermark = _no_guard
+        vars(reach)["check_watermark"] = _no_guard
 
 
 def main() -> int:

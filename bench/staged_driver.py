@@ -131,13 +131,14 @@ def stage(layout: Layout, job: str, given: dict[str, int]) -> Staged:
             "select coalesce(max(version), 0) + 1 from registry.job_version where job = %s", [job]
         ).fetchone()
         assert row is not None
-        key = {"job": job, "version": int(row[0])}
+        version = int(row[0])
+        key = {"job": job, "version": version}
         stated = {"settings": json.dumps(settings), "start": json.dumps(start), "topic": topic}
         for statement in _STAGE:
             connection.execute(statement, {**key, **stated, "topic_id": described.topic_id, "launch": launch})
         for partition, offset in start.items():
             connection.execute(_PROGRESS, {**key, "partition": partition, "offset": offset})
-    return Staged(layout, job, key["version"], launch, settings)
+    return Staged(layout, job, version, launch, settings)
 
 
 _STAGE = (

@@ -29,7 +29,9 @@ RUNS: dict[str, tuple[str, ...]] = {
     "skew forced to 0": ("skew",),
     "skew 0, no guard": ("skew", "guard"),
 }
-_SEEN = "select coalesce(sum(seen_impressions + seen_clicks), 0)::bigint from data.ad_ctr_minute where version = %(version)s"
+_SEEN = """
+select coalesce(sum(seen_impressions + seen_clicks), 0)::bigint from data.ad_ctr_minute where version = %(version)s
+"""
 _STATE = """
 select (select state from ops.versions where job = %(job)s and version = %(version)s),
     (select count(*) from ops.batches where job = %(job)s and version = %(version)s),

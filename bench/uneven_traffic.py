@@ -79,7 +79,7 @@ class UnevenProducer:
         )
 
     def append(self, planned: list[Chunk]) -> None:
-        """All chunks, moving the clock forward before each; it ends at `behind_seconds` of the last. Raises NotDelivered."""
+        """All chunks, moving the clock forward before each. Raises NotDelivered."""
         for number, chunk in enumerate(planned, 1):
             self._clock.set_behind(chunk.behind_seconds)
             time.sleep(SETTLE_SECONDS)

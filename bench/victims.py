@@ -16,7 +16,10 @@ from bench.live import Database, Version
 from jobs.refusals import Refusal
 from jobs.settings import Supervision
 
-_DRIVER = "select epoch, driver_pid, jvm_pid from ops.drivers where job = %s and version = %s and beat_at > now() - %s::interval"
+_DRIVER = """
+select epoch, driver_pid, jvm_pid from ops.drivers
+where job = %s and version = %s and beat_at > clock_timestamp() - %s::interval
+"""
 _NEXT_COMMIT = """
 select extract(epoch from min(committed_at))::float8 * 1000 from ops.batches
 where job = %s and version = %s and epoch > %s
