@@ -21,7 +21,7 @@ from stack.programs import NotHealthy, Program
 from stack.supervision import Supervisor
 from stack.waiting import until
 
-FOLDERS = ("/usr/lib", "/usr/local/lib", "/usr/lib64")
+FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 LIBRARIES = ("libfaketimeMT.so.1", "libfaketime.so.1")
 """The first is made for threads: the other one's threads share the buffer that the offset is read into."""
 PATIENCE_SECONDS = 180
@@ -57,10 +57,15 @@ def library(given: Path | None) -> Path:
     if given is not None:
         found = [given.absolute()] if given.is_file() else []
     else:
-        found = [file for name in LIBRARIES for folder in FOLDERS for file in Path(folder).glob(f"**/faketime/{name}")]
+        found = [file for name in LIBRARIES for folder in FOLDERS for file in _within(folder, name)]
     if not found:
         raise NoFaketime
     return found[0]
+
+
+def _within(folder: str, name: str) -> list[Path]:
+    """Directly below, or below the folder of an architecture."""
+    return [file for pattern in ("faketime", "*/faketime") for file in Path(folder).glob(f"{pattern}/{name}")]
 
 
 def preload(to_load: Path, clock: BrokerClock) -> dict[str, str]:
