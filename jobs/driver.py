@@ -198,7 +198,7 @@ class Driver:
 
     def _observe_state(self, query: StreamingQuery) -> None:
         progress = query.lastProgress
-        if not progress:
+        if not progress or "addBatch" not in progress["durationMs"]:
             return
         logger.info("batch %s took, in ms: %s", progress["batchId"], dict(progress["durationMs"]))
         if operators := progress["stateOperators"]:
