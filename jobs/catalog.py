@@ -91,7 +91,7 @@ _TUNING = (
     JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
     JobSetting("records_per_batch", 200_000, 100, 5_000_000, Effect.TUNING, "most records a batch reads"),
     JobSetting("executors", 0, 0, 1, Effect.TUNING, "0: the driver's own process does the work; 1: an executor does"),
-    JobSetting("executor_cores", 1, 1, 64, Effect.TUNING, "cores that do the work"),
+    JobSetting("executor_cores", 2, 1, 64, Effect.TUNING, "cores that do the work"),
     JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the executor, or for its work"),
     JobSetting("driver_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the driver"),
 )
@@ -100,8 +100,8 @@ _STATE = (
 )
 
 
-def _with_default(settings: tuple[JobSetting, ...], name: str, default: int) -> tuple[JobSetting, ...]:
-    return tuple(replace(s, default=default) if s.name == name else s for s in settings)
+def _with_defaults(settings: tuple[JobSetting, ...], **defaults: int) -> tuple[JobSetting, ...]:
+    return tuple(replace(s, default=defaults.get(s.name, s.default)) for s in settings)
 
 
 JOBS: Mapping[str, Job] = {
@@ -126,7 +126,7 @@ JOBS: Mapping[str, Job] = {
             description="the records that the other jobs refuse, with fate, reason and bytes",
             keys=(),
             table="quarantine",
-            settings=_FATE_LIMITS + _with_default(_TUNING, "cadence_ms", 5_000),
+            settings=_FATE_LIMITS + _with_defaults(_TUNING, cadence_ms=5_000, executor_cores=1),
         ),
     )
 }
