@@ -25,7 +25,7 @@ def counted(events: DataFrame, job: Job, click_interval_ms: int, watermark_delay
         .groupBy(*job.keys, window.alias("window"))
         .agg(F.collect_set(element(job, click_interval_ms)).alias("events"), *_seen())
     )
-    folded = groups.withColumn("fold", fold(F.array_sort("events")))
+    folded = groups.withColumn("fold", fold(F.sort_array("events")))
     measures = [F.col(f"fold.{name}") for name in MEASURES[:4]] + [F.col(name) for name in MEASURES[4:]]
     return folded.select(*job.keys, F.col("window.start").alias("window_start"), *measures)
 

@@ -140,7 +140,7 @@ def test_a_version_that_gave_up_is_not_ready_and_says_why(stage: Stage, author: 
     started = launch(stage.platform, "ad_ctr", 1)
     stage.registry.set_state("ad_ctr", 1, State.STAGED, State.FAILED)
     stage.registry.lines["ad_ctr", 1] = ["checkpoint: a gap"]
-    with pytest.raises(NotReady, match=r"gave up.*checkpoint: a gap.*driver-0/stderr"):
+    with pytest.raises(NotReady, match=r"gave up.*checkpoint: a gap.*driver-0/stdout"):
         wait_ready(stage.platform, started)
 
 

@@ -20,8 +20,8 @@ class NotReady(Refusal):
     def __init__(self, platform: Platform, launch: Launch, problem: str) -> None:
         lines = platform.registry.red_lines(launch.job, launch.version)
         said = f" It says: {'; '.join(lines)}." if lines else ""
-        stderr = platform.settings.home / "spark" / str(launch.driver) / "stderr"
-        super().__init__(f"{launch.job} v{launch.version} {problem}.{said} Its own words are in {stderr}.")
+        stdout = platform.settings.home / "spark" / str(launch.driver) / "stdout"
+        super().__init__(f"{launch.job} v{launch.version} {problem}.{said} Its own words are in {stdout}.")
 
 
 def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECONDS) -> None:
