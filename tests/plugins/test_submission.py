@@ -42,7 +42,7 @@ def _option(made: Submission, name: str) -> str:
 def test_by_default_the_drivers_own_process_does_the_work() -> None:
     made = _submission(executor_cores=2)
     assert _option(made, "--master") == "local[2]"
-    assert made.properties["spark.driver.memory"] == "1024m"
+    assert made.properties["spark.driver.memory"] == "768m"
     assert made.properties["spark.driver.cores"] == "2"
 
 

@@ -13,6 +13,8 @@ from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 
 JVM_OPTIONS = "-XX:+UseSerialGC"
+PLANNING_MB = 256
+"""What planning needs of the heap beside the work that is done in the same process."""
 # A driver that only plans and waits: the second compiler costs it a quarter of its CPU and never pays for itself.
 PLANNING_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:TieredStopAtLevel=1"
 
@@ -54,7 +56,7 @@ def _master(settings: Settings, given: Mapping[str, int]) -> str:
 
 
 def _driver_memory_mb(given: Mapping[str, int]) -> int:
-    return given["driver_memory_mb"] + (0 if given["executors"] else given["executor_memory_mb"])
+    return given["driver_memory_mb"] if given["executors"] else given["executor_memory_mb"] + PLANNING_MB
 
 
 def _driver_jvm_options(given: Mapping[str, int]) -> str:
