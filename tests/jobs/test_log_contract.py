@@ -1,0 +1,81 @@
+"""What the log promises, asked of the fake and of Kafka alike."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from jobs.log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
+from jobs.settings import Settings
+from tests.plugins.fakes import FakeLog
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(params=["fake", pytest.param("kafka", marks=pytest.mark.integration)])
+def log(request: pytest.FixtureRequest) -> Iterator[Log]:
+    """A log of two partitions: three records in the first, none in the second."""
+    if request.param == "fake":
+        yield FakeLog({0: 0, 1: 0}, {0: [1_000, 1_000, 2_000], 1: []})
+        return
+    settings: Settings = request.getfixturevalue("stack")
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(settings, name)
+    with KafkaLog(settings.kafka, name) as kafka:
+        yield kafka
+
+
+def _create(settings: Settings, name: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=settings.kafka)
+    admin.create_topics([NewTopic(name, 2, 1, topic_configs={"message.timestamp.type": "LogAppendTime"})])
+    admin.close()
+    producer = Producer({"bootstrap.servers": settings.kafka, "compression.type": "lz4"})
+    for number in range(3):
+        producer.produce(name, str(number).encode(), partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_offsets_reach_from_the_first_record_to_one_past_the_last(log: Log) -> None:
+    assert log.earliest() == {0: 0, 1: 0}
+    assert log.ends() == {0: 3, 1: 0}
+
+
+def test_a_time_leads_to_the_first_record_appended_at_or_after_it(log: Log) -> None:
+    first = log.append_time(0, 0)
+    assert first is not None
+    assert log.offsets_at(first) == {0: 0, 1: 0}
+    assert log.offsets_at(first + HOUR_MS) == log.ends()
+
+
+def test_append_times_never_fall_within_a_partition(log: Log) -> None:
+    times = [log.append_time(0, offset) for offset in range(3)]
+    assert None not in times
+    assert times == sorted(times, key=lambda t: t or 0)
+
+
+def test_there_is_no_append_time_at_the_end(log: Log) -> None:
+    assert log.append_time(0, 3) is None
+    assert log.append_time(1, 0) is None
+
+
+def test_a_topic_has_an_id_and_partitions_and_is_stamped_by_the_broker(log: Log) -> None:
+    topic = log.describe()
+    assert topic.topic_id
+    assert set(topic.partitions) >= set(log.ends())
+    check_stamping(topic)
+
+
+def test_a_topic_that_producers_stamp_is_refused() -> None:
+    with pytest.raises(WrongTimestampType, match="CreateTime"):
+        check_stamping(Topic("t", "id", (0,), "CreateTime"))
+
+
+@pytest.mark.integration
+def test_a_missing_topic_is_named(stack: Settings) -> None:
+    with pytest.raises(MissingTopic, match="nowhere"):
+        KafkaLog(stack.kafka, "nowhere").describe()
