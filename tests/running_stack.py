@@ -77,7 +77,7 @@ class Stack:
 
     def reconcile(self) -> dict[str, Any]:
         """What the oracle says, as of all jobs having read the log; fails the test at any difference."""
-        told = self.kappa("reconcile", "--json", "--wait", "180", expect=None, timeout=900)
+        told = self.kappa("reconcile", "--json", "--wait", "300", expect=None, timeout=900)
         verdict: dict[str, Any] = json.loads(told.out)
         assert told.exit_code == 0, f"{verdict['difference_count']} differences\n{told.out[:6000]}"
         assert all(job["unread"] == 0 for job in verdict["jobs"]), "the jobs did not reach the end of the log"
@@ -87,7 +87,7 @@ class Stack:
         """The Python processes that run a job's driver."""
         return [p for p in leftovers.marked(self.settings.home) if _is_driver(p, job)]
 
-    def until(self, what: str, holds: Callable[[], bool], seconds: float = 120) -> None:
+    def until(self, what: str, holds: Callable[[], bool], seconds: float = 240) -> None:
         """Wait for something; fails the test with its name."""
         deadline = time.monotonic() + seconds
         while not holds():
