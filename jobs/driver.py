@@ -8,6 +8,8 @@ import os
 import time
 from dataclasses import dataclass
 
+import psycopg
+from kafka.errors import KafkaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -91,30 +93,38 @@ class Driver:
 
     def _show(self, failures: int) -> None:
         """A query that ends again and again without a commit is nobody's secret."""
-        if failures >= RED_AFTER_FAILURES:
-            self._registry.raise_red(
-                "query", f"the query ended {failures} times in a row without a commit: {self._why}"
-            )
-        else:
-            self._registry.clear_red("query")
+        said = f"the query ended {failures} times in a row without a commit: {self._why}"
+        try:
+            if failures >= RED_AFTER_FAILURES:
+                self._registry.raise_red("query", said)
+            else:
+                self._registry.clear_red("query")
+        except psycopg.OperationalError:
+            logger.warning("postgres is away: %s", said)
 
     def _attempt(self, spark: SparkSession) -> None:
-        """One query from start to end."""
-        writer = self._prepare(spark)
-        query, looked = self._start(writer), time.monotonic()
+        """One query from start to end; what ends it and passes is kept in `_why`."""
+        self._sink = None
         try:
-            while query.isActive and self._watcher.desired == "running":
-                self._check_parent()
-                if time.monotonic() - looked > STATE_SECONDS:
-                    looked = time.monotonic()
-                    self._observe_state(query)
-                time.sleep(POLL_SECONDS)
-            self._finish(query, writer)
+            self._run_query(self._prepare(spark))
         except StreamingQueryException as error:
             self._judge(error)
+        except (KafkaError, psycopg.OperationalError) as error:
+            self._why = f"{type(error).__name__}: {error}"[:300]
+            logger.warning("the query could not be started: %s", self._why)
         finally:
             if self._sink is not None:
                 self._sink.close()
+
+    def _run_query(self, writer: DataStreamWriter) -> None:
+        query, looked = self._start(writer), time.monotonic()
+        while query.isActive and self._watcher.desired == "running":
+            self._check_parent()
+            if time.monotonic() - looked > STATE_SECONDS:
+                looked = time.monotonic()
+                self._observe_state(query)
+            time.sleep(POLL_SECONDS)
+        self._finish(query, writer)
 
     def _prepare(self, spark: SparkSession) -> DataStreamWriter:
         """The query with a delay for the log as it is now, and its sink."""
