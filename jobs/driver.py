@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 from kafka.errors import KafkaError
@@ -200,7 +201,7 @@ class Driver:
         with KafkaLog(self._settings.kafka, self._version.topic) as log:
             return reach.read_skew_ms(log, offsets)
 
-    def _connect(self):  # type: ignore[no-untyped-def]
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         return connect(self._settings, self._version.job, self._version.version, self._identity.epoch)
 
     def _newest_committed(self) -> Committed:
