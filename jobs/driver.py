@@ -25,7 +25,7 @@ from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version, connect
 from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed
-from jobs.sinks.ledger import Fenced, Owner
+from jobs.sinks.ledger import Owner
 from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
@@ -42,6 +42,16 @@ class TopicReplaced(Refusal):
         super().__init__(
             f"topic {version.topic} is not the one that {version.job} v{version.version} was staged for: {found}. "
             "Nothing was read. Replay it into a new version with './kappa reprocess'."
+        )
+
+
+class LogTooShort(Refusal):
+    """Retention passed the position of the version: records that it never read are gone."""
+
+    def __init__(self, version: Version, said: str) -> None:
+        super().__init__(
+            f"{version.job} v{version.version}: the log no longer holds what is to be read next ({said}). "
+            "Nothing was skipped. Lengthen the retention, and replay into a new version with './kappa reprocess'."
         )
 
 
@@ -228,16 +238,3 @@ class Driver:
         """A driver whose JVM was killed goes at once; what it would write is fenced anyway."""
         if os.getppid() != self._identity.parent_pid:
             raise Orphaned
-
-
-class LogTooShort(Refusal):
-    """Retention passed the position of the version: records that it never read are gone."""
-
-    def __init__(self, version: Version, said: str) -> None:
-        super().__init__(
-            f"{version.job} v{version.version}: the log no longer holds what is to be read next ({said}). "
-            "Nothing was skipped. Lengthen the retention, and replay into a new version with './kappa reprocess'."
-        )
-
-
-__all__ = ["Driver", "Fenced", "Identity", "Orphaned"]
