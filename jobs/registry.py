@@ -161,7 +161,11 @@ class DriverRegistry:
             WRITE_BEAT,
             {**self._key, **vars(beat)},
         )
-        return self.describe().desired
+        row = self._connection.execute(
+            "select desired from registry.job_version where job = %(job)s and version = %(version)s", self._key
+        ).fetchone()
+        assert row is not None, f"the registry has no {self._key}"
+        return str(row[0])
 
     def now_ms(self) -> int:
         """The database's clock, which judges what has been drained: a driver's own may be years off."""
