@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from jobs.refusals import Refusal
+from kappa.changes import Change
+from kappa.leases import Lease
 
 
 class StagedByAnother(Refusal):
@@ -16,12 +18,21 @@ class StagedByAnother(Refusal):
 
 
 class UnderWay(Refusal):
-    """A run of a lifecycle verb holds the job."""
+    """Another run holds the version."""
 
-    def __init__(self, job: str, verb: str, run_id: str, until: str) -> None:
+    def __init__(self, lease: Lease) -> None:
         super().__init__(
-            f"{job} is held by another {verb}, run {run_id}, until it ends or {until} at the latest; "
-            f"this run changed nothing. Follow that run, or try again when it has ended."
+            f"{lease.sentence()}; this run changed nothing. Follow that run, or try again when it has ended."
+        )
+
+
+class Unsettled(Refusal):
+    """An earlier run left a change of the version half done."""
+
+    def __init__(self, change: Change) -> None:
+        super().__init__(
+            f"{change.name} has an unfinished {change.verb} of run {change.run_id} (phase {change.phase}); this run "
+            f"changed nothing. Settle it first: ./kappa repair {change.job}."
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from jobs.log import Offsets
+from kappa.changes import Change, Mark, Phase
+from kappa.leases import Lease
 from kappa.states import Desired, State
 
 OPEN_END = "infinity"
@@ -32,6 +34,7 @@ class Version:
     topic_id: str
     starts_at: datetime | None
     start_offsets: Offsets
+    generation: int = 1
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,20 @@ class Segment:
     def to_json(self) -> dict[str, Any]:
         """The segment as JSON."""
         return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
+    batch took, its red lines in words, and the times of the latest restarts by repair, the newest last."""
+
+    beat_seconds: float | None
+    commit_seconds: float | None
+    lag_events: int
+    lag_seconds: float
+    batch_ms: int | None
+    red: tuple[str, ...] = ()
+    repairs: tuple[datetime, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,8 +171,59 @@ class Registry(Protocol):
         Raises ServedByAnother.
         """
 
-    def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
-        """Take the job for one run of a verb, until `finish` or the lease's end. Raises UnderWay."""
+    def lease(self, job: str, version: int) -> Lease | None:
+        """Who holds the version; None when nobody does or the lease's time is over."""
+
+    def take_lease(
+        self, verb: str, job: str, version: int, by: Author, seconds: float, over: str | None = None
+    ) -> Lease:
+        """Hold the version for one run of a verb; the same run asking again gets its lease, with a new end.
+
+        `over` names a run that is known to have ended: its lease is taken over, and the audit says so
+        (`lease.taken_over`), as it does for one whose time is over. Raises UnderWay.
+        """
+
+    def release_leases(self, by: Author) -> None:
+        """Give back every lease of the run."""
+
+    def open_change(self, job: str, version: int) -> Change | None:
+        """The change that has not ended, if any."""
+
+    def change(self, change_id: UUID) -> Change:
+        """A change as it is now."""
+
+    def begin_change(self, change: Change) -> Change:
+        """Write down the intent to change a version; the open change where this run has one already. Raises UnderWay."""
+
+    def next_generation(self, job: str, version: int) -> int:
+        """A number that no checkpoint of the version has had, finished or not."""
+
+    def hold(self, change_id: UUID) -> None:
+        """Phase HELD: the version is wanted stopped until the change has ended, whatever its operator wants."""
+
+    def switch(self, change_id: UUID) -> None:
+        """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
+
+    def end_change(self, change_id: UUID, phase: Phase) -> None:
+        """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one its state LIVE.
+
+        What the operator wants of the version counts again. A change that has ended stays as it ended.
+        """
+
+    def mark(self, change_id: UUID, mark: Mark) -> None:
+        """Keep the time of a moment of a change; the first time counts."""
+
+    def has_batches(self, job: str, version: int, generation: int) -> bool:
+        """Whether a batch was committed from that generation of the checkpoint."""
+
+    def checkpoint_is_free(self, job: str, version: int) -> bool:
+        """Whether no finite Spark work holds the version's checkpoints."""
+
+    def health(self, job: str, version: int) -> Health:
+        """How a version does. Repairs are audit rows `repair.restarted` of the last hour."""
+
+    def give_up(self, job: str, version: int, why: str) -> None:
+        """State FAILED and a red line `failed` that says why."""
 
     def record(self, entry: Entry) -> None:
         """Add a row to the audit."""

@@ -1,0 +1,88 @@
+"""A version that is to run as something else, in place: what it ran as, what it shall, and how far that has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from kappa.states import Desired
+
+
+class Phase(StrEnum):
+    """How far a change has come. Until SWITCHED the version is what it was; DONE and UNDONE are its two ends."""
+
+    BEGUN = "begun"
+    HELD = "held"
+    SWITCHED = "switched"
+    DONE = "done"
+    UNDONE = "undone"
+
+
+ENDED = frozenset({Phase.DONE, Phase.UNDONE})
+
+
+class Mark(StrEnum):
+    """Moments of a change whose times are kept: the pause of a stream is told from them."""
+
+    WARM = "warm"
+    HELD = "held"
+    STOPPED = "stopped"
+    DRAINED = "drained"
+    COPIED = "copied"
+    MEASURED = "measured"
+    REPARTITIONED = "repartitioned"
+    PROVED = "proved"
+    SWITCHED = "switched"
+    LAUNCHED = "launched"
+    READY = "ready"
+
+
+@dataclass(frozen=True)
+class RunsAs:
+    """What a version's driver runs: code, all resolved settings, and the generation of its checkpoint."""
+
+    artifact: str
+    settings: Mapping[str, int]
+    generation: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as JSON."""
+        return {"artifact": self.artifact, "settings": dict(self.settings), "generation": self.generation}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> RunsAs:
+        """The value that `to_json` wrote."""
+        return cls(held["artifact"], held["settings"], held["generation"])
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a version in place, by one run of a verb.
+
+    `desired` is what the operator wants of the version, whatever the change holds it to meanwhile; `marks` are the
+    times (ISO 8601, UTC) of its moments, by Mark.
+    """
+
+    change_id: UUID
+    job: str
+    version: int
+    verb: str
+    run_id: str
+    desired: Desired
+    old: RunsAs
+    new: RunsAs
+    phase: Phase = Phase.BEGUN
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def repartitions(self) -> bool:
+        """Whether the checkpoint is another one afterwards."""
+        return self.old.generation != self.new.generation
+
+    @property
+    def name(self) -> str:
+        """The version for people."""
+        return f"{self.job} v{self.version}"
