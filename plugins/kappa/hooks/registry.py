@@ -85,13 +85,15 @@ class Segment:
 @dataclass(frozen=True)
 class Health:
     """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
-    batch took, its red lines in words, and the times of the latest restarts by repair, the newest last."""
+    batch took, how many groups its state has, its red lines in words, and the times of the latest
+    restarts by repair, the newest last."""
 
     beat_seconds: float | None
     commit_seconds: float | None
     lag_events: int
     lag_seconds: float
     batch_ms: int | None
+    state_rows: int | None = None
     red: tuple[str, ...] = ()
     repairs: tuple[datetime, ...] = ()
 
