@@ -38,8 +38,8 @@ class NeverWarm(Refusal):
 
     def __init__(self, change: Change, said: str) -> None:
         super().__init__(
-            f"{change.name}: the repartition was not ready to begin: {said}. The stream was not touched. The log of the task "
-            "`repartition` says why; then rescale again."
+            f"{change.name}: the repartition was not ready to begin: {said}. The stream was not touched. The log of the "
+            "task `repartition` says why; then rescale again."
         )
 
 
@@ -48,14 +48,12 @@ class NotProved(Refusal):
 
     def __init__(self, change: Change) -> None:
         super().__init__(
-            f"{change.name}: generation {change.new.generation} of its checkpoint was never proved equal to the old one; the "
-            "version is as it was. See the log of the task `repartition`."
+            f"{change.name}: generation {change.new.generation} of its checkpoint was never proved equal to the old one; "
+            "the version is as it was. See the log of the task `repartition`."
         )
 
 
-def begin(
-    platform: Platform, verb: str, job: str, version: int, old: RunsAs, new: RunsAs, by: Author
-) -> Change:
+def begin(platform: Platform, verb: str, job: str, version: int, old: RunsAs, new: RunsAs, by: Author) -> Change:
     """Write down what the version is to become; this run's change where it has one. Raises Unsettled.
 
     A deployment means that the job runs; any other verb leaves it wanted as it is.

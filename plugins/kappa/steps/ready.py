@@ -50,9 +50,7 @@ class Impatience:
             raise NotReady(platform, launch, f"was started and ended {MOST_RESTARTS} times without committing a batch")
 
 
-def wait_ready(
-    platform: Platform, launch: Launch, seconds: float = READY_SECONDS, impatient: bool = False
-) -> None:
+def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECONDS, impatient: bool = False) -> None:
     """Wait until the driver of a launch is ready; `impatient` where something else can run in its place.
 
     Changes nothing. Raises NotReady, Unreachable.
