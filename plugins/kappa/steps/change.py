@@ -38,8 +38,8 @@ class NeverWarm(Refusal):
 
     def __init__(self, change: Change, said: str) -> None:
         super().__init__(
-            f"{change.name}: the repartition was not ready to begin: {said}. The stream was not touched. The log of the "
-            "task `repartition` says why; then rescale again."
+            f"{change.name}: the repartition was not ready to begin: {said}. The stream was not touched. The log of "
+            "the task `repartition` says why; then rescale again."
         )
 
 
@@ -48,7 +48,7 @@ class NotProved(Refusal):
 
     def __init__(self, change: Change) -> None:
         super().__init__(
-            f"{change.name}: generation {change.new.generation} of its checkpoint was never proved equal to the old one; "
+            f"{change.name}: generation {change.new.generation} of its checkpoint was never proved equal to the old; "
             "the version is as it was. See the log of the task `repartition`."
         )
 

@@ -20,8 +20,8 @@ class CheckpointHeld(Refusal):
 
     def __init__(self, job: str, version: int, seconds: float) -> None:
         super().__init__(
-            f"{job} v{version}: Spark work of an earlier run still holds its checkpoints after {seconds:.0f} s; no "
-            "driver was started beside it. Look for 'repartition.py' among the processes, end it, then './kappa repair'."
+            f"{job} v{version}: Spark work of an earlier run still holds its checkpoints after {seconds:.0f} s; "
+            "no driver was started beside it. Look for 'repartition.py' among the processes, end it, then './kappa repair'."
         )
 
 
