@@ -195,7 +195,11 @@ class Registry(Protocol):
         """A change as it is now."""
 
     def begin_change(self, change: Change) -> Change:
-        """Write down the intent to change a version; this run's open change where it has one. Raises Unsettled."""
+        """Write down the intent to change a version; the change as it is where this run has written it already, or the
+        run's open one.
+
+        Raises Unsettled, UnknownVersion.
+        """
 
     def next_generation(self, job: str, version: int) -> int:
         """A number that no checkpoint of the version has had, finished or not."""
@@ -207,7 +211,8 @@ class Registry(Protocol):
         """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
 
     def end_change(self, change_id: UUID, phase: Phase) -> None:
-        """End the change: DONE; or UNDONE, which gives the version back what it ran as, a failed one also its state.
+        """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one that serves
+        the live end its state LIVE.
 
         What the operator wants of the version counts again. A change that has ended stays as it ended.
         """
