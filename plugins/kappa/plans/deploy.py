@@ -131,7 +131,8 @@ def decide(wanted: Wanted, found: Found, start: StartPoint | None, parts: Parts 
         return _first(wanted, found, current, start)
     job = find(wanted.job)
     if differing := forbidden(job, current, wanted, parts):
-        return _refused(wanted, current, differing + tuned(job, current, wanted), _replay(wanted, current))
+        beside = differing_settings(job, current, wanted, Effect.TUNING)
+        return _refused(wanted, current, differing + beside, _replay(wanted, current))
     if differing := repartitioned(job, current, wanted):
         return _refused(wanted, current, differing + tuned(job, current, wanted), _rescale(wanted))
     if differing := tuned(job, current, wanted):
