@@ -79,14 +79,14 @@ def test_swapped_aggregates_are_refused(live: Stage, path: str, old: str, new: s
 
 
 def test_a_key_replaced_by_one_of_the_same_type_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], keys=("client_id", "user_id")))  # type: ignore[arg-type]
+    monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], keys=("client_id", "user_id")))
     plan = planned(live, "jobs/catalog.py", 'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")')
     check_refused(plan, "keys", "Spark compares types, not names")
     assert ("client_id, ad_id", "client_id, user_id") in [(d.old, d.new) for d in plan.differences]
 
 
 def test_another_window_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], window_ms=300_000))  # type: ignore[arg-type]
+    monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], window_ms=300_000))
     plan = planned(live, "jobs/catalog.py", "window_ms: int = MINUTE_MS", "window_ms: int = 300_000")
     check_refused(plan, "window", "Spark would not notice")
     assert ("60000 ms", "300000 ms") in [(d.old, d.new) for d in plan.differences]
