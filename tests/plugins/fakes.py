@@ -128,6 +128,8 @@ class FakeCluster:
         self.submissions: dict[str, tuple[Submission, datetime]] = {}
         self.states: dict[str, DriverState] = {}
         self.obedient = True
+        self.broken: set[str] = set()
+        self.free = 8
         registry.clock.meanwhile.append(self.work)
 
     def submit(self, submission: Submission) -> str:
@@ -143,6 +145,9 @@ class FakeCluster:
         if submission_id in self.states:
             self.states[submission_id] = DriverState.KILLED
 
+    def free_cores(self) -> int:
+        return self.free
+
     def running(self) -> list[str]:
         return [name for name, state in self.states.items() if state is DriverState.RUNNING]
 
@@ -150,7 +155,8 @@ class FakeCluster:
         """What the drivers do while time passes: claim, beat, obey."""
         for name in self.running():
             submission, alive_at = self.submissions[name]
-            if self.registry.clock.now() >= alive_at:
+            faulty = any(f"/{digest}/" in argument for digest in self.broken for argument in submission.arguments)
+            if self.registry.clock.now() >= alive_at and not faulty:
                 self._drive(name, submission.arguments)
 
     def _drive(self, name: str, arguments: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from kappa.hooks.transactions import PostgresTransactions
 _HEALTH = """
 select extract(epoch from clock_timestamp() - h.beat_at)::double precision as beat_seconds,
     extract(epoch from clock_timestamp() - h.committed_at)::double precision as commit_seconds,
-    c.lag_events, c.lag_seconds, h.batch_ms,
+    c.lag_events, c.lag_seconds, h.batch_ms, h.state_rows,
     array(select r.what || ': ' || r.detail from ops.red_lines r where (r.job, r.version) = (c.job, c.version)
         order by r.since, r.what) as red,
     array(select a.at from registry.audit a where (a.job, a.version) = (c.job, c.version)

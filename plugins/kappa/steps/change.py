@@ -95,6 +95,7 @@ def launch(platform: Platform, change: Change, by: Author) -> None:
     if current.desired is Desired.STOPPED or current.phase is not Phase.SWITCHED:
         return
     wait_free(platform, current.job, current.version)
+    launching.revive(platform, current.job, current.version)
     started = launching.launch(platform, current.job, current.version)
     platform.registry.mark(current.change_id, Mark.LAUNCHED)
     evidence = {"launch_id": str(started.launch_id), "submission_id": started.submission_id}

@@ -8,7 +8,7 @@ from jobs.refusals import Refusal
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author
 from kappa.leases import Lease
-from kappa.plans.deploy import Found
+from kappa.plans.wanted import Found
 from kappa.ports import Platform
 from kappa.steps.settle import settle
 

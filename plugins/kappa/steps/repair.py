@@ -7,8 +7,8 @@ from collections.abc import Callable
 from jobs.catalog import JOBS, find
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Entry, Version
-from kappa.plans.deploy import Found
-from kappa.plans.repair import Act, Finding, Observed, RepairPlan, decide_repair
+from kappa.plans.repair import Action, Finding, Observed, RepairPlan, decide
+from kappa.plans.wanted import Found
 from kappa.ports import Platform
 from kappa.states import OVER
 from kappa.steps.launch import launch
@@ -23,7 +23,7 @@ LEASE_SECONDS = 600.0
 def plan_repair(platform: Platform, job: str | None = None) -> RepairPlan:
     """What is found of one job or of all, and what would be done about it. Changes nothing. Raises UnknownJob."""
     jobs = [find(job).name] if job else list(JOBS)
-    return RepairPlan(tuple(decide_repair(observed) for name in jobs for observed in observe(platform, name)))
+    return decide([seen for name in jobs for seen in observe(platform, name)])
 
 
 def observe(platform: Platform, job: str) -> list[Observed]:
@@ -35,17 +35,24 @@ def observe(platform: Platform, job: str) -> list[Observed]:
 
 def carry_out(platform: Platform, plan: RepairPlan, by: Author) -> str:
     """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
-    done = [_repair(platform, finding, by) for finding in plan.findings if finding.act in ACTS]
-    said = "; ".join(done) or "nothing to repair"
-    left = [f.sentence for f in plan.findings if f.act is Act.REPORT]
-    sentence = f"{said}." + (f" Not touched: {'; '.join(left)}." if left else "")
+    done = [_repair(platform, finding, by) for finding in plan.acts]
+    left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
+    untouched = f" Not touched: {'; '.join(left)}." if left else ""
+    sentence = f"{'; '.join(done) or 'nothing to repair'}.{untouched}"
     evidence = {"sentence": sentence, "plan": plan.to_json()}
     platform.registry.record(Entry(by, f"{VERB}.done", None, None, evidence))
     return sentence
 
 
+def dry_sentence(plan: RepairPlan) -> str:
+    """What a dry run found, in one sentence."""
+    acts = "; ".join(f"{f.name} {f.sentence}" for f in plan.acts) or "nothing to repair"
+    return f"dry run: {acts}; nothing was changed."
+
+
 def _observed(platform: Platform, version: Version, there: Found) -> Observed:
     job, number = version.job, version.version
+    opened, now = platform.registry.open_launch(job, number), platform.clock.now()
     return Observed(
         version=version,
         health=platform.registry.health(job, number),
@@ -53,7 +60,8 @@ def _observed(platform: Platform, version: Version, there: Found) -> Observed:
         lease=platform.registry.lease(job, number),
         change=platform.registry.open_change(job, number),
         serves=there.serves(version),
-        now=platform.clock.now(),
+        now=now,
+        launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
     )
 
 
@@ -63,7 +71,7 @@ def _repair(platform: Platform, finding: Finding, by: Author) -> str:
     except UnderWay as held:
         return str(held)
     try:
-        return ACTS[finding.act](platform, finding, by)
+        return ACTS[finding.action](platform, finding, by)
     finally:
         platform.registry.release_leases(by)
 
@@ -93,9 +101,9 @@ def _give_up(platform: Platform, finding: Finding, by: Author) -> str:
     return f"{finding.name} was given up ({finding.sentence})"
 
 
-ACTS: dict[Act, Callable[[Platform, Finding, Author], str]] = {
-    Act.SETTLE: _settle,
-    Act.RESTART: _restart,
-    Act.REPLACE: _replace,
-    Act.GIVE_UP: _give_up,
+ACTS: dict[Action, Callable[[Platform, Finding, Author], str]] = {
+    Action.SETTLE: _settle,
+    Action.RESTART: _restart,
+    Action.REPLACE: _replace,
+    Action.GIVE_UP: _give_up,
 }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jobs.refusals import Refusal
-from kappa.changes import ENDED, Change, Phase
+from kappa.changes import ENDED, Change, Mark, Phase
 from kappa.hooks.registry import Author, Entry
-from kappa.plans.settle import Outcome, decide
+from kappa.plans.settle import Direction, decide
 from kappa.ports import Platform, wait_until
 from kappa.states import OVER, Desired
 from kappa.steps.launch import launch, version_of
@@ -21,7 +21,8 @@ class CheckpointHeld(Refusal):
     def __init__(self, job: str, version: int, seconds: float) -> None:
         super().__init__(
             f"{job} v{version}: Spark work of an earlier run still holds its checkpoints after {seconds:.0f} s; "
-            "no driver was started beside it. Look for 'repartition.py' among the processes, end it, then './kappa repair'."
+            "no driver was started beside it. Look for 'repartition.py' among the processes, end it, then "
+            "'./kappa repair'."
         )
 
 
@@ -33,16 +34,16 @@ def settle(platform: Platform, change: Change, by: Author, why: str = "") -> str
     registry, current = platform.registry, platform.registry.change(change.change_id)
     if current.phase is Phase.HELD:
         finish_driver(platform, current.job, current.version, by)
-    if current.phase is Phase.SWITCHED:
+    if current.phase is Phase.SWITCHED and Mark.READY not in current.marks:
         shut_out(platform, current.job, current.version, by)
     verdict = decide(current, registry.has_batches(current.job, current.version, current.new.generation))
-    if verdict.outcome is not Outcome.NOTHING:
-        registry.end_change(current.change_id, Phase.DONE if verdict.outcome is Outcome.FORWARD else Phase.UNDONE)
+    if verdict.direction is not Direction.NOTHING:
+        registry.end_change(current.change_id, Phase.DONE if verdict.direction is Direction.FORWARD else Phase.UNDONE)
         evidence = {"change_id": str(current.change_id), "phase": current.phase, "why": why, "rule": verdict.why}
-        action = f"{current.verb}.{'forward' if verdict.outcome is Outcome.FORWARD else 'undone'}"
+        action = f"{current.verb}.{'forward' if verdict.direction is Direction.FORWARD else 'undone'}"
         registry.record(Entry(by, action, current.job, current.version, evidence))
     run_if_wanted(platform, current.job, current.version)
-    return sentence(current, verdict.outcome, verdict.why)
+    return sentence(current, verdict.direction, verdict.why)
 
 
 def run_if_wanted(platform: Platform, job: str, number: int) -> None:
@@ -60,11 +61,11 @@ def wait_free(platform: Platform, job: str, version: int, seconds: float = FREE_
         raise CheckpointHeld(job, version, seconds)
 
 
-def sentence(change: Change, outcome: Outcome, why: str) -> str:
+def sentence(change: Change, direction: Direction, why: str) -> str:
     """What became of the change, in one sentence."""
-    if outcome is Outcome.NOTHING or change.phase in ENDED:
+    if direction is Direction.NOTHING or change.phase in ENDED:
         return f"the {change.verb} of {change.name} had ended already."
-    if outcome is Outcome.FORWARD:
+    if direction is Direction.FORWARD:
         return f"the {change.verb} of {change.name} was carried to its end: {why}."
     was = f"artifact {change.old.artifact}, generation {change.old.generation}"
     return f"the {change.verb} of {change.name} was undone: {why}; it is what it was before ({was})."
