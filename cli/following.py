@@ -17,8 +17,10 @@ from jobs.refusals import Refusal
 
 PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
-MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "-", "running": "[cyan]…[/]"}
-WORDS_OF_FAILURE = (".refused", ".failed")
+MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
+WORDS_OF_FAILURE = (".refused", ".failed", ".undone")
+UNSEEN = frozenset({"none", "skipped", "removed", "scheduled", "queued"})
+"""States of a task that say nothing to somebody who waits: not begun, or of a branch that was not taken."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Follower:
         """Without a terminal: a line for each task that changed."""
         known: Mapping[str, str] = before.tasks if before else {}
         for task, state in now.tasks.items():
-            if not self._console.is_terminal and state not in ("none", known.get(task)):
+            if not self._console.is_terminal and state not in UNSEEN and state != known.get(task):
                 self._console.print(f"{run.job}: {task} {state}", highlight=False)
 
     def _outcome(self, run: Run, seen: Seen) -> Outcome:
@@ -89,10 +91,12 @@ class Follower:
             entries = [e for e in self._registry.entries(run.run_id) if e.action.endswith(WORDS_OF_FAILURE)]
         except Refusal as refusal:
             return f"{where} ({refusal})"
-        return str(entries[-1].evidence["sentence"]) if entries else where
+        said = [str(e.evidence["sentence"]) for e in entries if "sentence" in e.evidence]
+        return said[-1] if said else where
 
 
 def line(run: Run, seen: Seen) -> str:
-    """A run's tasks on one line."""
-    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in seen.tasks.items() if task != RESULT_TASK]
+    """A run's tasks that were begun on one line, those of a branch not taken left out."""
+    begun = {task: state for task, state in seen.tasks.items() if task != RESULT_TASK and state not in UNSEEN}
+    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in begun.items()]
     return f"{run.job:<14} " + "  ".join(tasks)
