@@ -18,10 +18,12 @@ Reading = psycopg.Connection[dict[str, Any]]
 
 @contextmanager
 def looking(settings: Settings) -> Iterator[Reading]:
-    """A connection on which each statement sees the present. Raises Unreachable."""
+    """A connection on which each statement sees the present, its times in UTC. Raises Unreachable."""
     dsn, address = settings.dsn(ROLE), f"127.0.0.1:{settings.ports.postgres}"
     try:
-        with psycopg.connect(dsn, connect_timeout=5, autocommit=True, row_factory=dict_row) as connection:
+        with psycopg.connect(
+            dsn, connect_timeout=5, autocommit=True, row_factory=dict_row, options="-c timezone=UTC"
+        ) as connection:
             yield connection
     except psycopg.OperationalError as error:
         raise Unreachable("Postgres", address, error) from error
