@@ -20,8 +20,8 @@ from jobs.settings import Settings
 
 LEASE_SECONDS = 600.0
 """The longest that a verb in place holds a job, should its process be killed."""
-WAIT_SECONDS = 900.0
-"""The longest that a verb in place waits for a job that is held: as long as a run of Airflow may take."""
+WAIT_SECONDS = 300.0
+"""The longest that a verb in place waits for a job that is held; the forms of Airflow say the same."""
 
 Act = Callable[[Platform, str, Author], str]
 """What a verb does to a job, for an author; a sentence that says what was done."""

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 from kappa.hooks.registry import Author
+from kappa.plans.repair import RepairPlan
 from kappa.ports import Platform, connect
-from kappa.steps.repair import RepairPlan, carry_out, plan_repair
+from kappa.steps.repair import carry_out, plan_repair
 
 from cli import showing
 from cli.conduct import attempt, by_airflow
@@ -20,7 +21,7 @@ from jobs.catalog import find
 REPAIR_DAG = "repair_stream"
 VERB = "repair"
 ALL = "all"
-"""In the place of a job's name: every job of the catalogue."""
+"""What stands for every job where a job is named; the form leaves the job empty then."""
 
 
 def register(app: typer.Typer) -> None:
@@ -49,8 +50,8 @@ def repair(
     if in_place:
         showing.outcomes(_in_place(ports, found, why), as_json)
         return
-    form = {"reason": why or "", "dry_run": False}
-    showing.outcomes(by_airflow(platform, REPAIR_DAG, dict.fromkeys(names, form)), as_json)
+    forms = {name: {"job": None if name == ALL else name, "reason": why or "", "dry_run": False} for name in names}
+    showing.outcomes(by_airflow(platform, REPAIR_DAG, forms), as_json)
 
 
 def _in_place(platform: Platform, found: Mapping[str, RepairPlan], reason: str | None) -> list[Outcome]:

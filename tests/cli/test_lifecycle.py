@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 from cli import lifecycle
 from jobs.catalog import UnknownJob
 
-
 pytestmark = pytest.mark.usefixtures("home")
 
 

@@ -65,14 +65,14 @@ def run(*words: str) -> Result:
 
 def test_without_a_job_one_run_looks_after_all(sent: list[tuple[str, Any]]) -> None:
     result = run("--reason", "red")
-    assert sent == [("repair_stream", {"all": {"reason": "red", "dry_run": False}})]
+    assert sent == [("repair_stream", {"all": {"job": None, "reason": "red", "dry_run": False}})]
     assert "every job" in result.output
     assert "all is in order." in result.output
 
 
 def test_each_job_named_is_repaired_once(sent: list[tuple[str, Any]]) -> None:
     told = json.loads(run("ad_ctr", "quarantine", "ad_ctr", "--json").stdout)
-    assert list(sent[0][1]) == ["ad_ctr", "quarantine"]
+    assert {name: form["job"] for name, form in sent[0][1].items()} == {"ad_ctr": "ad_ctr", "quarantine": "quarantine"}
     assert [outcome["job"] for outcome in told] == ["ad_ctr", "quarantine"]
 
 
