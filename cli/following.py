@@ -18,7 +18,7 @@ from jobs.refusals import Refusal
 PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
 MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
-WORDS_OF_FAILURE = (".refused", ".failed", ".undone")
+WORDS_OF_FAILURE = (".refused", ".failed")
 UNSEEN = frozenset({"none", "skipped", "removed", "scheduled", "queued"})
 """States of a task that say nothing to somebody who waits: not begun, or of a branch that was not taken."""
 

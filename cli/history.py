@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,9 @@ _ENTRIES = """
 select at, actor, action, job, version, run_id, reason, evidence from ops.audit
 where (%(job)s::text is null or job = %(job)s) and (%(run)s::text is null or run_id = %(run)s)
 order by at desc limit %(last)s"""
+
+TOLD = ("sentence", "found", "why", "rule")
+"""Where evidence holds words, the most telling first."""
 
 
 def register(app: typer.Typer) -> None:
@@ -51,8 +55,13 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     version = f" v{entry['version']}" if entry["version"] is not None else ""
     return (
         f"{entry['at']:%Y-%m-%d %H:%M:%S}", entry["actor"], entry["action"], f"{entry['job'] or ''}{version}",
-        entry["reason"] or "", str(entry["evidence"].get("sentence", "")),
+        entry["reason"] or "", told(entry["evidence"]),
     )  # fmt: skip
+
+
+def told(evidence: Mapping[str, Any]) -> str:
+    """What evidence says in words; empty where it says nothing so."""
+    return next((str(evidence[name]) for name in TOLD if evidence.get(name)), "")
 
 
 def _json(entry: dict[str, Any]) -> dict[str, Any]:

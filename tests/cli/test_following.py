@@ -87,10 +87,10 @@ def test_a_failure_ends_with_the_sentence_in_the_audit(monkeypatch: pytest.Monke
     assert outcome == Outcome("ad_ctr", "run-1", False, "It is another version.")
 
 
-def test_a_change_that_was_undone_says_so_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_failure_without_a_sentence_does_not_hide_the_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = FakeRegistry()
     by = Author("admin", "run-1")
-    registry.record(Entry(by, "rescale.undone", "ad_ctr", 1, {"sentence": "It runs again as before."}))
+    registry.record(Entry(by, "rescale.refused", "ad_ctr", 1, {"sentence": "It runs again as before."}))
     registry.record(Entry(by, "rescale.failed", "ad_ctr", 1))
     outcome, _ = follow(Scripted([Seen("failed", {"repartition": "failed"})]), registry, monkeypatch)
     assert outcome.sentence == "It runs again as before."

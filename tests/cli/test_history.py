@@ -85,6 +85,18 @@ def test_people_read_who_did_what_why_and_what_came_of_it(
     ]
 
 
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        ({"why": "no heartbeat", "sentence": "It was undone."}, "It was undone."),
+        ({"change_id": "7", "why": "", "rule": "no batch of the new generation"}, "no batch of the new generation"),
+        ({"lease_seconds": 900}, ""),
+    ],
+)
+def test_the_most_telling_words_of_the_evidence_are_shown(evidence: dict[str, Any], words: str) -> None:
+    assert history.told(evidence) == words
+
+
 def test_no_entry_is_said_in_words(connection: Connection) -> None:
     connection.rows = []
     assert "no such entry" in run("--job", "ad_crt").output
