@@ -19,6 +19,8 @@ PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
 MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
 WORDS_OF_FAILURE = (".refused", ".failed")
+WIRING = frozenset({"choose"})
+"""Tasks that only say which way the run goes."""
 UNSEEN = frozenset({"none", "skipped", "removed", "scheduled", "queued"})
 """States of a task that say nothing to somebody who waits: not begun, or of a branch that was not taken."""
 
@@ -73,8 +75,8 @@ class Follower:
     def _show(self, run: Run, before: Seen | None, now: Seen) -> None:
         """Without a terminal: a line for each task that changed."""
         known: Mapping[str, str] = before.tasks if before else {}
-        for task, state in now.tasks.items():
-            if not self._console.is_terminal and state not in UNSEEN and state != known.get(task):
+        for task, state in begun(now).items():
+            if not self._console.is_terminal and state != known.get(task):
                 self._console.print(f"{run.job}: {task} {state}", highlight=False)
 
     def _outcome(self, run: Run, seen: Seen) -> Outcome:
@@ -95,8 +97,12 @@ class Follower:
         return said[-1] if said else where
 
 
+def begun(seen: Seen) -> dict[str, str]:
+    """The tasks that were begun, with their states; what waits, wiring and branches not taken are left out."""
+    return {task: state for task, state in seen.tasks.items() if task not in WIRING and state not in UNSEEN}
+
+
 def line(run: Run, seen: Seen) -> str:
-    """A run's tasks that were begun on one line, those of a branch not taken left out."""
-    begun = {task: state for task, state in seen.tasks.items() if task != RESULT_TASK and state not in UNSEEN}
-    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in begun.items()]
+    """A run's tasks that were begun, on one line."""
+    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in begun(seen).items() if task != RESULT_TASK]
     return f"{run.job:<14} " + "  ".join(tasks)

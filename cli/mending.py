@@ -38,7 +38,7 @@ def repair(
 ) -> None:
     """Compare what should be with what is, print it, and repair what may be repaired."""
     platform = settings()
-    names = [find(job).name for job in dict.fromkeys(jobs or [])] or [ALL]
+    names = [find(job).name for job in dict.fromkeys(jobs or ())] or [ALL]
     ports = connect(platform)
     found = {name: plan_repair(ports, None if name == ALL else name) for name in names}
     if dry_run:

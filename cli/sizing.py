@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from kappa.plans.rescale import RescaleRequest
+from kappa.plans.rescale_refusals import NothingAsked
 from kappa.ports import connect
 from kappa.steps.rescale import plan_rescale
 
@@ -14,19 +15,8 @@ from cli.conduct import by_airflow, when_held
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
 from jobs.catalog import find
-from jobs.refusals import Refusal
 
 RESCALE_DAG = "rescale_stream"
-
-
-class NoSizeGiven(Refusal):
-    """Neither of the two numbers was given."""
-
-    def __init__(self, job: str) -> None:
-        super().__init__(
-            f"{job}: give --partitions N, --cores N or both; nothing was changed. "
-            f"The present numbers: ./kappa status --job {job}."
-        )
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +37,7 @@ def rescale(
     platform = settings()
     asked = RescaleRequest(find(job).name, partitions, cores)
     if partitions is None and cores is None:
-        raise NoSizeGiven(job)
+        raise NothingAsked(asked.job)
     if dry_run:
         showing.plans([plan_rescale(connect(platform), asked)], as_json)
         return

@@ -62,7 +62,10 @@ def test_each_change_of_a_task_is_one_plain_line(monkeypatch: pytest.MonkeyPatch
 
 def test_what_was_not_begun_and_branches_not_taken_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Seen | str] = [
-        Seen("running", {"lease": "success", "stage": "skipped", "begin": "running", "release": "none"}),
+        Seen(
+            "running",
+            {"lease": "success", "choose": "success", "stage": "skipped", "begin": "running", "release": "none"},
+        ),
         Seen("success", {"lease": "success", "stage": "skipped", "begin": "success", "release": "queued"}),
     ]
     _, printed = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
