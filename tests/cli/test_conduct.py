@@ -9,6 +9,7 @@ import pytest
 from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.ports import Platform
+from kappa.steps.observe import DeployRequest
 
 from cli import conduct, verbs
 from cli.following import Outcome
@@ -51,8 +52,8 @@ class Leases:
 @pytest.fixture
 def leases(monkeypatch: pytest.MonkeyPatch) -> Leases:
     made = Leases()
-    monkeypatch.setattr(conduct.lease, "take", made.take)
-    monkeypatch.setattr(conduct.lease, "release", made.release)
+    monkeypatch.setattr("cli.conduct.lease.take", made.take)
+    monkeypatch.setattr("cli.conduct.lease.release", made.release)
     return made
 
 
@@ -116,7 +117,7 @@ def test_the_form_says_what_to_do_when_the_job_is_held(
 ) -> None:
     sent: dict[str, Any] = {}
     monkeypatch.setattr(verbs, "by_airflow", lambda _, dag, forms: sent.update({dag: forms}))
-    verbs.deploy(settings, [verbs.DeployRequest("ad_ctr")], "why", wait)
+    verbs.deploy(settings, [DeployRequest("ad_ctr")], "why", wait)
     verbs.stop(settings, ["ad_ctr"], None, wait)
     assert [forms["ad_ctr"]["when_held"] for forms in sent.values()] == [said, said]
     assert sent["stop_stream"]["ad_ctr"] == {"reason": "", "when_held": said, "dry_run": False}

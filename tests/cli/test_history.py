@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from cli import history, showing
@@ -31,7 +32,8 @@ class Connection:
     """A connection that answers every statement with these rows and keeps what it was asked for."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.rows, self.asked = rows, {}
+        self.rows = rows
+        self.asked: dict[str, Any] = {}
 
     def execute(self, _: str, values: Mapping[str, Any]) -> Connection:
         self.asked = dict(values)
@@ -76,7 +78,7 @@ def test_what_is_asked_for_is_narrowed_in_the_database(connection: Connection) -
 def test_people_read_who_did_what_why_and_what_came_of_it(
     connection: Connection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(showing, "out", showing.Console(highlight=False, width=showing.WIDE))
+    monkeypatch.setattr(showing, "out", Console(highlight=False, width=showing.WIDE))
     history.audit()
     lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert lines[3:5] == [

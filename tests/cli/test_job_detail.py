@@ -54,7 +54,8 @@ class Connection:
     """A connection that answers a statement by the view that it names."""
 
     def __init__(self, **answers: list[dict[str, Any]]) -> None:
-        self.answers, self._rows = answers, []
+        self.answers = answers
+        self._rows: list[dict[str, Any]] = []
         self.unread = [900, 500]
 
     def execute(self, statement: str, _: Mapping[str, Any]) -> Connection:
@@ -81,7 +82,7 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     monkeypatch.setattr(job_detail, "looking", looking)
     registry = SimpleNamespace(open_launch=lambda job, version: launch)
     monkeypatch.setattr(job_detail, "connect", lambda _: SimpleNamespace(registry=registry))
-    monkeypatch.setattr(job_detail.time, "sleep", lambda _: None)
+    monkeypatch.setattr("cli.job_detail.time.sleep", lambda _: None)
     return made
 
 

@@ -11,7 +11,7 @@ from kappa.hooks.registry import Author
 from kappa.ports import Platform
 from typer.testing import CliRunner, Result
 
-from cli import conduct, mending
+from cli import mending
 from cli.following import Outcome
 from jobs.refusals import Refusal
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
@@ -39,7 +39,7 @@ def platform(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Platform:
     made = Platform(settings, registry, FakeCluster(registry), FakeLog({0: 0}, {0: []}).opened, registry.clock)
     monkeypatch.setattr(mending, "connect", lambda _: made)
     monkeypatch.setattr(mending, "plan_repair", lambda _, job: Plan(job))
-    monkeypatch.setattr(conduct.lease, "release", lambda *_: None)
+    monkeypatch.setattr("cli.conduct.lease.release", lambda *_: None)
     return made
 
 
