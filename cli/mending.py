@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def repair(
-    jobs: Annotated[list[str] | None, typer.Argument(metavar="[JOB...]", help="Without one: all jobs.")] = None,
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB...", help="Without one: all jobs.")] = None,
     reason: Reason = None,
     dry_run: DryRun = False,
     in_place: InPlace = False,

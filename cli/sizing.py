@@ -33,7 +33,7 @@ def rescale(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Give a job other numbers through Airflow, its state kept and proven, and follow that to its end."""
+    """Give a job other state partitions or cores through Airflow, its state kept, and follow that to its end."""
     platform = settings()
     asked = RescaleRequest(find(job).name, partitions, cores)
     if partitions is None and cores is None:
