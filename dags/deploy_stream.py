@@ -16,7 +16,7 @@ from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.operators.finite import FiniteSparkOperator
-from kappa.operators.holding import lease, release
+from kappa.operators.holding import bracket
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.plans.finite import Program
 from kappa.steps import change, deploy
@@ -103,7 +103,7 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def deploy_stream() -> None:
-    held, given, planned = lease(deploy.VERB), release(deploy.VERB), plan()
+    (held, given), planned = bracket(deploy.VERB), plan()
     chosen, done = choose(planned), conclude(planned)
     trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
     hold, switch = in_place.hold(deploy.VERB), in_place.switch(deploy.VERB)
@@ -113,7 +113,6 @@ def deploy_stream() -> None:
     chosen >> stage(planned) >> launch(planned) >> ready(planned) >> live(planned) >> done
     chosen >> begin(planned) >> trial >> hold >> switch >> launched >> works >> done
     [trial, hold, switch, launched, works] >> in_place.settle(deploy.VERB) >> given
-    held >> given
 
 
 deploy_stream()

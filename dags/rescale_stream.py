@@ -2,7 +2,7 @@
 
 Cores alone: a restart that does not touch the state. State partitions: the driver finishes its batch and ends, its
 checkpoint is copied and repartitioned by a Spark application of its own, the copy is proved equal row by row, and the
-driver goes on from it. The old checkpoint is kept until the next rescale. The same numbers again: success, nothing done.
+driver goes on from it. The old checkpoint is kept until the next rescale. The same numbers again: nothing is done.
 What fails ends forward or back, never in between.
 """
 
@@ -15,7 +15,7 @@ from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.operators.finite import FiniteSparkOperator
-from kappa.operators.holding import lease, release
+from kappa.operators.holding import bracket
 from kappa.plans.finite import Program
 from kappa.plans.rescale import Action, RescalePlan
 from kappa.steps import change, rescale
@@ -72,7 +72,7 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def rescale_stream() -> None:
-    held, given, planned = lease(rescale.VERB), release(rescale.VERB), plan()
+    (held, given), planned = bracket(rescale.VERB), plan()
     chosen, done, begun = choose(planned), conclude(planned), begin(planned)
     repartition = FiniteSparkOperator(task_id="repartition", verb=rescale.VERB, program=Program.REPARTITION)
     hold = in_place.hold(rescale.VERB)
@@ -81,7 +81,6 @@ def rescale_stream() -> None:
     held >> planned >> chosen >> done >> given
     chosen >> begun >> [hold, repartition] >> switch >> launch >> ready >> done
     [hold, repartition, switch, launch, ready] >> in_place.settle(rescale.VERB) >> given
-    held >> given
 
 
 rescale_stream()

@@ -12,7 +12,7 @@ from airflow.sdk import dag, task
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting
-from kappa.operators.holding import lease, release
+from kappa.operators.holding import bracket
 from kappa.plans.switch import StopPlan
 from kappa.steps import stop
 from kappa.steps.observe import plan_stop
@@ -52,9 +52,8 @@ def conclude(planned: dict[str, Any]) -> str:
     is_paused_upon_creation=False,
 )
 def stop_stream() -> None:
-    held, given, planned = lease(stop.VERB), release(stop.VERB), plan()
+    (held, given), planned = bracket(stop.VERB), plan()
     held >> planned >> conclude(planned) >> given
-    held >> given
 
 
 stop_stream()

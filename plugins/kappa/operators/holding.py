@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import get_current_context, setup, task, teardown
+from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from kappa.leases import Lease
@@ -15,7 +15,6 @@ from kappa.steps import lease as leasing
 ENDED = frozenset({"success", "failed"})
 
 
-@setup
 @task
 def lease(verb: str) -> int | None:
     """Hold the job's version for this run; the number of that version, None for a dry run. Raises UnderWay."""
@@ -29,7 +28,6 @@ def lease(verb: str) -> int | None:
         return held.version
 
 
-@teardown
 @task
 def release(verb: str) -> None:
     """Give back what the run holds."""
@@ -37,9 +35,15 @@ def release(verb: str) -> None:
         leasing.release(run.platform, run.author)
 
 
+def bracket(verb: str) -> tuple[Any, Any]:
+    """The lease and its release as setup and teardown of the DAG that is being made."""
+    held = lease(verb).as_setup()
+    return held, release(verb).as_teardown(setups=held)
+
+
 def is_over(held: Lease) -> bool:
-    """Whether the run that holds a lease has ended. One that Airflow does not know, such as one without Airflow, holds its
-    lease until the lease's own end."""
+    """Whether the run that holds a lease has ended. One that Airflow does not know, such as one without Airflow, holds
+    its lease until the lease's own end."""
     context: Any = get_current_context()
     try:
         state = context["ti"].get_dagrun_state(f"{held.verb}_stream", held.run_id)
