@@ -1,73 +1,92 @@
-"""Deploy a stream job: plan it, stage a version, start its driver once, wait until it works, let it serve.
+"""Deploy a stream job: a first version is staged, started and serves; a running one is changed in place.
 
-The run ends when the stream is ready, not when it ends; every step may be killed and repeated. A second run
-of the same changes nothing. A change of results or state is refused, with the command that replays the log
-instead. A dry run prints the plan in the log of the task `plan` and changes nothing.
+In place, the new code is tried on a copy of the checkpoint first; then the old driver finishes its batch and ends, the
+new one starts, and where it does not become ready the old one runs again. The run ends when the stream is ready, not
+when it ends; every step may be killed and repeated. A second run of the same changes nothing. A change of results or
+state is refused, with the command that replays the log instead. A dry run prints the plan in the log of `plan`.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
-from kappa.operators import form
-from kappa.operators.conduct import DEFAULTS, RUN_SECONDS, conducting
-from kappa.plans.deploy import DeployPlan, refuse_if_refused
-from kappa.steps import deploy
+from kappa import artifacts
+from kappa.operators import form, in_place
+from kappa.operators.assets import CHANGED, announce
+from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.operators.finite import FiniteSparkOperator
+from kappa.operators.holding import bracket
+from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
+from kappa.plans.finite import Program
+from kappa.steps import change, deploy
 from kappa.steps.observe import plan_deploy
 
+from jobs.settings import from_environment
+
 Json = dict[str, Any]
+NEXT = {Action.FIRST: "stage", Action.RESUME: "stage", Action.IN_PLACE: "begin", Action.UNCHANGED: "conclude"}
 
 
 @task
 def plan() -> Json:
     with conducting(deploy.VERB) as run:
-        if not run.params["dry_run"]:
-            run.platform.registry.begin(deploy.VERB, run.job, run.author, RUN_SECONDS)
         planned = plan_deploy(run.platform, form.deploy_request(run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         refuse_if_refused(planned)
         return planned.to_json()
 
 
-@task.short_circuit(ignore_downstream_trigger_rules=False)
-def unless_dry_run() -> bool:
+@task.branch
+def choose(planned: Json) -> str:
     with conducting(deploy.VERB) as run:
-        return not run.params["dry_run"]
+        return "conclude" if run.dry_run else NEXT[DeployPlan.from_json(planned).action]
 
 
 @task
 def stage(planned: Json) -> None:
-    with conducting(deploy.VERB) as run:
+    with acting(deploy.VERB) as run:
         deploy.supersede(run.platform, DeployPlan.from_json(planned), run.author)
         deploy.stage(run.platform, DeployPlan.from_json(planned), run.author)
 
 
 @task
 def launch(planned: Json) -> None:
-    with conducting(deploy.VERB) as run:
+    with acting(deploy.VERB) as run:
         deploy.start(run.platform, DeployPlan.from_json(planned), run.author)
 
 
 @task
 def ready(planned: Json) -> None:
-    with conducting(deploy.VERB) as run:
+    with acting(deploy.VERB) as run:
         deploy.ready(run.platform, DeployPlan.from_json(planned))
 
 
 @task
 def live(planned: Json) -> None:
-    with conducting(deploy.VERB) as run:
+    with acting(deploy.VERB) as run:
         deploy.live(run.platform, DeployPlan.from_json(planned), run.author)
 
 
-@task(trigger_rule=TriggerRule.NONE_FAILED)
+@task
+def begin(planned: Json) -> None:
+    with acting(deploy.VERB) as run:
+        made = DeployPlan.from_json(planned)
+        change.begin(run.platform, deploy.VERB, run.job, made.version, made.old, made.new, run.author)
+
+
+@task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
 def conclude(planned: Json) -> str:
     with conducting(deploy.VERB) as run:
-        if run.params["dry_run"]:
-            return deploy.dry_sentence(DeployPlan.from_json(planned))
-        return deploy.conclude(run.platform, DeployPlan.from_json(planned), run.author)
+        made = DeployPlan.from_json(planned)
+        if run.dry_run:
+            return run.say(deploy.dry_sentence(made))
+        run.check_lease()
+        if made.action is not Action.UNCHANGED:
+            announce(deploy.VERB, run.job, made.version)
+        if made.action is Action.IN_PLACE:
+            return run.say(change.conclude(run.platform, change.of_run(run.platform, run.job, run.author), run.author))
+        return run.say(deploy.conclude(run.platform, made, run.author))
 
 
 @dag(
@@ -75,17 +94,25 @@ def conclude(planned: Json) -> str:
     dag_display_name="Deploy a stream job",
     schedule=None,
     max_active_runs=8,
-    dagrun_timeout=timedelta(seconds=RUN_SECONDS),
+    dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form.deploy(),
+    params=form.deploy(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )
 def deploy_stream() -> None:
-    planned: Any = plan()
-    steps = [stage(planned), launch(planned), ready(planned), live(planned), conclude(planned)]
-    planned >> unless_dry_run() >> steps[0] >> steps[1] >> steps[2] >> steps[3] >> steps[4]
+    (held, given), planned = bracket(deploy.VERB), plan()
+    chosen, done = choose(planned), conclude(planned)
+    trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
+    hold, switch = in_place.hold(deploy.VERB), in_place.switch(deploy.VERB)
+    launched = in_place.launch.override(task_id="launch_new")(deploy.VERB)
+    works = in_place.ready.override(task_id="ready_new")(deploy.VERB)
+    held >> planned >> chosen >> done >> given
+    chosen >> stage(planned) >> launch(planned) >> ready(planned) >> live(planned) >> done
+    chosen >> begin(planned) >> trial >> hold >> switch >> launched >> works >> done
+    [trial, hold, switch, launched, works] >> in_place.settle(deploy.VERB) >> given
 
 
 deploy_stream()

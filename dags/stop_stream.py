@@ -6,12 +6,13 @@ and then goes on where it was.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import dag, task
 from kappa.operators import form
-from kappa.operators.conduct import DEFAULTS, RUN_SECONDS, conducting
+from kappa.operators.assets import CHANGED, announce
+from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting
+from kappa.operators.holding import bracket
 from kappa.plans.switch import StopPlan
 from kappa.steps import stop
 from kappa.steps.observe import plan_stop
@@ -25,12 +26,16 @@ def plan() -> dict[str, Any]:
         return planned.to_json()
 
 
-@task
+@task(outlets=[CHANGED])
 def conclude(planned: dict[str, Any]) -> str:
     with conducting(stop.VERB) as run:
-        if run.params["dry_run"]:
-            return stop.dry_sentence(StopPlan.from_json(planned))
-        return stop.stop(run.platform, StopPlan.from_json(planned), run.author)
+        made = StopPlan.from_json(planned)
+        if run.dry_run:
+            return run.say(stop.dry_sentence(made))
+        run.check_lease()
+        if made.steps:
+            announce(stop.VERB, run.job, made.version)
+        return run.say(stop.stop(run.platform, made, run.author))
 
 
 @dag(
@@ -38,16 +43,17 @@ def conclude(planned: dict[str, Any]) -> str:
     dag_display_name="Stop a stream job",
     schedule=None,
     max_active_runs=8,
-    dagrun_timeout=timedelta(seconds=RUN_SECONDS),
+    dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
     params=form.stop(),
     default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )
 def stop_stream() -> None:
-    planned: Any = plan()
-    conclude(planned)
+    (held, given), planned = bracket(stop.VERB), plan()
+    held >> planned >> conclude(planned) >> given
 
 
 stop_stream()

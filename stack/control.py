@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jobs.settings import HOST, Settings
-from stack import passwords
-from stack.layout import Layout
+from stack import connections, passwords
+from stack.layout import Layout, package_folder
 from stack.passwords import AIRFLOW_ROLE, AIRFLOW_USERS
 from stack.programs import NotHealthy, Program
 
@@ -50,6 +50,7 @@ def configuration(layout: Layout) -> str:
         },
         "api_auth": {"jwt_secret": keys["jwt_secret"]},
         "dag_processor": {"refresh_interval": "10", "min_file_process_interval": "10"},
+        "secrets": connections.section(layout),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},
         "usage_data_collection": {"enabled": "False"},
     }
@@ -76,8 +77,15 @@ def programs(layout: Layout) -> list[Program]:
 
 
 def environment(layout: Layout) -> dict[str, str]:
-    """What Airflow's processes need beside the stack's surroundings; no secret is in it."""
+    """What Airflow's processes need beside the stack's surroundings; no secret is in it.
+
+    The Spark provider takes a program by name only, from the PATH; the one in the environment's `bin` would look for
+    SPARK_HOME with whichever Python it meets first.
+    """
+    spark = package_folder("pyspark")
     return {
+        "PATH": f"{spark / 'bin'}:{layout.surroundings['PATH']}",
+        "SPARK_HOME": str(spark),
         "AIRFLOW_HOME": str(layout.airflow),
         "PYTHONPATH": f"{layout.checkout}:{layout.checkout / 'plugins'}",
         "PYTHONUNBUFFERED": "1",
@@ -87,8 +95,9 @@ def environment(layout: Layout) -> dict[str, str]:
 
 
 def prepare(layout: Layout) -> None:
-    """Write the configuration, readable by its owner only."""
+    """Write the configuration and the connections, readable by their owner only."""
     layout.airflow.mkdir(exist_ok=True)
+    connections.write(layout)
     passwords.write_private(layout.airflow / "airflow.cfg", configuration(layout))
 
 

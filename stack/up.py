@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from jobs.settings import Settings
-from stack import broker, cluster, control, disk, jars, leftovers, parts, passwords, ports, postgres, schema
+from stack import broker, cluster, control, disk, jars, leftovers, parts, passwords, pools, ports, postgres, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
@@ -23,7 +23,7 @@ def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, floa
     """Start what does not run, wait until all is healthy; returns the seconds of each part and the `total`.
 
     Harmless when the stack is up. Raises DiskFull, NoJava, OutOfReach, NoUser, Busy, PortTwice, PortTaken,
-    JarUnreachable, JarDamaged, WrongTopic, NotHealthy.
+    JarUnreachable, JarDamaged, WrongTopic, NotHealthy, PoolsRefused.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
     programs = parts.programs(layout)
@@ -123,6 +123,7 @@ def _airflow(layout: Layout, supervisor: Supervisor) -> bool:
     started = supervisor.begin(parts.AIRFLOW)
     since = {process.name: process.started for process in supervisor.processes()}
     _wait(layout, supervisor, parts.AIRFLOW, lambda: control.healthy(layout.settings, since))
+    pools.ensure(layout.settings)
     return bool(started)
 
 

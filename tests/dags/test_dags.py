@@ -10,11 +10,25 @@ from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
+from kappa.operators import assets, finite
+
+from stack.connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-IDS = {"deploy_stream", "stop_stream"}
+LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
+IDS = LEASED | {"repair_stream"}
+EVERYDAY = {
+    "deploy_stream": ["job", "artifact", "start", "settings", "reason", "dry_run"],
+    "rescale_stream": ["job", "partitions", "cores", "reason", "dry_run"],
+    "stop_stream": ["job", "reason", "dry_run"],
+    "repair_stream": ["job", "reason", "dry_run"],
+}
+DEPLOY_FIRST = ["lease", "plan", "choose", "stage", "launch", "ready", "live", "conclude", "release"]
+DEPLOY_IN_PLACE = ["choose", "begin", "trial", "hold", "switch", "launch_new", "ready_new", "conclude"]
+RESCALE = ["lease", "plan", "choose", "begin", "hold", "switch", "launch", "ready", "conclude", "release"]
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +46,14 @@ def test_a_dag_says_whose_it_is_and_what_it_does(bag: DagBag, dag_id: str) -> No
     dag = bag.dags[dag_id]
     assert dag.tags
     assert dag.doc_md
-    assert dag.schedule is None
-    assert dag.max_active_runs == 8
+    assert dag.access_control
     assert all(task.owner == "kappa-ads" for task in dag.tasks)
+
+
+@pytest.mark.parametrize("dag_id", sorted(LEASED))
+def test_a_verb_runs_when_asked_and_for_several_jobs_at_once(bag: DagBag, dag_id: str) -> None:
+    assert bag.dags[dag_id].schedule is None
+    assert bag.dags[dag_id].max_active_runs == 8
 
 
 @pytest.mark.parametrize("dag_id", sorted(IDS))
@@ -44,18 +63,53 @@ def test_every_task_retries_and_ends(bag: DagBag, dag_id: str) -> None:
     for task in dag.tasks:
         assert task.retries == 3
         assert task.retry_policy is not None
-        assert task.execution_timeout == timedelta(minutes=7)
-    assert dag.dagrun_timeout == timedelta(minutes=15)
+        assert task.execution_timeout is not None
+        assert task.execution_timeout <= dag.dagrun_timeout
+    assert dag.dagrun_timeout == timedelta(minutes=20)
+
+
+@pytest.mark.parametrize("dag_id", sorted(LEASED))
+def test_the_lease_is_taken_first_and_given_back_whatever_happens(bag: DagBag, dag_id: str) -> None:
+    dag = bag.dags[dag_id]
+    assert dag.get_task("lease").is_setup
+    assert dag.get_task("release").is_teardown
+    assert dag.roots == [dag.get_task("lease")]
+    assert dag.leaves == [dag.get_task("release")]
+    assert "lease" in dag.get_task("release").upstream_task_ids
+    assert dag.get_task("release").trigger_rule == TriggerRule.ALL_DONE_SETUP_SUCCESS
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream"])
+def test_what_a_failure_left_half_done_is_settled_before_the_lease_is_given_back(bag: DagBag, dag_id: str) -> None:
+    dag = bag.dags[dag_id]
+    settle = dag.get_task("settle")
+    acts = {"hold", "switch"} | {task.task_id for task in dag.tasks if isinstance(task, finite.FiniteSparkOperator)}
+    assert settle.trigger_rule == TriggerRule.ONE_FAILED
+    assert acts < settle.upstream_task_ids
+    assert settle.downstream_task_ids == {"release"}
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream"])
+def test_a_settled_failure_stays_a_failed_run(bag: DagBag, dag_id: str) -> None:
+    """A run ends as its last tasks before the teardown do: `conclude`, which a failure before it fails, must be one."""
+    assert bag.dags[dag_id].get_task("conclude").downstream_task_ids == {"release"}
 
 
 @pytest.mark.parametrize("dag_id", sorted(IDS))
 def test_every_field_of_a_form_has_a_title_and_a_description(bag: DagBag, dag_id: str) -> None:
     params = bag.dags[dag_id].params
-    assert {"job", "reason", "dry_run"} <= set(params)
     for name in params:
         field = params.get_param(name)
         assert field.schema.get("title"), name
         assert field.description, name
+
+
+@pytest.mark.parametrize("dag_id", sorted(IDS))
+def test_a_form_opens_with_its_everyday_fields_in_sight(bag: DagBag, dag_id: str) -> None:
+    params = bag.dags[dag_id].params
+    in_sight = [name for name in params if not params.get_param(name).schema.get("section")]
+    assert in_sight == EVERYDAY[dag_id]
+    assert set(params) - set(in_sight) == ({"when_held"} if dag_id in LEASED else set())
 
 
 @pytest.mark.parametrize("dag_id", sorted(IDS))
@@ -64,21 +118,71 @@ def test_a_dag_survives_serialisation(bag: DagBag, dag_id: str) -> None:
     assert set(restored.task_ids) == {task.task_id for task in bag.dags[dag_id].tasks}
 
 
+@pytest.mark.parametrize("dag_id", sorted(IDS))
+def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: str) -> None:
+    assert bag.dags[dag_id].get_task("conclude").outlets == [assets.CHANGED]
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("dag_id", "name", "value"),
     [
-        ("job", "no_such_job"), ("start", "yesterday"), ("start", "2026-01-31T09:30"),
-        ("start", "2026-01-31T09:30:05Z"), ("artifact", "../x"), ("settings", 5), ("dry_run", "perhaps"),
+        ("deploy_stream", "job", "no_such_job"), ("deploy_stream", "start", "yesterday"),
+        ("deploy_stream", "start", "2026-01-31T09:30"), ("deploy_stream", "start", "2026-01-31T09:30:05Z"),
+        ("deploy_stream", "artifact", "../x"), ("deploy_stream", "settings", 5),
+        ("deploy_stream", "dry_run", "perhaps"), ("deploy_stream", "when_held", "never"),
+        ("rescale_stream", "partitions", 0), ("rescale_stream", "partitions", 65),
+        ("rescale_stream", "partitions", 2.5), ("rescale_stream", "cores", "two"), ("rescale_stream", "job", None),
+        ("stop_stream", "job", ""), ("stop_stream", "when_held", None), ("repair_stream", "job", "no_such_job"),
     ],
 )  # fmt: skip
-def test_deploy_refuses_what_is_no_valid_form(bag: DagBag, name: str, value: Any) -> None:
-    params = copy.deepcopy(bag.dags["deploy_stream"].params)
+def test_what_is_no_valid_form_is_refused(bag: DagBag, dag_id: str, name: str, value: Any) -> None:
+    params = copy.deepcopy(bag.dags[dag_id].params)
     with pytest.raises(ParamValidationError):
         params[name] = value
 
 
-def test_deploy_does_its_steps_in_the_order_of_the_plan(bag: DagBag) -> None:
-    order = ["plan", "unless_dry_run", "stage", "launch", "ready", "live", "conclude"]
-    dag = bag.dags["deploy_stream"]
+def test_a_rescale_may_leave_either_number_as_it_is(bag: DagBag) -> None:
+    params = copy.deepcopy(bag.dags["rescale_stream"].params)
+    params["partitions"], params["cores"] = 3, None
+    assert params.validate()["partitions"] == 3
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "order"),
+    [("deploy_stream", DEPLOY_FIRST), ("deploy_stream", DEPLOY_IN_PLACE), ("rescale_stream", RESCALE)],
+)
+def test_the_steps_are_done_in_the_order_of_the_plan(bag: DagBag, dag_id: str, order: list[str]) -> None:
     for earlier, later in pairwise(order):
-        assert later in dag.get_task(earlier).downstream_task_ids
+        assert later in bag.dags[dag_id].get_task(earlier).downstream_task_ids
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream"])
+def test_nothing_to_do_goes_straight_to_the_end(bag: DagBag, dag_id: str) -> None:
+    conclude = bag.dags[dag_id].get_task("conclude")
+    assert "choose" in conclude.upstream_task_ids
+    assert conclude.trigger_rule == TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS
+
+
+def test_the_repartition_warms_up_while_the_stream_still_runs(bag: DagBag) -> None:
+    dag = bag.dags["rescale_stream"]
+    assert {"hold", "repartition"} <= dag.get_task("begin").downstream_task_ids
+    switch = dag.get_task("switch")
+    assert switch.upstream_task_ids == {"hold", "repartition"}
+    assert switch.trigger_rule == TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, "cores alone skip the repartition"
+
+
+@pytest.mark.parametrize(("dag_id", "task_id"), [("deploy_stream", "trial"), ("rescale_stream", "repartition")])
+def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagBag, dag_id: str, task_id: str) -> None:
+    task = bag.dags[dag_id].get_task(task_id)
+    assert (task.pool, task.pool_slots) == ("spark_cores", FINITE_CORES)
+    assert CONNECTIONS[finite.CONNECTION]["host"] == f"local[{task.pool_slots}]"
+
+
+def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> None:
+    dag = bag.dags["repair_stream"]
+    assert dag.max_active_runs == 1
+    assert dag.catchup is False
+    assert dag.timetable.timetable.expression == "*/15 * * * *"
+    [incidents] = dag.timetable.asset_condition.objects
+    assert (incidents.name, [watcher.name for watcher in incidents.watchers]) == ("stream_incidents", ["incidents"])
+    assert dag.params.validate() == {"job": None, "reason": "", "dry_run": False}

@@ -1,5 +1,5 @@
-"""How a lifecycle task conducts itself: its stack, its author, what is retried, and what a failure leaves
-behind."""
+"""How a lifecycle task conducts itself: its stack, its author, the lease it needs, what is retried, and what a failure
+leaves behind."""
 
 from __future__ import annotations
 
@@ -13,18 +13,27 @@ from typing import Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowSkipException
 
 from jobs.refusals import Refusal
 from jobs.settings import from_environment
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry
+from kappa.operators import note
 from kappa.ports import Platform, connect
+from kappa.steps import lease as leasing
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 OWNER = "kappa-ads"
 RUN_SECONDS = 15 * 60
-"""The longest that a run may take, and so the longest that it holds its job."""
+"""The longest that a run may take, waiting for others apart, and so the longest that it holds its version."""
+WAIT_SECONDS = 5 * 60
+"""The longest that a run waits for another one to give its version back."""
+RUN_TIMEOUT = timedelta(seconds=RUN_SECONDS + WAIT_SECONDS)
 STEP_TIMEOUT = timedelta(minutes=7)
+LEASE_TASK = "lease"
+ACCESS: Mapping[str, Any] = {"Op": {"can_read", "can_edit"}, "Viewer": {"can_read"}}
+"""Who may look at a lifecycle DAG and who may run it, where the auth manager asks; SimpleAuthManager does not."""
 
 RETRIES = ExceptionRetryPolicy(
     rules=[
@@ -46,23 +55,43 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Conduct:
-    """One task of a run: its ports, author and the form as it was filled in."""
+    """One task of a run: its ports, author and the form as it was filled in. `held` is the version whose lease the run
+    took, `job` is empty where the form names none."""
 
     platform: Platform
     author: Author
     params: Mapping[str, Any]
     job: str
     last_try: bool
+    run: note.RunName
+    held: int | None = None
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing may be changed."""
+        return bool(self.params["dry_run"])
+
+    def check_lease(self) -> None:
+        """Pass when the run holds the version that it is to act on. Raises NoLease, NotHolder."""
+        if self.held is None:
+            raise NoLease(self.author.run_id)
+        leasing.check(self.platform, self.job, self.held, self.author)
+
+    def say(self, sentence: str) -> str:
+        """Leave the run's sentence on its page in Airflow, and where its evidence is."""
+        log.info("%s Evidence: ./kappa audit --run %s", sentence, self.author.run_id)
+        note.leave(self.platform.settings, self.run, f"{sentence} (./kappa audit --run {self.author.run_id})")
+        return sentence
 
 
 @contextmanager
 def conducting(verb: str) -> Iterator[Conduct]:
-    """The conduct of the running task; a refusal or the last failure is written to the audit, then goes on
-    up."""
+    """The conduct of the running task; a refusal or the last failure is written to the audit and to the run's note,
+    then goes on up."""
     conduct = _conduct()
     try:
         yield conduct
-    except Unreachable:
+    except (Unreachable, AirflowSkipException):
         raise
     except Refusal as refusal:
         _leave_word(conduct, f"{verb}.refused", str(refusal))
@@ -73,16 +102,41 @@ def conducting(verb: str) -> Iterator[Conduct]:
         raise
 
 
+@contextmanager
+def acting(verb: str) -> Iterator[Conduct]:
+    """As `conducting`, for a task that acts on the version: its run must hold it. Raises NoLease, NotHolder."""
+    with conducting(verb) as conduct:
+        conduct.check_lease()
+        yield conduct
+
+
+class NoLease(Refusal):
+    """A task was to act in a run that never took a lease."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"run {run_id} has taken no lease, so it may not act; nothing was changed. Clear it from its first task on."
+        )
+
+
 def _conduct() -> Conduct:
-    context = get_current_context()
+    context: Any = get_current_context()
     run, task, params = context["dag_run"], context["ti"], context["params"]
     actor = getattr(run, "triggering_user_name", None) or "airflow"
-    author = Author(actor, run.run_id, params.get("reason") or None)
-    platform = connect(from_environment(CHECKOUT))
-    return Conduct(platform, author, params, params["job"], task.try_number > task.max_tries)
+    return Conduct(
+        platform=connect(from_environment(CHECKOUT)),
+        author=Author(actor, run.run_id, params.get("reason") or None),
+        params=params,
+        job=params["job"] or "",
+        last_try=task.try_number > task.max_tries,
+        run=note.RunName(run.dag_id, run.run_id),
+        held=task.xcom_pull(task_ids=LEASE_TASK),
+    )
 
 
 def _leave_word(conduct: Conduct, action: str, sentence: str) -> None:
-    """Write why the run ends where the command line looks for it."""
+    """Write why the run ends where the command line and the run's page look for it."""
     log.error("%s: %s", action, sentence)
-    conduct.platform.registry.record(Entry(conduct.author, action, conduct.job, evidence={"sentence": sentence}))
+    evidence = {"sentence": sentence}
+    conduct.platform.registry.record(Entry(conduct.author, action, conduct.job or None, conduct.held, evidence))
+    conduct.say(sentence)

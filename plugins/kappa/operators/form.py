@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import Param
 
 from jobs.catalog import JOBS
 from jobs.refusals import Refusal
+from kappa.artifacts import Artifact
 from kappa.plans.start_point import EARLIEST, START_PATTERN
 from kappa.steps.observe import DeployRequest
+from kappa.steps.rescale import RescaleRequest
+
+REFUSE, WAIT = "refuse", "wait"
 
 
 class UnreadableSettings(Refusal):
@@ -36,12 +40,22 @@ def dry_run() -> Param:
     return Param(False, type="boolean", title="Dry run", description="Print the plan and change nothing")
 
 
-def deploy() -> dict[str, Param]:
-    """The form of `deploy_stream`."""
+def when_held() -> Param:
+    """What to do while another run holds the version."""
+    return Param(
+        REFUSE, type="string", enum=[REFUSE, WAIT], title="When held", section="Rare",
+        values_display={REFUSE: "Refuse, naming the holder", WAIT: "Wait for the holder, at most 5 minutes"},
+        description="What to do while another run holds the job's version",
+    )  # fmt: skip
+
+
+def deploy(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
+    """The form of `deploy_stream`, which offers the artifacts that are known."""
     return {
         "job": job(),
         "artifact": Param(
             "", type="string", pattern="^[0-9a-f]{0,16}$", title="Artifact",
+            examples=["", *(artifact.digest for artifact in offered)], values_display=_labels(offered),
             description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
         ),
         "start": Param(
@@ -49,17 +63,39 @@ def deploy() -> dict[str, Param]:
             description="Where a first version starts: `earliest`, `latest`, or like 2026-01-31T09:30Z",
         ),
         "settings": Param(
-            {}, type=["object", "string"], title="Settings", section="Settings",
+            {}, type=["object", "string"], title="Settings",
             description="Settings that differ: an object, or KEY=VALUE lines; the others stay as they are",
         ),
         "reason": reason(),
         "dry_run": dry_run(),
+        "when_held": when_held(),
     }  # fmt: skip
 
 
 def stop() -> dict[str, Param]:
     """The form of `stop_stream`."""
-    return {"job": job(), "reason": reason(), "dry_run": dry_run()}
+    return {"job": job(), "reason": reason(), "dry_run": dry_run(), "when_held": when_held()}
+
+
+def rescale() -> dict[str, Param]:
+    """The form of `rescale_stream`."""
+    return {
+        "job": job(),
+        "partitions": _number("state_partitions", "State partitions", "Partitions of the state; empty: as they are"),
+        "cores": _number("executor_cores", "Cores", "Cores that do the work; empty: as they are"),
+        "reason": reason(),
+        "dry_run": dry_run(),
+        "when_held": when_held(),
+    }
+
+
+def repair() -> dict[str, Param]:
+    """The form of `repair_stream`; the scheduled runs take it as it is."""
+    names = list(JOBS)
+    which = Param(
+        None, type=["null", "string"], enum=[None, *names], title="Job", description="Which job; empty: every one"
+    )
+    return {"job": which, "reason": reason(), "dry_run": dry_run()}
 
 
 def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
@@ -67,11 +103,37 @@ def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
     return DeployRequest(params["job"], params["start"], params["artifact"], settings(params["settings"]))
 
 
+def rescale_request(params: Mapping[str, Any]) -> RescaleRequest:
+    """What a filled-in form asks for."""
+    return RescaleRequest(params["job"], params["partitions"], params["cores"])
+
+
 def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:
     """Settings given as an object or as KEY=VALUE lines. Raises UnreadableSettings."""
     if not isinstance(given, str):
         return {str(name): str(value) for name, value in given.items()}
     return dict(_pair(line) for line in given.splitlines() if line.strip())
+
+
+def _number(setting: str, title: str, description: str) -> Param:
+    """A whole number within the bounds that every job's setting of that name has, or nothing."""
+    bounds = [known for job in JOBS.values() for known in job.settings if known.name == setting]
+    least, most = min(known.least for known in bounds), max(known.most for known in bounds)
+    return Param(
+        None,
+        type=["null", "integer"],
+        minimum=least,
+        maximum=most,
+        title=title,
+        description=f"{description} ({least} to {most})",
+    )
+
+
+def _labels(offered: Sequence[Artifact]) -> dict[str, str]:
+    built = {
+        artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
+    }
+    return {"": "The newest one", **built}
 
 
 def _pair(line: str) -> tuple[str, str]:

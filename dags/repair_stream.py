@@ -1,0 +1,61 @@
+"""Repair stream jobs: what should run and does not is started again; the rest is reported with its numbers.
+
+Runs when the trigger of the asset `stream_incidents` sees an incident, and every 15 minutes for what it missed. What a
+lifecycle verb holds is never touched, and what keeps dying is given up, not churned.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
+from kappa.operators import form
+from kappa.operators.assets import CHANGED, announce, incidents
+from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting
+from kappa.plans.repair import RepairPlan
+from kappa.steps import repair
+
+SWEEP = CronTriggerTimetable("*/15 * * * *", timezone="UTC")
+
+
+@task
+def plan() -> dict[str, Any]:
+    with conducting(repair.VERB) as run:
+        planned = repair.plan_repair(run.platform, run.job or None)
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@task(outlets=[CHANGED])
+def conclude(planned: dict[str, Any]) -> str:
+    with conducting(repair.VERB) as run:
+        made = RepairPlan.from_json(planned)
+        if run.dry_run:
+            return run.say(repair.dry_sentence(made))
+        for job, version in made.touched:
+            announce(repair.VERB, job, version)
+        return run.say(repair.carry_out(run.platform, made, run.author))
+
+
+@dag(
+    dag_id="repair_stream",
+    dag_display_name="Repair stream jobs",
+    schedule=AssetOrTimeSchedule(timetable=SWEEP, assets=[incidents()]),
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=RUN_TIMEOUT,
+    tags=["lifecycle", "stream"],
+    params=form.repair(),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=False,
+)
+def repair_stream() -> None:
+    planned: Any = plan()
+    conclude(planned)
+
+
+repair_stream()

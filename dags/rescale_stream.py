@@ -1,0 +1,86 @@
+"""Rescale a stream job: other partitions of its state, other cores, or both.
+
+Cores alone: a restart that does not touch the state. State partitions: the driver finishes its batch and ends, its
+checkpoint is copied and repartitioned by a Spark application of its own, the copy is proved equal row by row, and the
+driver goes on from it. The old checkpoint is kept until the next rescale. The same numbers again: nothing is done.
+What fails ends forward or back, never in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import TriggerRule, dag, task
+from kappa.operators import form, in_place
+from kappa.operators.assets import CHANGED, announce
+from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.operators.finite import FiniteSparkOperator
+from kappa.operators.holding import bracket
+from kappa.plans.finite import Program
+from kappa.plans.rescale import Action, RescalePlan
+from kappa.steps import change, rescale
+
+Json = dict[str, Any]
+
+
+@task
+def plan() -> Json:
+    with conducting(rescale.VERB) as run:
+        planned = rescale.plan_rescale(run.platform, form.rescale_request(run.params))
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@task.branch
+def choose(planned: Json) -> str:
+    with conducting(rescale.VERB) as run:
+        idle = run.dry_run or RescalePlan.from_json(planned).action is Action.UNCHANGED
+        return "conclude" if idle else "begin"
+
+
+@task
+def begin(planned: Json) -> None:
+    with acting(rescale.VERB) as run:
+        made = RescalePlan.from_json(planned)
+        change.begin(run.platform, rescale.VERB, run.job, made.version, made.old, made.new, run.author)
+
+
+@task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
+def conclude(planned: Json) -> str:
+    with conducting(rescale.VERB) as run:
+        made = RescalePlan.from_json(planned)
+        if run.dry_run:
+            return run.say(rescale.dry_sentence(made))
+        run.check_lease()
+        if made.action is Action.UNCHANGED:
+            return run.say(rescale.unchanged(run.platform, made, run.author))
+        announce(rescale.VERB, run.job, made.version)
+        return run.say(change.conclude(run.platform, change.of_run(run.platform, run.job, run.author), run.author))
+
+
+@dag(
+    dag_id="rescale_stream",
+    dag_display_name="Rescale a stream job",
+    schedule=None,
+    max_active_runs=8,
+    dagrun_timeout=RUN_TIMEOUT,
+    tags=["lifecycle", "stream"],
+    params=form.rescale(),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=False,
+)
+def rescale_stream() -> None:
+    (held, given), planned = bracket(rescale.VERB), plan()
+    chosen, done, begun = choose(planned), conclude(planned), begin(planned)
+    repartition = FiniteSparkOperator(task_id="repartition", verb=rescale.VERB, program=Program.REPARTITION)
+    hold = in_place.hold(rescale.VERB)
+    switch = in_place.switch.override(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)(rescale.VERB)
+    launch, ready = in_place.launch(rescale.VERB), in_place.ready(rescale.VERB)
+    held >> planned >> chosen >> done >> given
+    chosen >> begun >> [hold, repartition] >> switch >> launch >> ready >> done
+    [hold, repartition, switch, launch, ready] >> in_place.settle(rescale.VERB) >> given
+
+
+rescale_stream()

@@ -1,0 +1,47 @@
+"""The tasks that every change of a version in place has, whatever its verb."""
+
+from __future__ import annotations
+
+from airflow.sdk import TriggerRule, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from kappa.operators.conduct import acting
+from kappa.steps import change as changing
+
+
+@task
+def hold(verb: str) -> None:
+    """Have the version's driver finish its batch and end."""
+    with acting(verb) as run:
+        changing.hold(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
+
+
+@task
+def switch(verb: str) -> None:
+    """Let the version be what the change makes of it."""
+    with acting(verb) as run:
+        changing.switch(run.platform, changing.of_run(run.platform, run.job, run.author))
+
+
+@task
+def launch(verb: str) -> None:
+    """Start the driver of the changed version."""
+    with acting(verb) as run:
+        changing.launch(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
+
+
+@task
+def ready(verb: str) -> None:
+    """Wait until it works; else the version is what it was before, and the run has failed."""
+    with acting(verb) as run:
+        changing.ready(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
+
+
+@task(trigger_rule=TriggerRule.ONE_FAILED)
+def settle(verb: str) -> str:
+    """Where a task before failed: bring the run's change, if it has left one open, to one of its two ends."""
+    with acting(verb) as run:
+        change = run.platform.registry.open_change(run.job, run.held or 0)
+        if change is None or change.run_id != run.author.run_id:
+            raise AirflowSkipException("this run has left nothing half done")
+        return run.say(changing.settle(run.platform, change, run.author))

@@ -1,0 +1,1 @@
+"""What wakes Airflow: triggers that wait for something outside of it."""
