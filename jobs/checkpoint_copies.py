@@ -42,9 +42,10 @@ def part_of(target: Path) -> Path:
 
 
 def _replace(target: Path, fill: Callable[[Path], object]) -> None:
-    """Make a folder under a temporary name, then give it its own."""
+    """Make a folder under a temporary name, then give it its own; an older one of either name is removed."""
     part = part_of(target)
-    shutil.rmtree(part, ignore_errors=True)
+    for left in (part, target):
+        shutil.rmtree(left, ignore_errors=True)
     part.parent.mkdir(parents=True, exist_ok=True)
     fill(part)
     part.rename(target)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from jobs import state_proof
 from jobs.changes import Generation
-from jobs.checkpoint_copies import copy_stopped
+from jobs.checkpoint_copies import copy_running, copy_stopped
 from jobs.checkpoints import Checkpoint
 from jobs.refusals import Refusal
 from jobs.state_proof import Proof
@@ -21,6 +21,9 @@ logger = logging.getLogger("kappa.generations")
 SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
 SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
 """Those that were seen to give the same results after a repartition; a join or a limit was seen to spoil it."""
+
+REHEARSED_BYTES = 300_000_000
+"""Of a larger state a rehearsal costs the running stream more than it saves the paused one."""
 
 
 class UnsupportedProvider(Refusal):
@@ -109,6 +112,25 @@ def make(
     base = Checkpoint(target).newest_committed()
     assert base is not None
     return proof, base
+
+
+def rehearse(spark: SparkSession, running: Checkpoint, scratch: Path, partitions: int) -> bool:
+    """Repartition and prove a copy of a checkpoint that is still written to, and throw it away; False: too large.
+
+    What the stream is paused for is then done a second time, by code that is loaded and compiled, and what cannot
+    succeed is refused while the stream still runs. Raises as `make` does.
+    """
+    if running.facts().bytes > REHEARSED_BYTES:
+        return False
+    copy = Checkpoint(scratch)
+    try:
+        copy_running(running.path, copy.path)
+        before = state_proof.measure(spark, copy)
+        repartition(spark, copy, partitions)
+        state_proof.check(Proof(before, state_proof.measure(spark, copy)))
+    finally:
+        shutil.rmtree(copy.path, ignore_errors=True)
+    return True
 
 
 def repartition(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> None:

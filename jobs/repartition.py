@@ -71,6 +71,8 @@ def rescale(
     spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings)
     try:
         generations.check_supported(spark, old)
+        scratch = outcome.folder(settings.home, change.change_id) / "rehearsal"
+        generations.rehearse(spark, old, scratch, change.new.settings["state_partitions"])
         desk.mark("warm")
         wait_until_held(desk)
         pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
