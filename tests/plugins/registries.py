@@ -22,7 +22,7 @@ from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
-    "release", "segment", "lease", "generation", "change", "launch", "progress", "fence", "heartbeat", "batch",
+    "audit", "release", "segment", "lease", "generation", "change", "launch", "progress", "fence", "heartbeat", "batch",
     "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
@@ -170,7 +170,6 @@ class PostgresTrial:
 
     def _forget(self, owner: psycopg.Connection[Any]) -> None:
         owner.execute(f"drop table data.{self.job}")
-        owner.execute("delete from registry.audit where run_id = any(%s)", [[BY.run_id, OTHER.run_id]])
         for table in TABLES:
             column = "%s = any(jobs)" if table == "release" else "job = %s"
             owner.execute(f"delete from registry.{table} where {column}", [self.job])
