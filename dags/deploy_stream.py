@@ -72,7 +72,7 @@ def live(planned: Json) -> None:
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         made = DeployPlan.from_json(planned)
-        change.begin(run.platform, deploy.VERB, run.job, made.version, made.old, made.new, run.author)
+        deploy.begin_change(run.platform, made, run.author)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])

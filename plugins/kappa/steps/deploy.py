@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jobs.refusals import Refusal
+from kappa.changes import Change
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.ports import Platform
 from kappa.states import Desired, State, check_transition
+from kappa.steps import change as changing
 from kappa.steps.launch import launch, revive, version_of
 from kappa.steps.ready import wait_ready
 from kappa.steps.stop import end_driver
@@ -101,8 +103,13 @@ def dry_sentence(plan: DeployPlan) -> str:
 
 
 def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:
-    """All steps of a plan in place, without Airflow. Raises what the steps raise, DeployRefused."""
+    """All steps of a plan in place, without Airflow; the trial, which is a Spark application of its own, is left out.
+
+    Raises what the steps raise, DeployRefused.
+    """
     refuse_if_refused(plan)
+    if plan.action is Action.IN_PLACE:
+        return _change(platform, plan, by, say)
     acts: dict[str, Callable[[], None]] = {
         "supersede": lambda: supersede(platform, plan, by),
         "stage": lambda: stage(platform, plan, by),
@@ -114,6 +121,27 @@ def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[s
         say(step)
         acts[step]()
     return conclude(platform, plan, by)
+
+
+def begin_change(platform: Platform, plan: DeployPlan, by: Author) -> Change:
+    """Write down what the planned version is to run as, in place. Raises Unsettled."""
+    assert plan.old is not None
+    assert plan.new is not None
+    return changing.begin(platform, VERB, plan.wanted.job, plan.version, plan.old, plan.new, by)
+
+
+def _change(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:
+    change = begin_change(platform, plan, by)
+    acts: dict[str, Callable[[], None]] = {
+        "hold": lambda: changing.hold(platform, change, by),
+        "switch": lambda: changing.switch(platform, change),
+        "launch": lambda: changing.launch(platform, change, by),
+        "ready": lambda: changing.ready(platform, change, by),
+    }
+    for step, act in acts.items():
+        say(step)
+        act()
+    return changing.conclude(platform, change, by)
 
 
 def _version(plan: DeployPlan) -> Version:
