@@ -50,6 +50,9 @@ DEFAULTS: Mapping[str, Any] = {
 }
 """Default arguments of every lifecycle task."""
 
+FAILURES = (".refused", ".failed")
+"""Endings of the audit's actions that say why a run ended without its end."""
+
 log = logging.getLogger(__name__)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk import TriggerRule, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.operators.conduct import acting
+from kappa.operators.conduct import FAILURES, Conduct, acting
 from kappa.steps import change as changing
 
 
@@ -44,4 +44,11 @@ def settle(verb: str) -> str:
         change = run.platform.registry.open_change(run.job, run.held or 0)
         if change is None or change.run_id != run.author.run_id:
             raise AirflowSkipException("this run has left nothing half done")
-        return run.say(changing.settle(run.platform, change, run.author))
+        settled = changing.settle(run.platform, change, run.author)
+        return run.say(f"{_failure(run)}{settled}")
+
+
+def _failure(run: Conduct) -> str:
+    """Why the run failed, as the failed task wrote it down: a note replaces the one before, so that is said again."""
+    ends = [entry for entry in run.platform.registry.entries(run.author.run_id) if entry.action.endswith(FAILURES)]
+    return f"{ends[-1].evidence['sentence']} Then: " if ends else ""
