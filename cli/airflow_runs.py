@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from kappa.hooks.reach import Unreachable
+from kappa.leases import Lease
 
 from jobs.refusals import Refusal
 from jobs.settings import Settings
@@ -51,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Seen:
-    """A run as it is now: its state, and that of each task, in the order of their names in the DAG."""
+    """A run as it is now: its state, and that of each task, in the order in which they were begun."""
 
     state: str
     tasks: Mapping[str, str]
@@ -89,7 +90,16 @@ class Airflow:
         path = self._path(run)
         state = _checked("to show a run", self._call("GET", path))["state"]
         instances = _checked("to show tasks", self._call("GET", f"{path}/taskInstances"))["task_instances"]
-        return Seen(state, {task["task_id"]: task["state"] or "none" for task in instances})
+        begun = sorted(instances, key=lambda task: (not task.get("start_date"), task.get("start_date") or ""))
+        return Seen(state, {task["task_id"]: task["state"] or "none" for task in begun})
+
+    def has_ended(self, verb: str, run_id: str) -> bool:
+        """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
+        AirflowRefused."""
+        answer = self._call("GET", self._path(Run(f"{verb}_stream", run_id, "")))
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return False
+        return _checked("to show a run", answer)["state"] in ENDED
 
     def result(self, run: Run) -> str | None:
         """The sentence that the run ended with; None where it has none."""
@@ -116,6 +126,22 @@ class Airflow:
             return self._client.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise Unreachable("Airflow", self._url, error or type(error).__name__) from error
+
+
+class Holders:
+    """Tells whether the run that holds a lease has ended, as Airflow says; where Airflow cannot say, it has not."""
+
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
+        self._settings, self._transport = settings, transport
+        self._airflow: Airflow | None = None
+
+    def __call__(self, held: Lease) -> bool:
+        """Whether the lease's holder is gone for good."""
+        try:
+            self._airflow = self._airflow or Airflow(self._settings, self._transport)
+            return self._airflow.has_ended(held.verb, held.run_id)
+        except (Unreachable, AirflowRefused, NoPassword):
+            return False
 
 
 def run_id(verb: str, job: str) -> str:

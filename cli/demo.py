@@ -18,7 +18,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
-from cli import entry, verbs
+from cli import entry, showing, verbs
 from cli.stack import bring_up
 from jobs import catalog
 from jobs.refusals import Refusal
@@ -99,10 +99,7 @@ def _deploy(settings: Settings) -> None:
     new = [job for job in catalog.JOBS if job not in there]
     outcomes = verbs.deploy(settings, verbs.requests(settings, new, EARLIEST, "", {}), "demo") if new else []
     outcomes += verbs.start(settings, there, "demo") if there else []
-    for outcome in outcomes:
-        err.print(("[green]done:[/] " if outcome.success else "[bold red]error:[/] ") + outcome.sentence)
-    if not all(outcome.success for outcome in outcomes):
-        raise typer.Exit(1)
+    showing.outcomes(outcomes, as_json=False)
 
 
 def _views() -> dict[str, str]:

@@ -17,8 +17,12 @@ from jobs.refusals import Refusal
 
 PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
-MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "-", "running": "[cyan]…[/]"}
+MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
 WORDS_OF_FAILURE = (".refused", ".failed")
+WIRING = frozenset({"choose"})
+"""Tasks that only say which way the run goes."""
+UNSEEN = frozenset({"none", "skipped", "removed", "scheduled", "queued"})
+"""States of a task that say nothing to somebody who waits: not begun, or of a branch that was not taken."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ class Follower:
     def _show(self, run: Run, before: Seen | None, now: Seen) -> None:
         """Without a terminal: a line for each task that changed."""
         known: Mapping[str, str] = before.tasks if before else {}
-        for task, state in now.tasks.items():
-            if not self._console.is_terminal and state not in ("none", known.get(task)):
+        for task, state in begun(now).items():
+            if not self._console.is_terminal and state != known.get(task):
                 self._console.print(f"{run.job}: {task} {state}", highlight=False)
 
     def _outcome(self, run: Run, seen: Seen) -> Outcome:
@@ -89,10 +93,16 @@ class Follower:
             entries = [e for e in self._registry.entries(run.run_id) if e.action.endswith(WORDS_OF_FAILURE)]
         except Refusal as refusal:
             return f"{where} ({refusal})"
-        return str(entries[-1].evidence["sentence"]) if entries else where
+        said = [str(e.evidence["sentence"]) for e in entries if "sentence" in e.evidence]
+        return said[-1] if said else where
+
+
+def begun(seen: Seen) -> dict[str, str]:
+    """The tasks that were begun, with their states; what waits, wiring and branches not taken are left out."""
+    return {task: state for task, state in seen.tasks.items() if task not in WIRING and state not in UNSEEN}
 
 
 def line(run: Run, seen: Seen) -> str:
-    """A run's tasks on one line."""
-    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in seen.tasks.items() if task != RESULT_TASK]
+    """A run's tasks that were begun, on one line."""
+    tasks = [f"{task} {MARKS.get(state, '·')}" for task, state in begun(seen).items() if task != RESULT_TASK]
     return f"{run.job:<14} " + "  ".join(tasks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
@@ -16,14 +15,9 @@ from rich.table import Table
 
 from cli import showing, verbs
 from cli.entry import settings
+from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.showing import err
 from jobs.refusals import Refusal
-
-Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs of the catalogue.")]
-Reason = Annotated[str | None, typer.Option(help="Why; kept in the audit.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="For machines, on stdout.")]
-InPlace = Annotated[bool, typer.Option("--without-airflow", help="The same plan and steps, in place.")]
 
 
 class NotKeyValue(Refusal):
@@ -71,6 +65,7 @@ def deploy(
     ] = None,
     artifact: Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")] = "",
     reason: Reason = None,
+    wait: Wait = False,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -81,12 +76,13 @@ def deploy(
         plans = [plan_deploy(connect(platform), request) for request in asked]
         showing.plans(plans, as_json)
         raise typer.Exit(any(plan.action is Action.REFUSED for plan in plans))
-    showing.outcomes(verbs.deploy(platform, asked, _reason(reason)), as_json)
+    showing.outcomes(verbs.deploy(platform, asked, reason_or_asked(reason), wait), as_json)
 
 
 def start(
     jobs: Jobs,
     reason: Reason = None,
+    wait: Wait = False,
     dry_run: DryRun = False,
     in_place: InPlace = False,
     as_json: Json = False,
@@ -97,12 +93,13 @@ def start(
         showing.plans([plan_start(connect(platform), job) for job in jobs], as_json)
         return
     act = verbs.start_in_place if in_place else verbs.start
-    showing.outcomes(act(platform, jobs, _reason(reason)), as_json)
+    showing.outcomes(act(platform, jobs, reason_or_asked(reason), wait), as_json)
 
 
 def stop(
     jobs: Jobs,
     reason: Reason = None,
+    wait: Wait = False,
     dry_run: DryRun = False,
     in_place: InPlace = False,
     as_json: Json = False,
@@ -113,7 +110,7 @@ def stop(
         showing.plans([plan_stop(connect(platform), job) for job in jobs], as_json)
         return
     act = verbs.stop_in_place if in_place else verbs.stop
-    showing.outcomes(act(platform, jobs, _reason(reason)), as_json)
+    showing.outcomes(act(platform, jobs, reason_or_asked(reason), wait), as_json)
 
 
 def _pair(item: str) -> tuple[str, str]:
@@ -121,11 +118,3 @@ def _pair(item: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise NotKeyValue(item)
     return name, value
-
-
-def _reason(given: str | None) -> str | None:
-    """Asked for on a terminal when it is missing; may stay empty."""
-    if given is None and sys.stdin.isatty():
-        answer: str = typer.prompt("Reason (kept in the audit)", default="", show_default=False, err=True)
-        return answer or None
-    return given

@@ -11,7 +11,9 @@ from rich.markup import escape
 
 from jobs.refusals import Refusal
 
-FAMILIES = ("stack", "demo", "testing", "traffic", "lifecycle", "client", "truth")
+FAMILIES = (
+    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "history", "client", "truth",
+)  # fmt: skip
 
 app = typer.Typer(
     name="kappa",

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 from kappa.steps.resume import resume_all
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
-from cli import entry
+from cli import entry, job_detail, showing
 from jobs.fates import Fate
 from jobs.settings import Settings
 from stack.down import down, wipe
@@ -20,10 +20,8 @@ from stack.status import status
 from stack.up import Echo, up
 
 FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
+HEADINGS = ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through")
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
-output = Console(highlight=False)
-if not output.is_terminal:
-    output = Console(highlight=False, width=200)
 
 
 def register(app: typer.Typer) -> None:
@@ -74,9 +72,13 @@ def _down(
 
 
 def _status(
+    job: Annotated[str | None, typer.Option(metavar="JOB", help="One job, in detail.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines, on stdout.")] = False,
 ) -> None:
     """Show processes, endpoints and jobs; exit 1 if something is red."""
+    if job is not None:
+        job_detail.show(entry.settings(), job, as_json)
+        return
     report = status(entry.settings(), entry.CHECKOUT)
     if as_json:
         typer.echo(json.dumps(report, indent=2))
@@ -87,15 +89,15 @@ def _status(
 
 
 def _show(report: dict[str, Any]) -> None:
-    _table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
-    _table("endpoint", ("address",), list(report["endpoints"].items()))
-    _table("job", ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through"),
-           [_version(job["job"], v) for job in report["jobs"] for v in job["versions"]])  # fmt: skip
-    _table("fates", ("read", *FATES),
-           [(f"{job['job']} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
-            for job in report["jobs"] for v in job["versions"]])  # fmt: skip
+    versions = [(job["job"], v) for job in report["jobs"] for v in job["versions"]]
+    showing.table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
+    showing.table("endpoint", ("address",), list(report["endpoints"].items()))
+    showing.table("job", HEADINGS, [_version(job, v) for job, v in versions])
+    showing.table("fates", ("read", *FATES),
+                  [(f"{job} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
+                   for job, v in versions])  # fmt: skip
     for red in report["red"]:
-        output.print(f"[bold red]red:[/] {red['what']}")
+        showing.out.print(f"[bold red]red:[/] {escape(red['what'])}")
 
 
 def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
@@ -109,13 +111,3 @@ def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
 
 def _unit(value: float | None, unit: str) -> str | None:
     return None if value is None else f"{value:,.0f} {unit}"
-
-
-def _table(first: str, others: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-    """One table; nothing when it has no rows."""
-    if not rows:
-        return
-    table = Table(first, *others)
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    output.print(table)

@@ -3,31 +3,28 @@ plans and steps."""
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from kappa import artifacts
 from kappa.artifacts import Artifact
-from kappa.hooks.registry import Author, Entry
+from kappa.hooks.registry import Author
 from kappa.plans.switch import NothingDeployed
 from kappa.ports import Platform, connect
 from kappa.steps import deploy as deploying
 from kappa.steps import stop as stopping
 from kappa.steps.observe import DeployRequest, found, plan_start, plan_stop
 
-from cli.airflow_runs import Airflow, run_id
+from cli.conduct import by_airflow, in_place, when_held
 from cli.entry import CHECKOUT
-from cli.following import Follower, Outcome
+from cli.following import Outcome
 from cli.showing import err
 from jobs.catalog import find
-from jobs.refusals import Refusal
 from jobs.settings import Settings
 
 DEPLOY_DAG = "deploy_stream"
 STOP_DAG = "stop_stream"
-IN_PLACE_LEASE_SECONDS = 600.0
 
 
 def build(settings: Settings) -> tuple[Artifact, bool]:
@@ -54,24 +51,25 @@ def requests(
     return [DeployRequest(job, start, digest, given) for job in names]
 
 
-def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None) -> list[Outcome]:
+def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Deploy by Airflow, all jobs at once. Raises Unreachable, AirflowRefused."""
-    forms = {request.job: _form(request, reason) for request in asked}
-    return _by_airflow(settings, DEPLOY_DAG, forms)
+    forms = {request.job: _form(request, reason, wait) for request in asked}
+    return by_airflow(settings, DEPLOY_DAG, forms)
 
 
-def start(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Start the jobs' current versions as they are, by Airflow. Raises NothingDeployed."""
     platform = connect(settings)
-    return deploy(settings, [_as_it_is(platform, job) for job in jobs], reason)
+    return deploy(settings, [_as_it_is(platform, job) for job in jobs], reason, wait)
 
 
-def stop(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+def stop(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Stop the jobs, by Airflow."""
-    return _by_airflow(settings, STOP_DAG, {find(job).name: {"reason": reason or ""} for job in jobs})
+    form = {"reason": reason or "", "when_held": when_held(wait), "dry_run": False}
+    return by_airflow(settings, STOP_DAG, {find(job).name: form for job in jobs})
 
 
-def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Start without Airflow: the same plan and steps, here."""
 
     def act(platform: Platform, job: str, by: Author) -> str:
@@ -80,25 +78,26 @@ def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None) 
 
         return deploying.carry_out(platform, plan_start(platform, job), by, say)
 
-    return _in_place(settings, deploying.VERB, jobs, reason, act)
+    return in_place(settings, deploying.VERB, jobs, reason, act, wait)
 
 
-def stop_in_place(settings: Settings, jobs: Sequence[str], reason: str | None) -> list[Outcome]:
+def stop_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Stop without Airflow: the same plan and steps, here."""
 
     def act(platform: Platform, job: str, by: Author) -> str:
         return stopping.stop(platform, plan_stop(platform, job), by)
 
-    return _in_place(settings, stopping.VERB, jobs, reason, act)
+    return in_place(settings, stopping.VERB, jobs, reason, act, wait)
 
 
-def _form(request: DeployRequest, reason: str | None) -> dict[str, Any]:
+def _form(request: DeployRequest, reason: str | None, wait: bool) -> dict[str, Any]:
     settings = {name: str(value) for name, value in request.settings.items()}
     return {
         "artifact": request.artifact,
         "start": request.start,
         "settings": settings,
         "reason": reason or "",
+        "when_held": when_held(wait),
         "dry_run": False,
     }
 
@@ -108,34 +107,3 @@ def _as_it_is(platform: Platform, job: str) -> DeployRequest:
     if current is None:
         raise NothingDeployed(job)
     return DeployRequest(job, artifact=current.artifact, settings=current.settings)
-
-
-def _by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
-    airflow = Airflow(settings)
-    runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
-    return Follower(airflow, connect(settings).registry, err).follow(runs)
-
-
-def _in_place(
-    settings: Settings,
-    verb: str,
-    jobs: Sequence[str],
-    reason: str | None,
-    act: Callable[[Platform, str, Author], str],
-) -> list[Outcome]:
-    """One job after the other; a refusal of one does not keep the others from their turn."""
-    platform = connect(settings)
-    return [_one(platform, verb, find(job).name, reason, act) for job in jobs]
-
-
-def _one(
-    platform: Platform, verb: str, job: str, reason: str | None, act: Callable[[Platform, str, Author], str]
-) -> Outcome:
-    by = Author(getpass.getuser(), run_id(verb, job), reason)
-    if verb == deploying.VERB:
-        platform.registry.begin(verb, job, by, IN_PLACE_LEASE_SECONDS)
-    try:
-        return Outcome(job, by.run_id, True, act(platform, job, by))
-    except Refusal as refusal:
-        platform.registry.record(Entry(by, f"{verb}.refused", job, evidence={"sentence": str(refusal)}))
-        return Outcome(job, by.run_id, False, str(refusal))

@@ -9,6 +9,9 @@ from enum import StrEnum
 from jobs.refusals import Refusal
 
 MINUTE_MS = 60_000
+STATE_PARTITIONS = "state_partitions"
+"""The setting that a checkpoint fixes: it tunes, yet is changed by a rescale only."""
+EXECUTOR_CORES = "executor_cores"
 
 
 class Effect(StrEnum):
@@ -91,13 +94,11 @@ _TUNING = (
     JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
     JobSetting("records_per_batch", 200_000, 100, 5_000_000, Effect.TUNING, "most records a batch reads"),
     JobSetting("executors", 0, 0, 1, Effect.TUNING, "0: the driver's own process does the work; 1: an executor does"),
-    JobSetting("executor_cores", 2, 1, 64, Effect.TUNING, "cores that do the work"),
+    JobSetting(EXECUTOR_CORES, 2, 1, 64, Effect.TUNING, "cores that do the work"),
     JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the executor, or for its work"),
     JobSetting("driver_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the driver"),
 )
-_STATE = (
-    JobSetting("state_partitions", 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),
-)
+_STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
 
 
 def _with_defaults(settings: tuple[JobSetting, ...], **defaults: int) -> tuple[JobSetting, ...]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.log import Offsets
 from jobs.refusals import Refusal
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class CheckpointLost(Refusal):
@@ -31,8 +36,19 @@ class DatabaseBehind(Refusal):
         )
 
 
+class ForeignCheckpoint(Refusal):
+    """The checkpoint's newest recorded batch ends elsewhere than the database's progress."""
+
+    def __init__(self, path: Path, expected: Offsets, found: Offsets) -> None:
+        super().__init__(
+            f"the database is at the offsets {expected}, checkpoint {path.name} at {found}: they belong to different "
+            "histories. Nothing was started. Bring the checkpoint back that the version last ran on, or replay the log "
+            "into a new version with './kappa reprocess'."
+        )
+
+
 class DamagedOffsets(Refusal):
-    """An offsets file of the checkpoint cannot be read."""
+    """A file of the checkpoint that says what it holds cannot be read."""
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"checkpoint file {file.parent.name}/{file.name} cannot be read: {problem}. Bring it back.")
@@ -44,6 +60,31 @@ class Planned:
 
     end: Offsets
     watermark_ms: int
+
+
+@dataclass(frozen=True)
+class StatefulOperator:
+    """A stateful operator as the checkpoint describes it: Spark's number and name of it, and its stores."""
+
+    operator_id: int
+    name: str
+    stores: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CheckpointFacts:
+    """What a checkpoint folder says of itself.
+
+    `provider` is the class that keeps the state, `state_partitions` the number that the newest committed batch ran
+    with (empty and 0 before the first batch); `operators` are the stateful ones in order, `bytes` those of the state.
+    """
+
+    provider: str
+    state_partitions: int
+    operators: tuple[str, ...]
+    newest_planned: int | None
+    newest_committed: int | None
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -66,19 +107,42 @@ class Checkpoint:
 
     def planned(self, batch_id: int, topic: str) -> Planned:
         """The batch as it was logged. Raises DamagedOffsets."""
-        file = self.path / "offsets" / str(batch_id)
-        try:
+        with _named(self.path / "offsets" / str(batch_id)) as file:
             lines = file.read_text().splitlines()
             ends = json.loads(lines[2])[topic]
             watermark = int(json.loads(lines[1])["batchWatermarkMs"])
-        except (OSError, IndexError, KeyError, ValueError) as error:
-            raise DamagedOffsets(file, str(error)) from error
-        return Planned({int(p): int(offset) for p, offset in ends.items()}, watermark)
+            return Planned({int(p): int(offset) for p, offset in ends.items()}, watermark)
+
+    def operators(self) -> tuple[StatefulOperator, ...]:
+        """The stateful operators by number; none before the first batch. Raises DamagedOffsets."""
+        folders = [f for f in (self.path / "state").glob("*") if f.name.isdigit()]
+        return tuple(_operator(f) for f in sorted(folders, key=lambda f: int(f.name)) if (f / "_metadata").is_dir())
+
+    def facts(self) -> CheckpointFacts:
+        """What the folder says of itself, also while a query writes to it. Raises DamagedOffsets."""
+        planned, committed = self.newest_planned(), self.newest_committed()
+        conf = self._configuration(planned if committed is None else committed)
+        return CheckpointFacts(
+            provider=conf.get(PROVIDER, ""),
+            state_partitions=int(conf.get(PARTITIONS, 0)),
+            operators=tuple(operator.name for operator in self.operators()),
+            newest_planned=planned,
+            newest_committed=committed,
+            bytes=sum(_size(file) for file in (self.path / "state").rglob("*")),
+        )
+
+    def _configuration(self, batch_id: int | None) -> dict[str, str]:
+        """The settings that Spark pinned when it planned the batch; they win over the session's."""
+        if batch_id is None:
+            return {}
+        with _named(self.path / "offsets" / str(batch_id)) as file:
+            return dict(json.loads(file.read_text().splitlines()[1])["conf"])
 
 
 def check(checkpoint: Checkpoint, recorded: int | None) -> None:
     """Refuse a start that the database's newest batch of this generation contradicts.
 
+    For a repartitioned generation `recorded` is at least the batch that the repartition itself committed.
     Raises CheckpointLost, DatabaseBehind.
     """
     planned, committed = checkpoint.newest_planned(), checkpoint.newest_committed()
@@ -88,7 +152,46 @@ def check(checkpoint: Checkpoint, recorded: int | None) -> None:
         raise DatabaseBehind(checkpoint.path, recorded, committed)
 
 
+def check_offsets(checkpoint: Checkpoint, recorded: int | None, topic: str, progress: Offsets) -> None:
+    """Refuse a start from a checkpoint that is not where the database is, though their batch ids may agree.
+
+    `progress` is the next offset per partition. Raises ForeignCheckpoint, DamagedOffsets.
+    """
+    if recorded is None:
+        return
+    found = checkpoint.planned(recorded, topic).end
+    if found != progress:
+        raise ForeignCheckpoint(checkpoint.path, progress, found)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[Path]:
+    """Name the file where what it holds is not what Spark writes."""
+    try:
+        yield file
+    except (OSError, IndexError, KeyError, ValueError) as error:
+        raise DamagedOffsets(file, str(error)) from error
+
+
+def _operator(folder: Path) -> StatefulOperator:
+    """The operator of a folder of the state; its newest description where it has several."""
+    versions = folder / "_metadata" / "v2"
+    newest = _newest(versions)
+    with _named(folder / "_metadata" / "metadata" if newest is None else versions / str(newest)) as file:
+        held = json.loads(file.read_text().splitlines()[1])
+        own, stores = held["operatorInfo"], held["stateStoreInfo"]
+        return StatefulOperator(own["operatorId"], own["operatorName"], tuple(s["storeName"] for s in stores))
+
+
 def _newest(folder: Path) -> int | None:
     if not folder.is_dir():
         return None
     return max((int(f.name) for f in folder.iterdir() if f.name.isdigit()), default=None)
+
+
+def _size(file: Path) -> int:
+    """Bytes of a file; a running query removes old ones meanwhile."""
+    try:
+        return file.stat().st_size if file.is_file() else 0
+    except FileNotFoundError:
+        return 0

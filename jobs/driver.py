@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 from kafka.errors import KafkaError
@@ -16,16 +14,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import catalog, reach, session, sources
-from jobs.checkpoints import Checkpoint, check
+from jobs import query, reach, session
+from jobs.checkpoints import check, check_offsets
 from jobs.log import KafkaLog, check_stamping
 from jobs.pipelines.pipeline import Run
-from jobs.reach import Reach, WatermarkTooFast
+from jobs.reach import WatermarkTooFast
 from jobs.refusals import Refusal
-from jobs.registry import DriverRegistry, Version, connect
+from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed
-from jobs.sinks.ledger import Owner
 from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
@@ -73,11 +70,7 @@ class Driver:
 
     def __init__(self, settings: Settings, version: Version, registry: DriverRegistry, identity: Identity) -> None:
         self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
-        self._job = catalog.find(version.job)
-        self._owner = Owner(
-            self._job, version.version, identity.epoch, version.generation, version.topic, version.topic_id
-        )
-        self._checkpoint = Checkpoint(settings.checkpoint(version.job, version.version, version.generation))
+        self._checkpoint = query.checkpoint_of(settings, version)
         self._sink: BatchSink | None = None
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
         self._watcher = Watcher(settings, version, beat, self._newest_committed)
@@ -88,7 +81,7 @@ class Driver:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
         self._watcher.start()
         self._check_topic()
-        check(self._checkpoint, self._registry.newest_batch(self._version.generation))
+        self._check_checkpoint()
         spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
         failures = 0
         try:
@@ -117,7 +110,7 @@ class Driver:
         """One query from start to end; what ends it and passes is kept in `_why`."""
         self._sink = None
         try:
-            self._run_query(self._prepare(spark))
+            self._follow(*self._prepare(spark))
         except StreamingQueryException as error:
             self._judge(error)
         except (KafkaError, psycopg.OperationalError) as error:
@@ -127,69 +120,42 @@ class Driver:
             if self._sink is not None:
                 self._sink.close()
 
-    def _run_query(self, writer: DataStreamWriter) -> None:
-        query, looked = self._start(writer), time.monotonic()
-        while query.isActive and self._watcher.desired == "running":
+    def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> None:
+        """Run the query until it ends, or is to end."""
+        running, looked = query.start(writer, run), time.monotonic()
+        sink.attach(running)
+        while running.isActive and self._watcher.desired == "running":
             self._check_parent()
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
-                self._observe_state(query)
+                self._observe_state(running)
             time.sleep(POLL_SECONDS)
-        self._finish(query, writer)
+        self._finish(running, sink, writer)
 
-    def _prepare(self, spark: SparkSession) -> DataStreamWriter:
+    def _prepare(self, spark: SparkSession) -> tuple[Run, BatchSink, DataStreamWriter]:
         """The query with a delay for the log as it is now, and its sink."""
-        offsets, through = self._registry.progress()
-        run = Run(
-            self._version.settings,
-            self._version.starts_at_ms,
-            tuple(sorted(offsets)),
-            reach.base_delay_ms(self._version.settings) + self._extra_delay_ms + self._skew_ms(offsets),
-        )
+        progress = self._registry.progress()
+        run = query.run_of(self._settings, self._version, progress[0], self._extra_delay_ms)
         self._watcher.delay_ms = run.watermark_delay_ms
-        logger.info(
-            "watermark delay %s ms, %s ms of it for the read skew",
-            run.watermark_delay_ms,
-            run.watermark_delay_ms - reach.base_delay_ms(run.settings),
-        )
-        build = importlib.import_module(f"jobs.pipelines.{self._job.name}").build
-        records = sources.stream(
-            spark, self._settings.kafka, self._version.topic, self._version.start_offsets, run.settings
-        )
-        self._sink = BatchSink(
-            self._owner,
+        self._sink = sink = query.sink_of(
+            self._settings,
+            self._version,
+            self._identity.epoch,
             run,
-            self._checkpoint,
-            self._connect,
-            Reach(through),
+            progress,
             lambda: self._watcher.ends,
             self._watcher.fresh_ends,
         )
-        self._sink.committed = Committed(next_offsets=offsets)
-        writer: DataStreamWriter = (
-            build(records, run)
-            .writeStream.queryName(self._job.name)
-            .outputMode("update" if self._job.stateful else "append")
-            .option("checkpointLocation", str(self._checkpoint.path))
-            .foreachBatch(self._sink)
-        )
-        return writer
+        return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
 
-    def _start(self, writer: DataStreamWriter, once: bool = False) -> StreamingQuery:
-        assert self._sink is not None
-        cadence = f"{self._version.settings['cadence_ms']} milliseconds"
-        query = (writer.trigger(once=True) if once else writer.trigger(processingTime=cadence)).start()
-        self._sink.attach(query)
-        return query
-
-    def _finish(self, query: StreamingQuery, writer: DataStreamWriter) -> None:
+    def _finish(self, running: StreamingQuery, sink: BatchSink, writer: DataStreamWriter) -> None:
         """Stop the query; a batch that it leaves pending is finished by this same code."""
-        if not query.isActive:
-            query.awaitTermination()
+        if not running.isActive:
+            running.awaitTermination()
             return
-        query.stop()
+        running.stop()
         if self._checkpoint.is_pending():
-            self._start(writer, once=True).awaitTermination()
+            query.finish_pending(writer, sink)
 
     def _judge(self, error: StreamingQueryException) -> None:
         """Go on after what passes; raise what does not."""
@@ -205,25 +171,22 @@ class Driver:
         self._why = str(error).splitlines()[0][:300]
         logger.exception("the query ended and is started again", exc_info=error)
 
-    def _skew_ms(self, offsets: dict[int, int]) -> int:
-        if not self._job.stateful:
-            return 0
-        with KafkaLog(self._settings.kafka, self._version.topic) as log:
-            return reach.read_skew_ms(log, offsets)
-
-    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        return connect(self._settings, self._version.job, self._version.version, self._identity.epoch)
-
     def _newest_committed(self) -> Committed:
         return self._sink.committed if self._sink is not None else Committed()
 
-    def _observe_state(self, query: StreamingQuery) -> None:
-        progress = query.lastProgress
+    def _observe_state(self, running: StreamingQuery) -> None:
+        progress = running.lastProgress
         if not progress or "addBatch" not in progress["durationMs"]:
             return
         logger.info("batch %s took, in ms: %s", progress["batchId"], dict(progress["durationMs"]))
         if operators := progress["stateOperators"]:
             self._watcher.state = (operators[0]["numRowsTotal"], operators[0]["memoryUsedBytes"])
+
+    def _check_checkpoint(self) -> None:
+        """Refuse a checkpoint that is not where the database is."""
+        recorded = self._registry.newest_batch(self._version.generation)
+        check(self._checkpoint, recorded)
+        check_offsets(self._checkpoint, recorded, self._version.topic, self._registry.progress()[0])
 
     def _check_topic(self) -> None:
         with KafkaLog(self._settings.kafka, self._version.topic) as log:

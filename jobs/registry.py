@@ -174,10 +174,14 @@ class DriverRegistry:
         return int(row[0])
 
     def newest_batch(self, generation: int) -> int | None:
-        """The newest batch that was written from this generation of the checkpoint."""
+        """The newest batch that was written from this generation of the checkpoint.
+
+        Before the first one of a repartitioned generation, the batch that the repartition itself committed.
+        """
         row = self._connection.execute(
-            "select max(batch_id) from registry.batch where job = %(job)s and version = %(version)s "
-            "and generation = %(generation)s",
+            "select coalesce((select max(batch_id) from registry.batch where job = %(job)s and version = %(version)s "
+            "and generation = %(generation)s), (select base_batch_id from registry.generation where job = %(job)s "
+            "and version = %(version)s and generation = %(generation)s))",
             {**self._key, "generation": generation},
         ).fetchone()
         return None if row is None or row[0] is None else int(row[0])

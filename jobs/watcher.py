@@ -53,12 +53,7 @@ class Watcher:
 
     def fresh_ends(self) -> Ends:
         """The ends of the log as of now, by connections of the caller's own."""
-        registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
-        try:
-            with KafkaLog(self._settings.kafka, self._version.topic) as log:
-                return _ends(registry, log, self._version)
-        finally:
-            registry.close()
+        return fresh_ends(self._settings, self._version, self._first.epoch)
 
     def _loop(self) -> None:
         while not self._stop.is_set():
@@ -127,6 +122,16 @@ def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
     now_ms = registry.now_ms()
     found = log.ends()
     return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found})
+
+
+def fresh_ends(settings: Settings, version: Version, epoch: int) -> Ends:
+    """The ends of the log as of now, by connections made for it."""
+    registry = DriverRegistry(settings, version.job, version.version, epoch)
+    try:
+        with KafkaLog(settings.kafka, version.topic) as log:
+            return _ends(registry, log, version)
+    finally:
+        registry.close()
 
 
 def own_beat(epoch: int, submission_id: str, generation: int, jvm_pid: int | None) -> Beat:

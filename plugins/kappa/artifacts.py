@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.catalog import JOBS
+from jobs.catalog import JOBS, Job
 from jobs.refusals import Refusal
 from kappa import digests
 
@@ -55,10 +55,12 @@ class JobNotInArtifact(Refusal):
 
 @dataclass(frozen=True)
 class Code:
-    """What of a job's code decides: `state_shape` its checkpoint, `result_code` its numbers."""
+    """What of a job's code decides: `state_shape` its checkpoint, `result_code` its numbers; `parts` name what the two
+    are made of (`digests.parts`), empty in an artifact that was built before they were kept."""
 
     state_shape: str
     result_code: str
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,15 +122,18 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         copy.chmod(0o444)
-    code = folder / "jobs"
-    fingerprints = {
-        job.name: Code(digests.state_shape(code, job), digests.result_code(code, job)) for job in JOBS.values()
-    }
+    fingerprints = {job.name: fingerprint(folder, job) for job in JOBS.values()}
     made = Artifact(folder, checkout_digest(folder), now.astimezone(UTC), _commit(checkout), fingerprints)
     manifest = folder / MANIFEST
     manifest.write_text(json.dumps(made.to_json(), indent=2) + "\n")
     manifest.chmod(0o444)
     return folder.rename(folder.with_name(made.digest))
+
+
+def fingerprint(root: Path, job: Job) -> Code:
+    """The fingerprints of one job's code in a checkout or an artifact."""
+    code = root / "jobs"
+    return Code(digests.state_shape(code, job), digests.result_code(code, job), digests.parts(code, job))
 
 
 def _put(folder: Path, target: Path) -> None:

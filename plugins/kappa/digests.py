@@ -12,6 +12,9 @@ from pathlib import Path
 from jobs.catalog import JOBS, Effect, Job
 
 DIGEST_LENGTH = 16
+PART_LENGTH = 8
+LONGEST_VALUE = 24
+"""A constant up to this length is named by its value, which says more than a digest."""
 STATEFUL_MODULES = ("transforms/windows.py", "schemas.py")
 """What a window keeps: the aggregates and the element of its set, over the measures of the schemas."""
 RESULT_MODULES = ("schemas.py", "fates.py")
@@ -37,13 +40,15 @@ def tree_digest(root: Path, files: Iterable[Path]) -> str:
 def code_digest(file: Path) -> str | None:
     """The fingerprint of what a module does: comments, layout and docstrings do not count; None if there
     is none."""
-    if not file.exists():
-        return None
+    return digest(ast.unparse(_undocumented(file))) if file.exists() else None
+
+
+def _undocumented(file: Path) -> ast.Module:
     tree = ast.parse(file.read_text())
     for node in ast.walk(tree):
         if isinstance(node, Documented) and _is_docstring(node.body):
             node.body = node.body[1:]
-    return digest(ast.unparse(tree))
+    return tree
 
 
 def _is_docstring(body: list[ast.stmt]) -> bool:
@@ -66,14 +71,60 @@ def result_code(code: Path, job: Job) -> str:
 
     What jobs' pipelines share is in it, other jobs' own pipelines, tuning settings and descriptions are not.
     """
-    modules = sorted((code / "transforms").glob("*.py")) + [code / name for name in RESULT_MODULES]
-    modules += [file for file in sorted((code / "pipelines").glob("*.py")) if file.stem not in JOBS.keys() - {job.name}]
-    return digest([_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in modules]])
+    files = _result_modules(code, job)
+    return digest([_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in files]])
+
+
+def parts(code: Path, job: Job) -> dict[str, str]:
+    """What the two fingerprints are made of, by name, so that a difference can be named.
+
+    The catalogue's words as they are; of the code, `module: definition` to that definition's short digest or value.
+    """
+    named = {"keys": ", ".join(job.keys) or "none", "window": f"{job.window_ms} ms", "table": job.table}
+    named["settings that change results"] = ", ".join(_result_settings(job)) or "none"
+    for file in _result_modules(code, job):
+        path = file.relative_to(code).as_posix()
+        named |= {f"{path}: {name}": short for name, short in definitions(file).items()}
+    return named
+
+
+def definitions(file: Path) -> dict[str, str]:
+    """A module's definitions to their short digests, short constants to their values; what defines nothing stands
+    under `other statements`."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in _undocumented(file).body if file.exists() else ():
+        found.setdefault(_defined(statement), []).append(statement)
+    return {name: _shown(statements) for name, statements in found.items()}
+
+
+def _shown(statements: list[ast.stmt]) -> str:
+    first = statements[0]
+    if len(statements) == 1 and isinstance(first, ast.Assign) and len(ast.unparse(first.value)) <= LONGEST_VALUE:
+        return ast.unparse(first.value)
+    return digest([ast.unparse(statement) for statement in statements])[:PART_LENGTH]
+
+
+def _defined(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return statement.name
+    if isinstance(statement, ast.Assign):
+        return ", ".join(ast.unparse(target) for target in statement.targets)
+    return ast.unparse(statement.target) if isinstance(statement, ast.AnnAssign) else "other statements"
+
+
+def _result_modules(code: Path, job: Job) -> list[Path]:
+    others = JOBS.keys() - {job.name}
+    pipelines = [file for file in sorted((code / "pipelines").glob("*.py")) if file.stem not in others]
+    return sorted((code / "transforms").glob("*.py")) + [code / name for name in RESULT_MODULES] + pipelines
 
 
 def _record(job: Job) -> dict[str, object]:
-    settings = sorted(s.name for s in job.settings if s.effect is Effect.RESULT)
-    return {"keys": list(job.keys), "table": job.table, "window_ms": job.window_ms, "settings": settings}
+    keys, settings = list(job.keys), _result_settings(job)
+    return {"keys": keys, "table": job.table, "window_ms": job.window_ms, "settings": settings}
+
+
+def _result_settings(job: Job) -> list[str]:
+    return sorted(s.name for s in job.settings if s.effect is Effect.RESULT)
 
 
 def state_digest(shape: str, topic_id: str) -> str:

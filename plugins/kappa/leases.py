@@ -26,4 +26,5 @@ class Lease:
         """The holder in words."""
         why = f" ({self.reason})" if self.reason else ""
         until = self.ends_at.strftime("%H:%M:%S UTC")
-        return f"{self.job} v{self.version} is held by a {self.verb} of {self.actor}{why}, run {self.run_id}, until {until}"
+        what = f"{self.job} v{self.version} is held by a {self.verb} of {self.actor}{why}"
+        return f"{what}, run {self.run_id}, until {until}"

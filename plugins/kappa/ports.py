@@ -64,7 +64,9 @@ def connect(settings: Settings) -> Platform:
             raise Unreachable("Kafka", settings.kafka, error) from error
 
     registry = PostgresRegistry(settings.dsn("kappa_registry"))
-    return Platform(settings, registry, StandaloneCluster(settings.spark_rest), open_log, WallClock())
+    return Platform(
+        settings, registry, StandaloneCluster(settings.spark_rest, settings.spark_ui), open_log, WallClock()
+    )
 
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:

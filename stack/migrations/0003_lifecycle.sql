@@ -26,7 +26,8 @@ create table registry.change (
     marks jsonb not null default '{}',
     begun_at timestamptz not null default clock_timestamp(),
     ended_at timestamptz,
-    foreign key (job, version) references registry.job_version
+    foreign key (job, version) references registry.job_version,
+    constraint ended check ((phase in ('done', 'undone')) = (ended_at is not null))
 );
 create unique index change_open on registry.change (job, version) where ended_at is null;
 comment on table registry.change is
@@ -49,6 +50,8 @@ create table registry.generation (
 comment on table registry.generation is
     'A repartitioned copy of a checkpoint. `base_batch_id` is the newest batch it was committed to when it was made; `proof` '
     'holds rows and an order-free hash per stateful operator, before and after.';
+
+create index audit_repairs on registry.audit (job, version, at) where action = 'repair.restarted';
 
 create view ops.leases as select * from registry.lease;
 create view ops.changes as select * from registry.change;
@@ -82,5 +85,5 @@ grant insert, update, delete on registry.generation to kappa_writer;
 grant select, insert, update, delete on registry.lease to kappa_registry;
 grant select, insert, update on registry.change to kappa_registry;
 grant select on registry.generation to kappa_registry;
-grant insert on registry.red_line to kappa_registry;
+grant insert, update (detail) on registry.red_line to kappa_registry;
 grant select on ops.leases, ops.changes, ops.generations, ops.red_lines to kappa_operator, kappa_registry;

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 from kappa.hooks.reach import Unreachable
+from kappa.leases import Lease
 
-from cli.airflow_runs import Airflow, AirflowRefused, NoPassword, Run
+from cli.airflow_runs import Airflow, AirflowRefused, Holders, NoPassword, Run
 from jobs.settings import Settings
 from stack.passwords import airflow_users
 
+AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+HELD = Lease("ad_ctr", 1, "run-1", "rescale", "ada", None, AT, AT)
 RUN = Run("deploy_stream", "run-1", "ad_ctr")
 Answer = Callable[[httpx.Request], httpx.Response]
 
@@ -27,7 +31,12 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def airflow(settings: Settings, answer: Answer) -> Airflow:
-    """A session with a server that takes the password and answers all else by `answer`."""
+    """A session with such a server."""
+    return Airflow(settings, server(answer))
+
+
+def server(answer: Answer) -> httpx.MockTransport:
+    """A server that takes the password and answers all else by `answer`."""
 
     def handle(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/auth/token":
@@ -36,7 +45,7 @@ def airflow(settings: Settings, answer: Answer) -> Airflow:
         assert request.headers["Authorization"] == "Bearer t"
         return answer(request)
 
-    return Airflow(settings, httpx.MockTransport(handle))
+    return httpx.MockTransport(handle)
 
 
 def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings) -> None:
@@ -80,6 +89,49 @@ def test_states_and_the_result_are_read(settings: Settings) -> None:
         {"plan": "success", "stage": "none"},
     )
     assert session.result(RUN) == "Done."
+
+
+def test_tasks_come_in_the_order_in_which_they_were_begun(settings: Settings) -> None:
+    tasks = [
+        {"task_id": "begin", "state": "running", "start_date": "2026-01-31T12:00:05Z"},
+        {"task_id": "conclude", "state": None, "start_date": None},
+        {"task_id": "lease", "state": "success", "start_date": "2026-01-31T12:00:01Z"},
+    ]
+    found = {"state": "running", "task_instances": tasks}
+    seen = airflow(settings, lambda _: httpx.Response(200, json=found)).look(RUN)
+    assert list(seen.tasks) == ["lease", "begin", "conclude"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "over"),
+    [
+        (httpx.Response(200, json={"state": "success"}), True),
+        (httpx.Response(200, json={"state": "failed"}), True),
+        (httpx.Response(200, json={"state": "running"}), False),
+        (httpx.Response(200, json={"state": "queued"}), False),
+        (httpx.Response(404, json={"detail": "not found"}), False),
+        (httpx.Response(500), False),
+    ],
+)
+def test_a_lease_is_over_only_when_airflow_says_that_its_run_is(
+    settings: Settings, answer: httpx.Response, over: bool
+) -> None:
+    asked: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return answer
+
+    assert Holders(settings, server(handle))(HELD) is over
+    assert asked == ["/api/v2/dags/rescale_stream/dagRuns/run-1"]
+
+
+def test_while_airflow_is_away_every_holder_counts_as_alive(settings: Settings, tmp_path: Path) -> None:
+    def away(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    assert Holders(settings, httpx.MockTransport(away))(HELD) is False
+    assert Holders(Settings(home=tmp_path / "nowhere"))(HELD) is False
 
 
 def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) -> None:

@@ -60,6 +60,22 @@ def test_each_change_of_a_task_is_one_plain_line(monkeypatch: pytest.MonkeyPatch
     assert outcome == Outcome("ad_ctr", "run-1", True, "Deployed.")
 
 
+def test_what_was_not_begun_and_branches_not_taken_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Seen | str] = [
+        Seen(
+            "running",
+            {"lease": "success", "choose": "success", "stage": "skipped", "begin": "running", "release": "none"},
+        ),
+        Seen("success", {"lease": "success", "stage": "skipped", "begin": "success", "release": "queued"}),
+    ]
+    _, printed = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
+    assert printed.splitlines() == ["ad_ctr: lease success", "ad_ctr: begin running", "ad_ctr: begin success"]
+    first = shown[0]
+    assert isinstance(first, Seen)
+    assert following.line(RUN, first).split() == ["ad_ctr", "lease", following.MARKS["success"],
+                                                  "begin", following.MARKS["running"]]  # fmt: skip
+
+
 def test_an_outage_of_airflow_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Seen | str] = [Seen("running", {}), "away", "away", Seen("success", {})]
     outcome, _ = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
@@ -72,6 +88,15 @@ def test_a_failure_ends_with_the_sentence_in_the_audit(monkeypatch: pytest.Monke
     registry.record(Entry(by, "deploy.refused", "ad_ctr", None, {"sentence": "It is another version."}))
     outcome, _ = follow(Scripted([Seen("failed", {"plan": "failed"})]), registry, monkeypatch)
     assert outcome == Outcome("ad_ctr", "run-1", False, "It is another version.")
+
+
+def test_a_later_failure_without_a_sentence_does_not_hide_the_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = FakeRegistry()
+    by = Author("admin", "run-1")
+    registry.record(Entry(by, "rescale.refused", "ad_ctr", 1, {"sentence": "It runs again as before."}))
+    registry.record(Entry(by, "rescale.failed", "ad_ctr", 1))
+    outcome, _ = follow(Scripted([Seen("failed", {"repartition": "failed"})]), registry, monkeypatch)
+    assert outcome.sentence == "It runs again as before."
 
 
 def test_a_failure_without_a_word_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:

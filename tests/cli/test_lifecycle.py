@@ -13,12 +13,7 @@ from typer.testing import CliRunner, Result
 from cli import lifecycle
 from jobs.catalog import UnknownJob
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "kappa.toml").write_text("[ports]\npostgres = 1\nairflow = 1\n")
-    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
-    return tmp_path / "state"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def run(*words: str) -> Result:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from jobs.checkpoints import Checkpoint, CheckpointLost, DamagedOffsets, DatabaseBehind, check
+from jobs.checkpoints import (
+    PARTITIONS,
+    PROVIDER,
+    Checkpoint,
+    CheckpointFacts,
+    CheckpointLost,
+    DamagedOffsets,
+    DatabaseBehind,
+    ForeignCheckpoint,
+    StatefulOperator,
+    check,
+    check_offsets,
+)
 
 OFFSETS = 'v1\n{"batchWatermarkMs":77,"batchTimestampMs":1,"conf":{}}\n{"ad_events":{"1":5,"0":3}}'
 
@@ -60,3 +73,55 @@ def test_a_database_from_a_backup_is_refused(tmp_path: Path) -> None:
 
 def test_a_pending_batch_is_seen(tmp_path: Path) -> None:
     assert _checkpoint(tmp_path, 5, 4).is_pending()
+
+
+def test_a_repartitioned_generation_begins_at_the_batch_of_its_repartition(tmp_path: Path) -> None:
+    """Its base is batch 6, which the repartition committed; the database holds none of its batches yet."""
+    generation = _checkpoint(tmp_path, 6, 6)
+    check(generation, 6)
+    with pytest.raises(DatabaseBehind):
+        check(generation, None)
+    with pytest.raises(CheckpointLost):
+        check(Checkpoint(tmp_path / "nothing"), 6)
+
+
+def test_a_checkpoint_that_is_elsewhere_than_the_database_is_refused(tmp_path: Path) -> None:
+    checkpoint = _checkpoint(tmp_path, 5, 5)
+    check_offsets(checkpoint, 5, "ad_events", {0: 3, 1: 5})
+    check_offsets(checkpoint, None, "ad_events", {0: 9, 1: 9})
+    with pytest.raises(ForeignCheckpoint, match=r"\{0: 4, 1: 5\}"):
+        check_offsets(checkpoint, 5, "ad_events", {0: 4, 1: 5})
+
+
+def test_the_facts_are_those_of_the_newest_committed_batch(tmp_path: Path) -> None:
+    checkpoint = _checkpoint(tmp_path, 1, 0)
+    for batch, partitions in ((0, 2), (1, 4)):
+        conf = {PROVIDER: "x.RocksDB", PARTITIONS: str(partitions)}
+        (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{json.dumps({'conf': conf})}\n{{}}")
+    _describe(tmp_path / "state" / "0" / "_metadata" / "metadata", 0, "dedupe")
+    _describe(tmp_path / "state" / "10" / "_metadata" / "v2" / "9", 10, "older")
+    _describe(tmp_path / "state" / "10" / "_metadata" / "v2" / "12", 10, "stateStoreSave")
+    size = sum(f.stat().st_size for f in (tmp_path / "state").rglob("*") if f.is_file())
+    assert checkpoint.facts() == CheckpointFacts("x.RocksDB", 2, ("dedupe", "stateStoreSave"), 1, 0, size)
+    assert checkpoint.operators()[1] == StatefulOperator(10, "stateStoreSave", ("default",))
+
+
+def test_the_facts_of_a_version_that_never_ran(tmp_path: Path) -> None:
+    assert Checkpoint(tmp_path / "nothing").facts() == CheckpointFacts("", 0, (), None, None, 0)
+
+
+def test_a_damaged_description_of_an_operator_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "0" / "_metadata" / "metadata"
+    _describe(file, 0, "dedupe")
+    file.write_text("v1\n{")
+    with pytest.raises(DamagedOffsets, match="metadata"):
+        Checkpoint(tmp_path).operators()
+
+
+def _describe(file: Path, number: int, name: str) -> None:
+    held = {
+        "operatorInfo": {"operatorId": number, "operatorName": name},
+        "stateStoreInfo": [{"storeName": "default", "numPartitions": 2}],
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"v1\n{json.dumps(held)}")

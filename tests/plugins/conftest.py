@@ -1,17 +1,21 @@
-"""A platform of fakes with one artifact, on which plans and steps can be tried without a stack."""
+"""A platform of fakes with one artifact, on which plans and steps can be tried without a stack; and both registries,
+for what they promise alike."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from kappa import artifacts
-from kappa.hooks.registry import Author
+from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
 from jobs.settings import Settings
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
+from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
 
 CODE = {
     "jobs/run.py": "print('driver')\n",
@@ -72,3 +76,23 @@ def stage(tmp_path: Path, checkout: Path) -> Stage:
 @pytest.fixture
 def author() -> Author:
     return Author("tester", "run-1", "because")
+
+
+@pytest.fixture
+def job() -> str:
+    """A job of this test's own."""
+    return f"trial_{secrets.token_hex(4)}"
+
+
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+def trial(request: pytest.FixtureRequest, job: str) -> Iterator[Trial]:
+    if request.param == "fake":
+        yield FakeTrial(job)
+        return
+    with PostgresTrial(job, request.getfixturevalue("stack")).prepared() as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def registry(trial: Trial) -> Registry:
+    return trial.registry

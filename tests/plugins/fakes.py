@@ -3,55 +3,35 @@ and a clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay, UnknownVersion
+from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
 from kappa.states import Desired, State
 
 from jobs.log import Offsets, Topic
+from tests.plugins.fake_health import FakeHealth
+from tests.plugins.fake_leases import FakeLeases
+from tests.plugins.fake_memory import NOON, FakeClock
 
-NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+__all__ = ["NOON", "TOPIC", "FakeClock", "FakeCluster", "FakeLog", "FakeRegistry"]
 TOPIC = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
-ENDINGS = (".done", ".refused", ".failed")
-
-
-class FakeClock:
-    """Time that passes only by sleeping; what happens meanwhile is in `meanwhile`."""
-
-    def __init__(self) -> None:
-        self.instant = NOON
-        self.meanwhile: list[Callable[[], None]] = []
-
-    def now(self) -> datetime:
-        return self.instant
-
-    def sleep(self, seconds: float) -> None:
-        self.instant += timedelta(seconds=seconds)
-        for happen in list(self.meanwhile):
-            happen()
 
 
 @dataclass
-class FakeRegistry:
+class FakeRegistry(FakeLeases, FakeHealth):
     """The Registry in memory."""
 
-    clock: FakeClock = field(default_factory=FakeClock)
-    held: dict[tuple[str, int], Version] = field(default_factory=dict)
     launches: dict[UUID, Launch] = field(default_factory=dict)
-    served: dict[str, list[Segment]] = field(default_factory=dict)
     epochs: dict[tuple[str, int], int] = field(default_factory=dict)
-    beats: dict[tuple[str, int], Heartbeat] = field(default_factory=dict)
     drained: dict[tuple[str, int], datetime] = field(default_factory=dict)
-    lines: dict[tuple[str, int], list[str]] = field(default_factory=dict)
-    audit: list[tuple[datetime, Entry]] = field(default_factory=list)
     releases: int = 0
 
     def versions(self, job: str) -> list[Version]:
@@ -67,15 +47,16 @@ class FakeRegistry:
             if stager != by.run_id:
                 raise StagedByAnother(*key, stager)
             return
-        self.held[key], self.epochs[key] = version, 0
+        self.held[key], self.epochs[key] = replace(version, generation=1), 0
+        self.updated[key] = self.clock.now()
         self.record(Entry(by, "deploy.staged", *key, evidence))
 
     def desire(self, job: str, version: int, desired: Desired) -> None:
-        self._change(job, version, desired=desired)
+        self.alter(job, version, desired=desired)
 
     def set_state(self, job: str, version: int, old: State, new: State) -> None:
         if (job, version) in self.held and self.held[job, version].state is old:
-            self._change(job, version, state=new)
+            self.alter(job, version, state=new)
 
     def open_launch(self, job: str, version: int) -> Launch | None:
         fitting = (one for one in self.launches.values() if (one.job, one.version) == (job, version))
@@ -85,8 +66,7 @@ class FakeRegistry:
         return self.launches[launch_id]
 
     def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
-        if (job, version) not in self.held:
-            raise UnknownVersion(job, version)
+        self.known(job, version)
         found = self.open_launch(job, version)
         if found is None:
             found = self.launches[launch_id] = Launch(launch_id, job, version, self.clock.now())
@@ -108,9 +88,7 @@ class FakeRegistry:
 
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         beat = self.beats.get((job, version))
-        if beat is None:
-            return None
-        return replace(beat, age_seconds=(self.clock.now() - beat.beat_at).total_seconds())
+        return replace(beat, age_seconds=(self.clock.now() - beat.beat_at).total_seconds()) if beat else None
 
     def drained_since(self, job: str, version: int, since: datetime) -> bool:
         at = self.drained.get((job, version))
@@ -137,31 +115,8 @@ class FakeRegistry:
             self.served[job] = [Segment(job, BEGINNING, OPEN_END, version)]
             self.releases += 1
         if self.held[job, version].state in (State.STAGED, State.FAILED):
-            self._change(job, version, state=State.LIVE)
+            self.alter(job, version, state=State.LIVE)
         return changed
-
-    def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
-        for at, entry in reversed(self.audit):
-            if entry.job != job or not entry.action.endswith(".begun") or self._over(at, entry):
-                continue
-            if entry.author.run_id != by.run_id:
-                raise UnderWay(job, entry.action.removesuffix(".begun"), entry.author.run_id, "then")
-            return
-        self.record(Entry(by, f"{verb}.begun", job, None, {"lease_seconds": lease_seconds}))
-
-    def record(self, entry: Entry) -> None:
-        self.audit.append((self.clock.now(), entry))
-
-    def entries(self, run_id: str) -> Sequence[Entry]:
-        return [entry for _, entry in self.audit if entry.author.run_id == run_id]
-
-    def _over(self, at: datetime, begun: Entry) -> bool:
-        ends = at + timedelta(seconds=begun.evidence["lease_seconds"])
-        same = [e for e in self.entries(begun.author.run_id) if e.job == begun.job]
-        return ends <= self.clock.now() or any(e.action.endswith(ENDINGS) for e in same)
-
-    def _change(self, job: str, version: int, **changes: Any) -> None:
-        self.held[job, version] = replace(self.held[job, version], **changes)
 
 
 class FakeCluster:
@@ -173,6 +128,8 @@ class FakeCluster:
         self.submissions: dict[str, tuple[Submission, datetime]] = {}
         self.states: dict[str, DriverState] = {}
         self.obedient = True
+        self.broken: set[str] = set()
+        self.free = 8
         registry.clock.meanwhile.append(self.work)
 
     def submit(self, submission: Submission) -> str:
@@ -188,6 +145,9 @@ class FakeCluster:
         if submission_id in self.states:
             self.states[submission_id] = DriverState.KILLED
 
+    def free_cores(self) -> int:
+        return self.free
+
     def running(self) -> list[str]:
         return [name for name, state in self.states.items() if state is DriverState.RUNNING]
 
@@ -195,7 +155,8 @@ class FakeCluster:
         """What the drivers do while time passes: claim, beat, obey."""
         for name in self.running():
             submission, alive_at = self.submissions[name]
-            if self.registry.clock.now() >= alive_at:
+            faulty = any(f"/{digest}/" in argument for digest in self.broken for argument in submission.arguments)
+            if self.registry.clock.now() >= alive_at and not faulty:
                 self._drive(name, submission.arguments)
 
     def _drive(self, name: str, arguments: Sequence[str]) -> None:

@@ -18,8 +18,7 @@ WINDOWS = "jobs/transforms/windows.py"
 
 def code(checkout: Path, job: str = "ad_ctr") -> Code:
     """The fingerprints of one job's code in a checkout."""
-    folder, record = checkout / "jobs", JOBS[job]
-    return Code(digests.state_shape(folder, record), digests.result_code(folder, record))
+    return artifacts.fingerprint(checkout, JOBS[job])
 
 
 def edit(checkout: Path, path: str, old: str, new: str) -> None:
@@ -76,6 +75,39 @@ def test_a_key_more_changes_the_state(checkout: Path) -> None:
     folder = checkout / "jobs"
     assert digests.state_shape(folder, wider) != digests.state_shape(folder, job)
     assert digests.result_code(folder, wider) != digests.result_code(folder, job)
+
+
+def test_parts_name_the_definition_that_differs_and_short_constants_by_value(checkout: Path) -> None:
+    before = code(checkout).parts
+    edit(checkout, WINDOWS, "a + 1", "a + 2")
+    edit(checkout, "jobs/fates.py", "2", "3")
+    after = code(checkout).parts
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"transforms/windows.py: fold", "fates.py: LATE"}
+    assert (before["fates.py: LATE"], after["fates.py: LATE"]) == ("2", "3")
+
+
+def test_parts_name_keys_window_and_table_of_the_catalogue(checkout: Path) -> None:
+    parts = code(checkout).parts
+    assert (parts["keys"], parts["window"], parts["table"]) == ("client_id, ad_id", "60000 ms", "ad_ctr_minute")
+
+
+def test_parts_of_equal_code_are_equal_whatever_its_comments(checkout: Path) -> None:
+    before = code(checkout).parts
+    edit(checkout, WINDOWS, "# why", "# because")
+    assert code(checkout).parts == before
+
+
+def test_a_manifest_without_parts_is_still_read(checkout: Path, tmp_path: Path) -> None:
+    built = artifacts.build(checkout, tmp_path / "built", NOON)
+    manifest = built.folder / "manifest.json"
+    held = json.loads(manifest.read_text())
+    for one in held["jobs"].values():
+        del one["parts"]
+    manifest.chmod(0o644)
+    manifest.write_text(json.dumps(held))
+    old = artifacts.find(tmp_path / "built", built.digest).code("ad_ctr")
+    assert old == replace(code(checkout), parts={})
 
 
 def test_another_topic_is_another_state() -> None:

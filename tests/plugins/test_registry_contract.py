@@ -2,74 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay, UnknownVersion
+from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry, Registry, Segment, Version
+from kappa.hooks.registry import Registry, Segment
 from kappa.states import Desired, State
 
 from jobs.settings import Settings
-from tests.plugins.fakes import FakeRegistry
-
-BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
-TABLES = (
-    "release",
-    "segment",
-    "launch",
-    "progress",
-    "fence",
-    "heartbeat",
-    "red_line",
-    "job_version",
-    "output",
-)
-
-
-@pytest.fixture
-def job() -> str:
-    """A job of this test's own."""
-    return f"trial_{secrets.token_hex(4)}"
-
-
-@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
-def registry(request: pytest.FixtureRequest, job: str) -> Iterator[Registry]:
-    if request.param == "fake":
-        yield FakeRegistry()
-        return
-    stack: Settings = request.getfixturevalue("stack")
-    with psycopg.connect(stack.dsn("kappa_owner"), autocommit=True) as owner:
-        owner.execute(f"create table data.{job} (version integer not null, n integer) partition by list (version)")
-        owner.execute("insert into registry.output values (%s, %s)", [job, job])
-        try:
-            yield PostgresRegistry(stack.dsn("kappa_registry"))
-        finally:
-            _forget(owner, job)
-
-
-def _forget(owner: psycopg.Connection[Any], job: str) -> None:
-    owner.execute(f"drop table data.{job}")
-    owner.execute("delete from registry.audit where run_id = any(%s)", [[BY.run_id, OTHER.run_id]])
-    for table in TABLES:
-        column = "%s = any(jobs)" if table == "release" else "job = %s"
-        owner.execute(f"delete from registry.{table} where {column}", [job])
-
-
-def version(job: str, number: int = 1) -> Version:
-    """A version to stage."""
-    return Version(
-        job=job, version=number, state=State.STAGED, desired=Desired.RUNNING, artifact="a" * 16,
-        state_digest="s", result_digest="r", settings={"allowed_lateness_ms": 7},
-        topic="ad_events", topic_id="id",
-        starts_at=datetime(2026, 1, 31, 12, tzinfo=UTC), start_offsets={0: 5, 1: 0},
-    )  # fmt: skip
+from tests.plugins.registries import BY, OTHER, version
 
 
 def test_what_was_staged_is_there_and_staging_again_changes_nothing(registry: Registry, job: str) -> None:
@@ -77,6 +23,11 @@ def test_what_was_staged_is_there_and_staging_again_changes_nothing(registry: Re
         registry.stage(version(job), BY, {"plan": 1})
     assert registry.versions(job) == [version(job)]
     assert [entry.action for entry in registry.entries(BY.run_id) if entry.job == job] == ["deploy.staged"]
+
+
+def test_a_version_begins_with_the_first_generation_of_its_checkpoint(registry: Registry, job: str) -> None:
+    registry.stage(replace(version(job), generation=7), BY, {})
+    assert registry.versions(job)[0].generation == 1
 
 
 def test_a_version_is_staged_by_one_run_only(registry: Registry, job: str) -> None:
@@ -129,20 +80,6 @@ def test_the_first_to_go_live_serves_all_windows_once(registry: Registry, job: s
     assert registry.versions(job)[0].state is State.LIVE
     with pytest.raises(ServedByAnother, match="served by v1"):
         registry.go_live(job, 2, BY)
-
-
-def test_a_job_is_held_until_its_run_ends(registry: Registry, job: str) -> None:
-    for _ in range(2):
-        registry.begin("deploy", job, BY, 60)
-    with pytest.raises(UnderWay, match=BY.run_id):
-        registry.begin("stop", job, OTHER, 60)
-    registry.record(Entry(BY, "deploy.done", job))
-    registry.begin("stop", job, OTHER, 60)
-
-
-def test_a_lease_ends_by_itself(registry: Registry, job: str) -> None:
-    registry.begin("deploy", job, BY, 0)
-    registry.begin("deploy", job, OTHER, 60)
 
 
 def test_nothing_is_known_of_a_driver_that_never_beat(registry: Registry, job: str) -> None:

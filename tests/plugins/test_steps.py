@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kappa.hooks.conflicts import StagedByAnother, UnderWay
+from kappa.hooks.conflicts import StagedByAnother
 from kappa.hooks.registry import Author, Heartbeat
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
@@ -115,15 +115,6 @@ def test_of_two_first_deployments_at_once_the_second_ends_with_the_reason(stage:
     deploy.stage(stage.platform, plan, author)
     with pytest.raises(StagedByAnother, match="run-1"):
         deploy.stage(stage.platform, plan, OTHER)
-
-
-def test_a_job_is_held_by_one_run_until_it_has_ended(stage: Stage, author: Author) -> None:
-    stage.registry.begin("deploy", "ad_ctr", author, 900)
-    stage.registry.begin("deploy", "ad_ctr", author, 900)
-    with pytest.raises(UnderWay, match="run-1"):
-        stage.registry.begin("stop", "ad_ctr", OTHER, 900)
-    deploy.conclude(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
-    stage.registry.begin("stop", "ad_ctr", OTHER, 900)
 
 
 def test_a_driver_that_ends_is_not_ready(stage: Stage, author: Author) -> None:

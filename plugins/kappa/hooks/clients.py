@@ -8,8 +8,9 @@ from datetime import date
 import psycopg
 
 from jobs.refusals import Refusal
-from kappa.hooks.postgres import PostgresRegistry, audit
+from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.registry import Author, Entry
+from kappa.hooks.transactions import audit
 
 
 class ZoneUnknownToPostgres(Refusal):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from datetime import datetime
 from uuid import UUID
 
-import psycopg
-from psycopg.rows import DictRow
-
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Launch
+from kappa.hooks.transactions import Connection, PostgresTransactions
 
 _LAUNCH = (
     "select launch_id, job, version, intended_at, submission_id, claimed_by, ended_at is not null as ended "
@@ -18,12 +15,8 @@ _LAUNCH = (
 )
 
 
-class PostgresLaunches:
+class PostgresLaunches(PostgresTransactions):
     """The part of the Registry that starts and ends drivers."""
-
-    def transaction(self) -> AbstractContextManager[psycopg.Connection[DictRow]]:
-        """One transaction."""
-        raise NotImplementedError
 
     def open_launch(self, job: str, version: int) -> Launch | None:
         """The launch that has not ended, if any."""
@@ -89,7 +82,7 @@ class PostgresLaunches:
             return bool(row and row["drained"])
 
 
-def _open(connection: psycopg.Connection[DictRow], job: str, version: int) -> Launch | None:
+def _open(connection: Connection, job: str, version: int) -> Launch | None:
     row = connection.execute(
         f"{_LAUNCH} where job = %s and version = %s and ended_at is null", [job, version]
     ).fetchone()

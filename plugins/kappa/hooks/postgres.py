@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import psycopg
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from kappa.hooks import launches, statements
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnderWay
-from kappa.hooks.reach import Unreachable
+from kappa.hooks import statements
+from kappa.hooks.changes import PostgresChanges
+from kappa.hooks.conflicts import ServedByAnother, StagedByAnother
+from kappa.hooks.health import PostgresHealth
+from kappa.hooks.launches import PostgresLaunches
+from kappa.hooks.leases import PostgresLeases
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
+from kappa.hooks.transactions import Connection, audit, take_turn
 from kappa.states import Desired, State
 
-Connection = psycopg.Connection[DictRow]
-CONNECT_TIMEOUT_SECONDS = 5
-STAGED, BEGUN = "deploy.staged", "begun"
-ENDINGS = ("done", "refused", "failed")
+STAGED = "deploy.staged"
 
 
-class PostgresRegistry(launches.PostgresLaunches):
-    """The Registry over psycopg: a connection and a transaction per call, so nothing is held while
-    waiting."""
-
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """One transaction. Raises Unreachable when Postgres does not answer."""
-        try:
-            with psycopg.connect(
-                self._dsn,
-                row_factory=dict_row,
-                connect_timeout=CONNECT_TIMEOUT_SECONDS,
-                application_name="kappa:control",
-            ) as connection:
-                connection.execute("set local lock_timeout = '10s'")
-                yield connection
-        except psycopg.OperationalError as error:
-            raise Unreachable("Postgres", _address(self._dsn), error) from error
+class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth):
+    """The Registry over psycopg: a transaction per call."""
 
     def versions(self, job: str) -> list[Version]:
         """All versions of a job, in order."""
@@ -59,7 +39,7 @@ class PostgresRegistry(launches.PostgresLaunches):
         """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
         key = {"job": version.job, "version": version.version}
         with self.transaction() as connection:
-            _lock(connection, version.job)
+            take_turn(connection, version.job)
             if not connection.execute(statements.INSERT_VERSION, _row(version)).rowcount:
                 _check_stager(connection, version, by)
                 return
@@ -115,7 +95,7 @@ class PostgresRegistry(launches.PostgresLaunches):
         Raises ServedByAnother.
         """
         with self.transaction() as connection:
-            _lock(connection, job)
+            take_turn(connection, job)
             before = _segments(connection, job)
             if before and before[-1].version != version:
                 raise ServedByAnother(job, version, before[-1].version)
@@ -124,18 +104,6 @@ class PostgresRegistry(launches.PostgresLaunches):
             old = [State.STAGED, State.FAILED]
             key = {"job": job, "version": version, "old": old, "new": State.LIVE}
             return bool(connection.execute(statements.SET_STATE, key).rowcount) or not before
-
-    def begin(self, verb: str, job: str, by: Author, lease_seconds: float) -> None:
-        """Take the job for one run of a verb, until `finish` or the lease's end. Raises UnderWay."""
-        with self.transaction() as connection:
-            _lock(connection, job)
-            endings = [f"%.{ending}" for ending in ENDINGS]
-            key = {"job": job, "run_id": by.run_id, "lease": lease_seconds, "endings": endings}
-            held = connection.execute(statements.HELD, key).fetchone()
-            if held and held["run_id"] != by.run_id:
-                raise UnderWay(job, held["verb"], held["run_id"], held["until"])
-            if not held:
-                audit(connection, Entry(by, f"{verb}.{BEGUN}", job, None, {"lease_seconds": lease_seconds}))
 
     def record(self, entry: Entry) -> None:
         """Add a row to the audit."""
@@ -147,16 +115,6 @@ class PostgresRegistry(launches.PostgresLaunches):
         with self.transaction() as connection:
             rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
             return [_entry(row) for row in rows]
-
-
-def _address(dsn: str) -> str:
-    held = psycopg.conninfo.conninfo_to_dict(dsn)
-    return f"{held.get('host')}:{held.get('port')}"
-
-
-def _lock(connection: Connection, job: str) -> None:
-    """Take turns on a job, until the end of the transaction."""
-    connection.execute("select pg_advisory_xact_lock(hashtextextended('kappa:' || %s, 0))", [job])
 
 
 def _row(version: Version) -> dict[str, Any]:
@@ -205,13 +163,6 @@ def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
     }
     connection.execute(statements.INSERT_SEGMENT, values)
     connection.execute(statements.INSERT_RELEASE, values)
-
-
-def audit(connection: Connection, entry: Entry) -> None:
-    """Add a row to the audit within a transaction."""
-    by, evidence = entry.author, Jsonb(dict(entry.evidence))
-    values = [by.actor, entry.action, entry.job, entry.version, by.run_id, by.reason, evidence]
-    connection.execute(statements.INSERT_AUDIT, values)
 
 
 def _entry(row: DictRow) -> Entry:

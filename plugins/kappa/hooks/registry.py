@@ -85,13 +85,15 @@ class Segment:
 @dataclass(frozen=True)
 class Health:
     """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
-    batch took, its red lines in words, and the times of the latest restarts by repair, the newest last."""
+    batch took, how many groups its state has, its red lines in words, and the times of the latest
+    restarts by repair, the newest last."""
 
     beat_seconds: float | None
     commit_seconds: float | None
     lag_events: int
     lag_seconds: float
     batch_ms: int | None
+    state_rows: int | None = None
     red: tuple[str, ...] = ()
     repairs: tuple[datetime, ...] = ()
 
@@ -193,7 +195,11 @@ class Registry(Protocol):
         """A change as it is now."""
 
     def begin_change(self, change: Change) -> Change:
-        """Write down the intent to change a version; the open change where this run has one already. Raises UnderWay."""
+        """Write down the intent to change a version; the change as it is where this run has written it already, or the
+        run's open one.
+
+        Raises Unsettled, UnknownVersion.
+        """
 
     def next_generation(self, job: str, version: int) -> int:
         """A number that no checkpoint of the version has had, finished or not."""
@@ -205,7 +211,8 @@ class Registry(Protocol):
         """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
 
     def end_change(self, change_id: UUID, phase: Phase) -> None:
-        """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one its state LIVE.
+        """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one that serves
+        the live end its state LIVE.
 
         What the operator wants of the version counts again. A change that has ended stays as it ended.
         """

@@ -67,12 +67,15 @@ class Cluster(Protocol):
     def kill(self, submission_id: str) -> None:
         """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
 
+    def free_cores(self) -> int:
+        """How many cores of live workers nobody has. Raises Unreachable."""
+
 
 class StandaloneCluster:
     """A standalone master's REST server; drivers run on its workers, supervised."""
 
-    def __init__(self, url: str) -> None:
-        self._url = f"{url}/v1/submissions"
+    def __init__(self, url: str, page: str) -> None:
+        self._url, self._page = f"{url}/v1/submissions", f"{page}/json/"
 
     def submit(self, submission: Submission) -> str:
         """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
@@ -91,13 +94,13 @@ class StandaloneCluster:
         """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
         self._call("POST", f"kill/{submission_id}", {})
 
+    def free_cores(self) -> int:
+        """How many cores of live workers nobody has. Raises Unreachable."""
+        workers = _request("Spark's master", "GET", self._page)["workers"]
+        return sum(int(worker["coresfree"]) for worker in workers if worker["state"] == "ALIVE")
+
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        try:
-            with httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
-                answer: dict[str, Any] = client.request(method, f"{self._url}/{path}", json=body).json()
-                return answer
-        except (httpx.HTTPError, ValueError) as error:
-            raise Unreachable("Spark's submission server", self._url, error or type(error).__name__) from error
+        return _request("Spark's submission server", method, f"{self._url}/{path}", body)
 
 
 def creation(submission: Submission) -> dict[str, Any]:
@@ -112,3 +115,12 @@ def creation(submission: Submission) -> dict[str, Any]:
         "environmentVariables": dict(submission.environment),
         "sparkProperties": dict(submission.properties),
     }
+
+
+def _request(part: str, method: str, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    try:
+        with httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
+            answer: dict[str, Any] = client.request(method, url, json=body).json()
+            return answer
+    except (httpx.HTTPError, ValueError) as error:
+        raise Unreachable(part, url, error or type(error).__name__) from error

@@ -26,12 +26,3 @@ values (%s, %s, %s, %s, %s, %s, %s)"""
 SET_STATE = """
 update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
-HELD = """
-select b.run_id, split_part(b.action, '.', 1) as verb,
-    to_char(lease.ends at time zone 'UTC', 'HH24:MI:SS "UTC"') as until
-from registry.audit b, lateral (
-    select b.at + make_interval(secs => (b.evidence ->> 'lease_seconds')::double precision) as ends) lease
-where b.job = %(job)s and b.action like '%%.begun' and lease.ends > clock_timestamp()
-    and not exists (select from registry.audit e where e.run_id = b.run_id and e.audit_id > b.audit_id
-        and e.job = b.job and e.action like any(%(endings)s))
-order by b.audit_id desc limit 1"""

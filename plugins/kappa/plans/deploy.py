@@ -3,18 +3,28 @@ place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from jobs.catalog import Job, find
-from jobs.catalog import resolve as resolve_settings
+from jobs.catalog import STATE_PARTITIONS, Effect, find
 from jobs.refusals import Refusal
-from kappa import digests
-from kappa.artifacts import Code
-from kappa.hooks.registry import Segment, Version
+from kappa.changes import RunsAs
+from kappa.hooks.registry import Version
+from kappa.plans.differences import (
+    UNKNOWN,
+    Compared,
+    Difference,
+    Parts,
+    differing_settings,
+    forbidden,
+    repartitioned,
+    table,
+    tuned,
+)
 from kappa.plans.start_point import StartPoint
+from kappa.plans.wanted import Found, Wanted
 from kappa.states import OVER, Desired, State
 
 
@@ -23,6 +33,7 @@ class Action(StrEnum):
 
     FIRST = "first"
     RESUME = "resume"
+    IN_PLACE = "in_place"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
 
@@ -30,6 +41,7 @@ class Action(StrEnum):
 STEPS: Mapping[Action, tuple[str, ...]] = {
     Action.FIRST: ("stage", "launch", "ready", "live"),
     Action.RESUME: ("launch", "ready", "live"),
+    Action.IN_PLACE: ("begin", "trial", "hold", "switch", "launch", "ready"),
     Action.UNCHANGED: (),
     Action.REFUSED: (),
 }
@@ -40,46 +52,12 @@ class DeployRefused(Refusal):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked for: the job with all settings resolved, an artifact, and the topic as it is."""
-
-    job: str
-    artifact: str
-    settings: Mapping[str, int]
-    topic: str
-    topic_id: str
-    state_digest: str
-    result_digest: str
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is there: the job's versions and segments, and which versions' drivers run."""
-
-    versions: Sequence[Version]
-    segments: Sequence[Segment]
-    running: frozenset[int] = frozenset()
-
-    def serves(self, version: Version) -> bool:
-        """Whether a segment names the version."""
-        return any(segment.version == version.version for segment in self.segments)
-
-    def current(self) -> Version | None:
-        """The version that a verb on the job means: the one that serves the open end, else the newest that
-        is not over."""
-        if self.segments:
-            return next(v for v in self.versions if v.version == self.segments[-1].version)
-        return next((v for v in reversed(self.versions) if v.state not in OVER), None)
-
-    def next_number(self) -> int:
-        """The number of the next version."""
-        return max((v.version for v in self.versions), default=0) + 1
-
-
-@dataclass(frozen=True)
 class DeployPlan:
-    """What a deployment of one job will do, and why. `replaces` is an unfinished version that never
-    served."""
+    """What a deployment of one job will do, and why. `replaces` is an unfinished version that never served.
+
+    `differences` are those that a change in place makes, or for which it is refused; `old` and `new` are what the
+    version runs as before and after a change in place.
+    """
 
     action: Action
     version: int
@@ -87,6 +65,9 @@ class DeployPlan:
     why: tuple[str, ...]
     start: StartPoint | None = None
     replaces: int | None = None
+    differences: tuple[Difference, ...] = ()
+    old: RunsAs | None = None
+    new: RunsAs | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -96,14 +77,15 @@ class DeployPlan:
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         wanted = self.wanted
-        settings = " ".join(f"{name}={value}" for name, value in wanted.settings.items())
+        given = " ".join(f"{name}={value}" for name, value in wanted.settings.items())
         return [
             ("job", wanted.job),
             ("version", f"v{self.version}"),
             ("action", self.action),
             ("why", "\n".join(self.why)),
+            *([("differs", table(self.differences))] if self.differences else []),
             ("artifact", wanted.artifact),
-            ("settings", settings),
+            ("settings", given),
             ("topic", f"{wanted.topic} ({wanted.topic_id})"),
             ("starts", self.start.sentence() if self.start else "where its checkpoint stands"),
             ("state digest", wanted.state_digest),
@@ -120,6 +102,9 @@ class DeployPlan:
             "why": list(self.why),
             "start": self.start.to_json() if self.start else None,
             "replaces": self.replaces,
+            "differences": [difference.to_json() for difference in self.differences],
+            "old": self.old.to_json() if self.old else None,
+            "new": self.new.to_json() if self.new else None,
             "steps": list(self.steps),
         }
 
@@ -128,23 +113,9 @@ class DeployPlan:
         """The plan that `to_json` wrote."""
         start = StartPoint.from_json(held["start"]) if held["start"] else None
         wanted, why = Wanted(**held["wanted"]), tuple(held["why"])
-        return cls(Action(held["action"]), held["version"], wanted, why, start, held["replaces"])
-
-
-def want(
-    job: Job, artifact: str, code: Code, topic: tuple[str, str], given: Mapping[str, int | str], found: Found
-) -> Wanted:
-    """What is wanted; settings that are not given stay as they are, at first as the catalogue has them.
-
-    `topic` is (name, id). Raises UnknownJobSetting, JobSettingOutOfRange.
-    """
-    current = found.current()
-    names = {setting.name for setting in job.settings}
-    kept = {name: value for name, value in (current.settings if current else {}).items() if name in names}
-    settings = resolve_settings(job, {**kept, **given})
-    state = digests.state_digest(code.state_shape, topic[1])
-    result = digests.result_digest(code.result_code, job, settings)
-    return Wanted(job.name, artifact, settings, *topic, state, result)
+        differing = tuple(Difference(**difference) for difference in held["differences"])
+        old, new = (RunsAs.from_json(held[side]) if held[side] else None for side in ("old", "new"))
+        return cls(Action(held["action"]), held["version"], wanted, why, start, held["replaces"], differing, old, new)
 
 
 def needs_start(wanted: Wanted, found: Found) -> bool:
@@ -153,32 +124,84 @@ def needs_start(wanted: Wanted, found: Found) -> bool:
     return current is None or _replaceable(wanted, current, found)
 
 
-def decide(wanted: Wanted, found: Found, start: StartPoint | None) -> DeployPlan:
-    """The plan. `start` is there when `needs_start` says so."""
+def decide(wanted: Wanted, found: Found, start: StartPoint | None, parts: Parts = UNKNOWN) -> DeployPlan:
+    """The plan. `start` is there when `needs_start` says so; `parts` name what the code on both sides is made of."""
     current = found.current()
     if current is None or _replaceable(wanted, current, found):
         return _first(wanted, found, current, start)
-    if differing := _differences(wanted, current):
-        return DeployPlan(Action.REFUSED, current.version, wanted, differing)
-    if current.state in OVER:
-        why = (f"v{current.version} serves, but its driver gave up: it is started again",)
-        return DeployPlan(Action.RESUME, current.version, wanted, why)
-    if current.desired is Desired.STOPPED or current.version not in found.running:
-        was = "is stopped" if current.desired is Desired.STOPPED else "has no running driver"
-        return DeployPlan(Action.RESUME, current.version, wanted, (f"v{current.version} {was}",))
-    if not found.serves(current):
-        why = (f"v{current.version} runs, but its first deployment was not finished",)
-        return DeployPlan(Action.RESUME, current.version, wanted, why)
-    why = (f"v{current.version} runs this very code with these settings; where it started is fixed",)
-    return DeployPlan(Action.UNCHANGED, current.version, wanted, why)
+    job = find(wanted.job)
+    if differing := forbidden(job, current, wanted, parts):
+        beside = differing_settings(job, current, wanted, Effect.TUNING)
+        return _refused(wanted, current, differing + beside, _replay(wanted, current))
+    if differing := repartitioned(job, current, wanted):
+        return _refused(wanted, current, differing + tuned(job, current, wanted), _rescale(wanted))
+    if differing := tuned(job, current, wanted):
+        return _in_place(wanted, found, current, differing)
+    return _as_it_is(wanted, found, current)
 
 
 def refuse_if_refused(plan: DeployPlan) -> None:
     """Pass unless the plan says no. Raises DeployRefused."""
     if plan.action is Action.REFUSED:
         raise DeployRefused(
-            f"{plan.wanted.job}: {' '.join(plan.why)} Nothing was changed, v{plan.version} is as it was."
+            f"{plan.wanted.job}: {plan.why[0]}\n{table(plan.differences)}\n{plan.why[1]} "
+            f"Nothing was changed, v{plan.version} is as it was."
         )
+
+
+def _refused(wanted: Wanted, current: Version, differing: tuple[Difference, ...], why: tuple[str, str]) -> DeployPlan:
+    return DeployPlan(Action.REFUSED, current.version, wanted, why, differences=differing)
+
+
+def _replay(wanted: Wanted, current: Version) -> tuple[str, str]:
+    pairs = [
+        ("state digest", current.state_digest, wanted.state_digest),
+        ("result digest", current.result_digest, wanted.result_digest),
+    ]
+    changed = [f"the {name} was {old} and would be {new}" for name, old, new in pairs if old != new]
+    remedy = f"That is a new version, which replays the log: {reprocess_command(wanted, current)}."
+    return (f"{', '.join(changed)}.", remedy)
+
+
+def _rescale(wanted: Wanted) -> tuple[str, str]:
+    command = f"./kappa rescale {wanted.job} --partitions {wanted.settings[STATE_PARTITIONS]}"
+    return ("a deployment keeps the number of state partitions.", f"Change it by {command}, and deploy the rest.")
+
+
+def _in_place(wanted: Wanted, found: Found, current: Version, differing: tuple[Difference, ...]) -> DeployPlan:
+    old = RunsAs(current.artifact, current.settings, current.generation)
+    new = RunsAs(wanted.artifact, wanted.settings, current.generation)
+    why = ("both digests are equal: it changes in place, on the same checkpoint", _meanwhile(found, current))
+    return DeployPlan(Action.IN_PLACE, current.version, wanted, why, None, None, differing, old, new)
+
+
+def _meanwhile(found: Found, current: Version) -> str:
+    """What becomes of the driver that is there, or why there is none."""
+    if current.state in OVER:
+        return f"v{current.version} gave up: it runs afterwards"
+    if current.desired is Desired.STOPPED:
+        return f"v{current.version} is stopped: it runs afterwards, for a deployment means running"
+    if current.version not in found.running:
+        return f"v{current.version} has no running driver: it runs afterwards"
+    return f"v{current.version} runs on until the trial start has succeeded, and finishes its batch with its own code"
+
+
+def _as_it_is(wanted: Wanted, found: Found, current: Version) -> DeployPlan:
+    """Nothing differs: the version runs, or is started again."""
+    name = f"v{current.version}"
+    why = None
+    if current.state in OVER:
+        why = f"{name} serves, but its driver gave up: it is started again"
+    elif current.desired is Desired.STOPPED:
+        why = f"{name} is stopped"
+    elif current.version not in found.running:
+        why = f"{name} has no running driver"
+    elif not found.serves(current):
+        why = f"{name} runs, but its first deployment was not finished"
+    if why:
+        return DeployPlan(Action.RESUME, current.version, wanted, (why,))
+    same = f"{name} runs this very code with these settings; where it started is fixed"
+    return DeployPlan(Action.UNCHANGED, current.version, wanted, (same,))
 
 
 def _first(wanted: Wanted, found: Found, current: Version | None, start: StartPoint | None) -> DeployPlan:
@@ -192,41 +215,17 @@ def _first(wanted: Wanted, found: Found, current: Version | None, start: StartPo
 def _replaceable(wanted: Wanted, current: Version, found: Found) -> bool:
     """An unfinished first deployment of something else stands in nobody's way."""
     unfinished = not found.segments and current.state is State.STAGED
-    return unfinished and bool(_differences(wanted, current))
+    return unfinished and _as_digests(wanted) != _as_digests(current)
 
 
-def _differences(wanted: Wanted, current: Version) -> tuple[str, ...]:
-    """Why what is wanted cannot take the current version's place; empty when it is the same."""
-    pairs = [
-        ("state digest", current.state_digest, wanted.state_digest),
-        ("result digest", current.result_digest, wanted.result_digest),
-    ]
-    changed = [f"the {name} was {old} and would be {new}" for name, old, new in pairs if old != new]
-    settings = [_setting(name, current.settings.get(name), value) for name, value in wanted.settings.items()
-                if current.settings.get(name) != value]  # fmt: skip
-    if changed:
-        remedy = f"That is a new version, which replays the log: {reprocess_command(wanted, current)}."
-        return (f"{_and(changed + settings)}.", remedy)
-    if current.artifact != wanted.artifact:
-        settings.insert(0, f"the artifact was {current.artifact} and would be {wanted.artifact}")
-    if settings:
-        keep = f"./kappa start {wanted.job}"
-        remedy = f"Both digests are equal, but a change in place is not available yet; {keep} runs it as it is."
-        return (f"{_and(settings)}.", remedy)
-    return ()
+def _as_digests(side: Compared) -> tuple[object, ...]:
+    return (side.state_digest, side.result_digest, side.artifact, dict(side.settings))
 
 
 def reprocess_command(wanted: Wanted, current: Version) -> str:
-    """The command that makes the wanted thing a new version."""
-    effective = {setting.name for setting in find(wanted.job).settings}
-    changed = [f" --set {name}={value}" for name, value in wanted.settings.items()
-               if name in effective and current.settings.get(name) != value]  # fmt: skip
-    return f"./kappa reprocess {wanted.job} --from earliest{''.join(changed)}"
-
-
-def _setting(name: str, old: int | None, new: int) -> str:
-    return f"{name} was {old} and would be {new}"
-
-
-def _and(parts: list[str]) -> str:
-    return ", ".join(parts)
+    """The command that makes the wanted thing a new version: with the artifact and the settings that differ from the
+    current version's; of the settings only those that change results."""
+    job = find(wanted.job)
+    given = "".join(f" --set {d.what}={d.new}" for d in differing_settings(job, current, wanted, Effect.RESULT))
+    artifact = f" --artifact {wanted.artifact}" if wanted.artifact != current.artifact else ""
+    return f"./kappa reprocess {wanted.job} --from earliest{given}{artifact}"

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.refusals import Refusal
-from kappa.plans.deploy import Found
+from kappa.plans.wanted import Found
 from kappa.states import OVER, Desired
 
 
 class NothingDeployed(Refusal):
-    """The job has no version that could be stopped or started."""
+    """The job has no version that a verb could act on."""
 
     def __init__(self, job: str) -> None:
-        super().__init__(
-            f"{job} has no version to stop or start; nothing was changed. Deploy it: ./kappa deploy {job}."
-        )
+        super().__init__(f"{job} has no version that could run; nothing was changed. Deploy it: ./kappa deploy {job}.")
 
 
 class AlreadyOver(Refusal):

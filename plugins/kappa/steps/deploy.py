@@ -9,7 +9,7 @@ from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.ports import Platform
 from kappa.states import Desired, State, check_transition
-from kappa.steps.launch import launch, version_of
+from kappa.steps.launch import launch, revive, version_of
 from kappa.steps.ready import wait_ready
 from kappa.steps.stop import end_driver
 
@@ -53,10 +53,7 @@ def start(platform: Platform, plan: DeployPlan, by: Author) -> None:
     version = version_of(platform, job, plan.version)
     if version.state is State.FAILED and plan.action is Action.FIRST:
         raise GaveUp(job, version.version)
-    if version.state is State.FAILED:
-        check_transition(job, version.version, version.state, State.LIVE)
-        platform.registry.clear_red_lines(job, version.version)
-        platform.registry.set_state(job, version.version, State.FAILED, State.LIVE)
+    revive(platform, job, version.version)
     started = launch(platform, job, plan.version)
     evidence = {"launch_id": str(started.launch_id), "submission_id": started.submission_id}
     platform.registry.record(Entry(by, "deploy.launched", job, plan.version, evidence))

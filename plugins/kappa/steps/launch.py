@@ -9,7 +9,7 @@ from kappa.hooks.registry import Launch, Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.submission import submission
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired
+from kappa.states import Desired, State, check_transition
 
 CLAIM_SECONDS = 20.0
 
@@ -41,6 +41,15 @@ def launch(platform: Platform, job: str, number: int) -> Launch:
         submitted = platform.cluster.submit(submission(platform.settings, version, intended.launch_id))
         registry.record_submission(intended.launch_id, submitted)
     return registry.launch(intended.launch_id)
+
+
+def revive(platform: Platform, job: str, number: int) -> None:
+    """Give a version that gave up a new try; any other stays as it is. Raises UnknownVersion, IllegalTransition."""
+    version = version_of(platform, job, number)
+    if version.state is State.FAILED:
+        check_transition(job, number, version.state, State.LIVE)
+        platform.registry.clear_red_lines(job, number)
+        platform.registry.set_state(job, number, State.FAILED, State.LIVE)
 
 
 def _still_good(platform: Platform, known: Launch | None) -> Launch | None:

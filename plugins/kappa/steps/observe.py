@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from jobs.catalog import find
 from jobs.log import Log, check_stamping
 from kappa import artifacts
+from kappa.artifacts import JobNotInArtifact, UnknownArtifact
+from kappa.hooks.registry import Version
 from kappa.hooks.spark import ALIVE
-from kappa.plans.deploy import DeployPlan, Found, decide, needs_start, want
+from kappa.plans.deploy import DeployPlan, decide, needs_start
+from kappa.plans.differences import Parts
 from kappa.plans.start_point import EARLIEST, LogHead, StartPoint, start_ms
 from kappa.plans.switch import NothingDeployed, StopPlan, decide_stop
+from kappa.plans.wanted import Found, want
 from kappa.ports import Platform
 
 
@@ -53,10 +57,19 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
         topic = log.describe()
         check_stamping(topic)
         names = (topic.name, topic.topic_id)
-        wanted = want(job, artifact.digest, artifact.code(job.name), names, request.settings, there)
+        code = artifact.code(job.name)
+        wanted = want(job, artifact.digest, code, names, request.settings, there)
         bound_ms = wanted.settings["future_bound_ms"]
         start = start_point(platform, log, request.start, bound_ms) if needs_start(wanted, there) else None
-    return decide(wanted, there, start)
+    return decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts))
+
+
+def parts_of(platform: Platform, version: Version | None) -> Mapping[str, str]:
+    """What a version's code is made of; nothing when its artifact is gone, or does not say."""
+    try:
+        return artifacts.find(platform.settings.artifacts, version.artifact).code(version.job).parts if version else {}
+    except (UnknownArtifact, JobNotInArtifact):
+        return {}
 
 
 def plan_start(platform: Platform, job: str) -> DeployPlan:

@@ -3,8 +3,11 @@ left to read."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from jobs.refusals import Refusal
-from kappa.hooks.registry import Launch
+from kappa.hooks.registry import Heartbeat, Launch
 from kappa.hooks.spark import ALIVE, DriverState
 from kappa.ports import Platform, wait_until
 from kappa.states import Desired, State
@@ -12,6 +15,9 @@ from kappa.steps.launch import version_of
 
 READY_SECONDS = 390.0
 FRESH_SECONDS = 30.0
+FIRST_BEAT_SECONDS = 45.0
+"""With the old driver's own start it keeps the silence of a job below a minute when its new code never starts."""
+MOST_RESTARTS = 2
 
 
 class NotReady(Refusal):
@@ -24,9 +30,41 @@ class NotReady(Refusal):
         super().__init__(f"{launch.job} v{launch.version} {problem}.{said} Its own words are in {stdout}.")
 
 
-def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECONDS) -> None:
-    """Wait until the driver of a launch is ready. Changes nothing. Raises NotReady, Unreachable."""
-    if not wait_until(platform.clock, seconds, lambda: is_ready(platform, launch)):
+@dataclass
+class Impatience:
+    """What a changed driver is not granted: a long silence at its start, or restarts without a commit."""
+
+    since: datetime
+    first_epoch: int | None = None
+
+    def look(self, platform: Platform, launch: Launch) -> None:
+        """Pass while there is hope. Raises NotReady."""
+        beat = _own_beat(platform, launch)
+        if beat is None:
+            waited = (platform.clock.now() - self.since).total_seconds()
+            if self.first_epoch is None and waited > FIRST_BEAT_SECONDS:
+                raise NotReady(platform, launch, f"was started and sent no heartbeat within {FIRST_BEAT_SECONDS:.0f} s")
+            return
+        self.first_epoch = beat.epoch if self.first_epoch is None else self.first_epoch
+        if beat.epoch - self.first_epoch >= MOST_RESTARTS:
+            raise NotReady(platform, launch, f"was started and ended {MOST_RESTARTS} times without committing a batch")
+
+
+def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECONDS, impatient: bool = False) -> None:
+    """Wait until the driver of a launch is ready; `impatient` where something else can run in its place.
+
+    Changes nothing. Raises NotReady, Unreachable.
+    """
+    impatience = Impatience(platform.clock.now()) if impatient else None
+
+    def reached() -> bool:
+        if is_ready(platform, launch):
+            return True
+        if impatience is not None:
+            impatience.look(platform, platform.registry.launch(launch.launch_id))
+        return False
+
+    if not wait_until(platform.clock, seconds, reached):
         current = platform.registry.launch(launch.launch_id)
         raise NotReady(platform, current, f"was started and is not ready after {seconds:.0f} s; it is left running")
 
@@ -40,11 +78,17 @@ def is_ready(platform: Platform, launch: Launch) -> bool:
     return False
 
 
-def _does_its_work(platform: Platform, launch: Launch) -> bool:
+def _own_beat(platform: Platform, launch: Launch) -> Heartbeat | None:
+    """The version's heartbeat, if it is this launch's."""
     beat = platform.registry.heartbeat(launch.job, launch.version)
-    if launch.ended or beat is None or beat.submission_id != launch.driver or beat.beat_at < launch.intended_at:
-        return False
-    if beat.age_seconds > FRESH_SECONDS:
+    if beat is None or beat.submission_id != launch.driver or beat.beat_at < launch.intended_at:
+        return None
+    return beat
+
+
+def _does_its_work(platform: Platform, launch: Launch) -> bool:
+    beat = _own_beat(platform, launch)
+    if launch.ended or beat is None or beat.age_seconds > FRESH_SECONDS:
         return False
     if beat.committed_at is not None and beat.committed_at > launch.intended_at:
         return True

@@ -35,14 +35,32 @@ def dry_sentence(plan: StopPlan) -> str:
 def end_driver(platform: Platform, job: str, version: int, by: Author, seconds: float = STOP_SECONDS) -> bool:
     """Have no driver of the version running, and none wanted; whether it ended by itself."""
     platform.registry.desire(job, version, Desired.STOPPED)
+    return finish_driver(platform, job, version, by, seconds)
+
+
+def finish_driver(platform: Platform, job: str, version: int, by: Author, seconds: float = STOP_SECONDS) -> bool:
+    """Wait for the end of a driver that is wanted stopped; shut it out if it does not end. Whether it did by itself."""
     open_launch = platform.registry.open_launch(job, version)
     if open_launch is None:
         return True
-    obeyed = wait_until(platform.clock, seconds, lambda: _gone(platform, open_launch))
+    obeyed = wait_until(platform.clock, seconds, lambda: _gone(platform, open_launch), pause=0.3)
     if not obeyed:
-        _force(platform, open_launch, by)
+        shut_out(platform, job, version, by)
     platform.registry.end_launch(open_launch.launch_id)
     return obeyed
+
+
+def shut_out(platform: Platform, job: str, version: int, by: Author) -> None:
+    """Raise the epoch, so that what is left of a driver can write no more; then kill it and close its launch."""
+    epoch = platform.registry.raise_epoch(job, version)
+    launch = platform.registry.open_launch(job, version)
+    submissions = sorted({s for s in (launch.submission_id, launch.claimed_by) if s}) if launch else []
+    for submission_id in submissions:
+        platform.cluster.kill(submission_id)
+    if launch:
+        platform.registry.end_launch(launch.launch_id)
+    evidence = {"epoch": epoch, "killed": submissions}
+    platform.registry.record(Entry(by, "stop.forced", job, version, evidence))
 
 
 def _gone(platform: Platform, known: Launch) -> bool:
@@ -50,14 +68,3 @@ def _gone(platform: Platform, known: Launch) -> bool:
     if launch.ended:
         return True
     return launch.driver is not None and platform.cluster.status(launch.driver) not in ALIVE
-
-
-def _force(platform: Platform, known: Launch, by: Author) -> None:
-    """Shut the driver out by the fence, then kill it: what is left of it can write no more."""
-    launch = platform.registry.launch(known.launch_id)
-    epoch = platform.registry.raise_epoch(launch.job, launch.version)
-    submissions = sorted({s for s in (launch.submission_id, launch.claimed_by) if s})
-    for submission_id in submissions:
-        platform.cluster.kill(submission_id)
-    evidence = {"epoch": epoch, "killed": submissions}
-    platform.registry.record(Entry(by, "stop.forced", launch.job, launch.version, evidence))

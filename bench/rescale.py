@@ -1,0 +1,134 @@
+"""The pause of a rescale and of a plain restart, under load and with a given amount of state.
+
+Command: python -m bench.rescale [--events 2000000] [--rate 2000] [--sizes 4,3,1] [--jobs ad_ctr] [--json]
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated, Any
+
+import typer
+
+from bench import report
+from bench.live import Database, kappa
+from bench.load import KNOBS, Background, produce
+from cli.entry import settings
+from jobs.settings import Settings
+
+SPAN_SECONDS = 110 * 60.0
+LONGEST_HOURS = 3
+SETTLE_SECONDS = 20.0
+MOMENTS = (
+    "held",
+    "stopped",
+    "drained",
+    "copied",
+    "measured",
+    "repartitioned",
+    "proved",
+    "switched",
+    "launched",
+    "ready",
+)
+_LONGEST_GAP = """
+select coalesce(max(extract(epoch from committed_at - before)), 0)::float8 from (
+    select committed_at, lag(committed_at) over (order by committed_at) as before
+    from ops.batches where job = %s and committed_at >= to_timestamp(%s / 1000.0) - interval '10 seconds') b
+"""
+_MARKS = "select marks from ops.changes where job = %s order by begun_at desc limit 1"
+_STATE = "select coalesce(max(state_rows), 0)::bigint from ops.drivers where job = %s"
+
+
+def main(
+    events: Annotated[int, typer.Option(min=0, help="Records put into the state before.")] = 2_000_000,
+    rate: Annotated[float, typer.Option(min=1, help="Records per second meanwhile.")] = 2_000.0,
+    sizes: Annotated[str, typer.Option(help="State partitions to go through, by commas.")] = "4,3,1",
+    jobs: Annotated[str, typer.Option(help="Jobs, one after the other, by commas.")] = "ad_ctr,client_spend",
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; random if absent.")] = None,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Reconcile at the end.")] = True,
+    as_json: report.Json = False,
+) -> None:
+    """Preload; then under load a plain restart and a rescale to each size, and the longest gap of commits of each."""
+    stack = settings()
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    report.say(f"seed {seed}")
+    names = [job.strip() for job in jobs.split(",")]
+    database = Database(stack)
+    database.live_of(names)
+    if events:
+        produce(stack, seed, events, SPAN_SECONDS)
+        _caught_up(database, names)
+    rows: list[dict[str, Any]] = []
+    with Background(stack, seed + 1, rate, LONGEST_HOURS * 3600, KNOBS):
+        time.sleep(SETTLE_SECONDS)
+        for job in names:
+            rows.append(_restart(stack, database, job))
+            rows += [_rescale(stack, database, job, int(size)) for size in sizes.split(",")]
+    verdict = None
+    if check:
+        verdict = json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))["difference_count"]
+    _tell({"seed": seed, "events": events, "rate": rate, "runs": rows, "differences": verdict}, as_json)
+    if verdict:
+        raise typer.Exit(1)
+
+
+def _restart(stack: Settings, database: Database, job: str) -> dict[str, Any]:
+    """A cooperative stop and a start, in place."""
+    since = database.now_ms()
+    for verb in ("stop", "start"):
+        kappa(stack, verb, job, "--without-airflow", "--reason", "bench")
+    return {**_measured(database, job, "restart", since), "parts": {}}
+
+
+def _rescale(stack: Settings, database: Database, job: str, size: int) -> dict[str, Any]:
+    since = database.now_ms()
+    kappa(stack, "rescale", job, "--partitions", str(size), "--reason", "bench")
+    ((marks,),) = database.rows(_MARKS, job)
+    return {**_measured(database, job, f"to {size}", since), "parts": parts(marks)}
+
+
+def _measured(database: Database, job: str, what: str, since_ms: float) -> dict[str, Any]:
+    """Wait until commits are regular again, then take the longest gap."""
+    _caught_up(database, [job])
+    time.sleep(SETTLE_SECONDS)
+    ((gap,),) = database.rows(_LONGEST_GAP, job, since_ms)
+    ((groups,),) = database.rows(_STATE, job)
+    report.say(f"{job} {what}: {gap:.1f} s between commits, {groups:,} groups in state")
+    return {"job": job, "what": what, "pause_s": round(gap, 1), "groups": groups}
+
+
+def parts(marks: dict[str, str]) -> dict[str, float]:
+    """Seconds from each moment of a change to the next, named by the later one."""
+    times = [(name, datetime.fromisoformat(marks[name])) for name in MOMENTS if name in marks]
+    return {later: round((at - before).total_seconds(), 1) for (_, before), (later, at) in pairwise(times)}
+
+
+def _caught_up(database: Database, jobs: list[str], seconds: float = 1800) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = database.rows("select coalesce(max(lag_seconds), 0) from ops.reach where job = any(%s)", jobs)
+        if found[0][0] < 10:
+            return
+        time.sleep(1)
+
+
+def _tell(outcome: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        report.document(outcome)
+        return
+    rows = [
+        (r["job"], r["what"], r["pause_s"], r["groups"], " ".join(f"{k} {v}" for k, v in r["parts"].items()))
+        for r in outcome["runs"]
+    ]
+    report.table(f"pause, seed {outcome['seed']}", ("job", "what", "s", "groups", "parts, s"), rows)
+    if outcome["differences"] is not None:
+        report.say(f"{outcome['differences']} differences")
+
+
+if __name__ == "__main__":
+    report.run(main)

@@ -1,0 +1,74 @@
+"""How a verb is carried out from here: by a run of Airflow, followed to its end, or in place under a lease."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kappa.hooks.registry import Author, Entry
+from kappa.ports import Platform, connect
+from kappa.steps import lease
+
+from cli.airflow_runs import Airflow, Holders, run_id
+from cli.following import Follower, Outcome
+from cli.showing import err
+from jobs.catalog import find
+from jobs.refusals import Refusal
+from jobs.settings import Settings
+
+LEASE_SECONDS = 600.0
+"""The longest that a verb in place holds a job, should its process be killed."""
+WAIT_SECONDS = 300.0
+"""The longest that a verb in place waits for a job that is held; the forms of Airflow say the same."""
+
+Act = Callable[[Platform, str, Author], str]
+"""What a verb does to a job, for an author; a sentence that says what was done."""
+
+
+def when_held(wait: bool) -> str:
+    """What the form says of a job that another run holds."""
+    return "wait" if wait else "refuse"
+
+
+def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
+    """A run for each job with its form, all at once. Raises Unreachable, AirflowRefused."""
+    airflow = Airflow(settings)
+    runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
+    return Follower(airflow, connect(settings).registry, err).follow(runs)
+
+
+def in_place(
+    settings: Settings, verb: str, jobs: Sequence[str], reason: str | None, act: Act, wait: bool = False
+) -> list[Outcome]:
+    """One job after the other; a refusal of one does not keep the others from their turn. Raises UnknownJob,
+    Unreachable."""
+    platform, is_over = connect(settings), Holders(settings)
+    names = [find(job).name for job in jobs]
+
+    def leased(platform: Platform, job: str, by: Author) -> str:
+        lease.take(platform, verb, job, by, LEASE_SECONDS, WAIT_SECONDS if wait else 0.0, is_over)
+        return act(platform, job, by)
+
+    return [attempt(platform, verb, job, reason, leased) for job in names]
+
+
+def attempt(platform: Platform, verb: str, job: str, reason: str | None, act: Act) -> Outcome:
+    """One act in place; a refusal is written to the audit, and no lease of its run outlives it. Raises
+    Unreachable."""
+    by = Author(getpass.getuser(), run_id(verb, job), reason)
+    with _giving_back(platform, by):
+        try:
+            return Outcome(job, by.run_id, True, act(platform, job, by))
+        except Refusal as refusal:
+            platform.registry.record(Entry(by, f"{verb}.refused", job, evidence={"sentence": str(refusal)}))
+            return Outcome(job, by.run_id, False, str(refusal))
+
+
+@contextmanager
+def _giving_back(platform: Platform, by: Author) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        lease.release(platform, by)

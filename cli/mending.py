@@ -1,0 +1,63 @@
+"""The command `repair`: what should run and does not is started again, and what was left half done is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+from kappa.hooks.registry import Author
+from kappa.plans.repair import RepairPlan
+from kappa.ports import Platform, connect
+from kappa.steps.repair import carry_out, plan_repair
+
+from cli import showing
+from cli.conduct import attempt, by_airflow
+from cli.entry import settings
+from cli.following import Outcome
+from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
+from jobs.catalog import find
+
+REPAIR_DAG = "repair_stream"
+VERB = "repair"
+ALL = "all"
+"""What stands for every job where a job is named; the form leaves the job empty then."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command()(repair)
+
+
+def repair(
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB...", help="Without one: all jobs.")] = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    in_place: InPlace = False,
+    as_json: Json = False,
+) -> None:
+    """Compare what should be with what is, print it, and repair what may be repaired."""
+    platform = settings()
+    names = [find(job).name for job in dict.fromkeys(jobs or ())] or [ALL]
+    ports = connect(platform)
+    found = {name: plan_repair(ports, None if name == ALL else name) for name in names}
+    if dry_run:
+        showing.plans(list(found.values()), as_json)
+        return
+    if not as_json:
+        showing.plans(list(found.values()), as_json=False, title="found")
+    why = reason_or_asked(reason)
+    if in_place:
+        showing.outcomes(_in_place(ports, found, why), as_json)
+        return
+    forms = {name: {"job": None if name == ALL else name, "reason": why or "", "dry_run": False} for name in names}
+    showing.outcomes(by_airflow(platform, REPAIR_DAG, forms), as_json)
+
+
+def _in_place(platform: Platform, found: Mapping[str, RepairPlan], reason: str | None) -> list[Outcome]:
+    """One plan after the other; each step takes the lease of the version that it touches."""
+
+    def act(platform: Platform, name: str, by: Author) -> str:
+        return carry_out(platform, found[name], by)
+
+    return [attempt(platform, VERB, name, reason, act) for name in found]

@@ -1,0 +1,29 @@
+"""A connection for looking: as the role kappa_operator, which reads the schemas ops and serving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from kappa.hooks.reach import Unreachable
+from psycopg.rows import dict_row
+
+from jobs.settings import Settings
+
+ROLE = "kappa_operator"
+Reading = psycopg.Connection[dict[str, Any]]
+
+
+@contextmanager
+def looking(settings: Settings) -> Iterator[Reading]:
+    """A connection on which each statement sees the present, its times in UTC. Raises Unreachable."""
+    dsn, address = settings.dsn(ROLE), f"127.0.0.1:{settings.ports.postgres}"
+    try:
+        with psycopg.connect(
+            dsn, connect_timeout=5, autocommit=True, row_factory=dict_row, options="-c timezone=UTC"
+        ) as connection:
+            yield connection
+    except psycopg.OperationalError as error:
+        raise Unreachable("Postgres", address, error) from error

@@ -1,0 +1,55 @@
+"""The command `rescale`: other numbers of state partitions or executor cores for a running job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from kappa.plans.rescale import RescaleRequest
+from kappa.plans.rescale_refusals import NothingAsked
+from kappa.ports import connect
+from kappa.steps.rescale import plan_rescale
+
+from cli import showing
+from cli.conduct import by_airflow, when_held
+from cli.entry import settings
+from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
+from jobs.catalog import find
+
+RESCALE_DAG = "rescale_stream"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command()(rescale)
+
+
+def rescale(
+    job: Annotated[str, typer.Argument(help="A job of the catalogue.")],
+    partitions: Annotated[int | None, typer.Option(metavar="N", help="State partitions; the state moves.")] = None,
+    cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; a restart, the state stays.")] = None,
+    reason: Reason = None,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Give a job other state partitions or cores through Airflow, its state kept, and follow that to its end."""
+    platform = settings()
+    asked = RescaleRequest(find(job).name, partitions, cores)
+    if partitions is None and cores is None:
+        raise NothingAsked(asked.job)
+    if dry_run:
+        showing.plans([plan_rescale(connect(platform), asked)], as_json)
+        return
+    form = _form(asked, reason_or_asked(reason), wait)
+    showing.outcomes(by_airflow(platform, RESCALE_DAG, {asked.job: form}), as_json)
+
+
+def _form(asked: RescaleRequest, reason: str | None, wait: bool) -> dict[str, Any]:
+    return {
+        "partitions": asked.partitions,
+        "cores": asked.cores,
+        "reason": reason or "",
+        "when_held": when_held(wait),
+        "dry_run": False,
+    }

@@ -1,0 +1,67 @@
+"""Finishing the batch that a version's driver left pending, with the code of this artifact."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import partial
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from jobs import query, reach
+from jobs.checkpoints import check, check_offsets
+from jobs.generations import check_settled
+from jobs.reach import WatermarkTooFast
+from jobs.refusals import Refusal
+from jobs.registry import DriverRegistry, Version
+from jobs.settings import Settings
+from jobs.watcher import fresh_ends
+
+logger = logging.getLogger("kappa.drain")
+TRIES = 3
+
+
+def drain(spark: SparkSession, settings: Settings, version: Version, registry: DriverRegistry, name: str) -> int | None:
+    """Fence every driver of the version off, then finish its pending batch; its id, None where none was pending.
+
+    `name` stands for a submission in the registry's list of drivers. Raises Refusal where the checkpoint is not where
+    the database is, or the batch may not be committed; StreamingQueryException for what may pass.
+    """
+    epoch = registry.take_over(name, os.getpid())
+    checkpoint, recorded = query.checkpoint_of(settings, version), registry.newest_batch(version.generation)
+    check(checkpoint, recorded)
+    check_offsets(checkpoint, recorded, version.topic, registry.progress()[0])
+    pending = checkpoint.newest_planned()
+    if not checkpoint.is_pending():
+        return None
+    extra_delay_ms = 0
+    for _ in range(TRIES):
+        try:
+            _finish(spark, settings, version, registry, epoch, extra_delay_ms)
+            break
+        except WatermarkTooFast as failure:
+            extra_delay_ms += failure.shortfall_ms + reach.MARGIN_MS
+            logger.warning("%s", failure)
+    check_settled(checkpoint)
+    return pending
+
+
+def _finish(
+    spark: SparkSession, settings: Settings, version: Version, registry: DriverRegistry, epoch: int, extra_delay_ms: int
+) -> None:
+    """One attempt at the pending batch; a refusal of the sink is raised as such."""
+    progress = registry.progress()
+    run = query.run_of(settings, version, progress[0], extra_delay_ms)
+    ends = partial(fresh_ends, settings, version, epoch)
+    sink = query.sink_of(settings, version, epoch, run, progress, lambda: None, ends)
+    try:
+        query.finish_pending(
+            query.writer_of(spark, settings, version, run, query.checkpoint_of(settings, version), sink), sink
+        )
+    except StreamingQueryException as error:
+        if isinstance(sink.failure, Refusal):
+            raise sink.failure from error
+        raise
+    finally:
+        sink.close()

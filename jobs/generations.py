@@ -1,0 +1,165 @@
+"""Making a generation of a checkpoint: copied, repartitioned, proved, and only then given its name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from jobs import state_proof
+from jobs.changes import Generation
+from jobs.checkpoint_copies import copy_running, copy_stopped
+from jobs.checkpoints import Checkpoint
+from jobs.refusals import Refusal
+from jobs.state_proof import Proof
+
+logger = logging.getLogger("kappa.generations")
+SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
+SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
+"""Those that were seen to give the same results after a repartition; a join or a limit was seen to spoil it."""
+
+REHEARSED_BYTES = 300_000_000
+"""Of a larger state a rehearsal costs the running stream more than it saves the paused one."""
+
+
+class UnsupportedProvider(Refusal):
+    """The state is not kept in RocksDB; the provider is pinned by the checkpoint's first batch."""
+
+    def __init__(self, checkpoint: Checkpoint, provider: str) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint.path.name} keeps its state in {provider or 'no provider'}; only that of "
+            f"{SUPPORTED_PROVIDER} can be repartitioned. Nothing was touched. Replay with './kappa reprocess'."
+        )
+
+
+class UnsupportedOperator(Refusal):
+    """An operator whose state Spark does not repartition, or not rightly."""
+
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint.path.name} has the stateful operator {name}; only "
+            f"{', '.join(sorted(SUPPORTED_OPERATORS))} with a key can be repartitioned. Nothing was touched. Replay "
+            "with './kappa reprocess'."
+        )
+
+
+class NoState(Refusal):
+    """The checkpoint has no committed batch, or no stateful operator: there is nothing to repartition."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint.path.name} holds no state yet: it has no committed batch or no stateful operator. "
+            "Nothing was touched. Rescale once the version has committed a batch."
+        )
+
+
+class PendingBatch(Refusal):
+    """A batch was planned and not committed; repartitioned now, it would be lost or counted twice."""
+
+    def __init__(self, checkpoint: Checkpoint, planned: int | None, committed: int | None) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint.path.name} planned batch {planned}, and committed {committed}. Nothing was "
+            "repartitioned. Start the version again, so that it finishes that batch, then rescale."
+        )
+
+
+def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
+    """Refuse what Spark would spoil: its own checks come after it has written to the checkpoint.
+
+    Raises NoState, UnsupportedProvider, UnsupportedOperator, DamagedOffsets.
+    """
+    facts = checkpoint.facts()
+    if facts.newest_committed is None or not facts.operators:
+        raise NoState(checkpoint)
+    if not facts.provider.endswith(f".{SUPPORTED_PROVIDER}"):
+        raise UnsupportedProvider(checkpoint, facts.provider)
+    for operator in checkpoint.operators():
+        if operator.name not in SUPPORTED_OPERATORS:
+            raise UnsupportedOperator(checkpoint, operator.name)
+        if not state_proof.key_columns(spark, checkpoint, operator, facts.newest_committed):
+            raise UnsupportedOperator(checkpoint, f"{operator.name} without a key")
+
+
+def make(
+    spark: SparkSession, old: Checkpoint, target: Path, partitions: int, pause: Callable[[str], None]
+) -> tuple[Proof, int]:
+    """A proved copy of a stopped checkpoint at `target`, with that many partitions; the proof, and its newest batch.
+
+    `old` is only read. What an earlier try left at `target` is removed. `pause` is told each part that is done (copied,
+    measured, repartitioned, proved), and may raise to go no further. Raises NoState, UnsupportedProvider,
+    UnsupportedOperator, PendingBatch, StateDiffers; OSError and Spark's own errors, after which it may be tried again.
+    """
+    check_supported(spark, old)
+    check_settled(old)
+    work = _clear(target)
+    try:
+        copy_stopped(old.path, work.path)
+        pause("copied")
+        before = state_proof.measure(spark, old)
+        pause("measured")
+        repartition(spark, work, partitions)
+        pause("repartitioned")
+        proof = Proof(before, state_proof.measure(spark, work))
+        state_proof.check(proof)
+        pause("proved")
+        work.path.rename(target)
+    finally:
+        shutil.rmtree(work.path, ignore_errors=True)
+    base = Checkpoint(target).newest_committed()
+    assert base is not None
+    return proof, base
+
+
+def rehearse(spark: SparkSession, running: Checkpoint, scratch: Path, partitions: int) -> bool:
+    """Repartition and prove a copy of a checkpoint that is still written to, and throw it away; False: too large.
+
+    What the stream is paused for is then done a second time, by code that is loaded and compiled, and what cannot
+    succeed is refused while the stream still runs. Raises as `make` does.
+    """
+    if running.facts().bytes > REHEARSED_BYTES:
+        return False
+    copy = Checkpoint(scratch)
+    try:
+        copy_running(running.path, copy.path)
+        before = state_proof.measure(spark, copy)
+        repartition(spark, copy, partitions)
+        state_proof.check(Proof(before, state_proof.measure(spark, copy)))
+    finally:
+        shutil.rmtree(copy.path, ignore_errors=True)
+    return True
+
+
+def repartition(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> None:
+    """Rewrite the state for another number of partitions, as a batch of its own that reads nothing; the one call of it.
+
+    Asked for the number that it has, it does nothing. Raises PendingBatch.
+    """
+    check_settled(checkpoint)
+    if checkpoint.facts().state_partitions == partitions:
+        logger.info("checkpoint %s has %s partitions already", checkpoint.path.name, partitions)
+        return
+    manager = spark._streamingCheckpointManager
+    manager.repartition(str(checkpoint.path), partitions, enforce_exactly_once_sink=True)
+
+
+def entry(number: int, made_from: int, partitions: int, made: tuple[Proof, int]) -> Generation:
+    """What the registry keeps of a generation."""
+    proof, base = made
+    return Generation(number, made_from, partitions, base, proof.to_json())
+
+
+def check_settled(checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint with a batch that is not committed. Raises PendingBatch."""
+    if checkpoint.is_pending():
+        raise PendingBatch(checkpoint, checkpoint.newest_planned(), checkpoint.newest_committed())
+
+
+def _clear(target: Path) -> Checkpoint:
+    """Remove what earlier tries left, and name this try's folder: an orphan's late writes must not reach it."""
+    for left in (target, *target.parent.glob(f"{target.name}.work-*"), *target.parent.glob(f".{target.name}.work-*")):
+        shutil.rmtree(left, ignore_errors=True)
+    return Checkpoint(target.with_name(f"{target.name}.work-{os.getpid()}"))

@@ -1,0 +1,81 @@
+"""How a finite Spark program ends: its result as a file for whoever started it, and its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from jobs.changes import ChangeEnded
+from jobs.refusals import Refusal
+
+logger = logging.getLogger("kappa.outcome")
+
+
+class Exit(IntEnum):
+    """Exit codes: FAILED may pass when it is tried again, REFUSED and ENDED will not."""
+
+    DONE = 0
+    FAILED = 1
+    REFUSED = 2
+    ENDED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done, in a sentence for people, and what shows it."""
+
+    sentence: str
+    evidence: Mapping[str, Any]
+
+
+def folder(home: Path, change_id: str) -> Path:
+    """Where the programs of a change keep their results and what they need meanwhile."""
+    return home / "work" / change_id
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The command line of such a program: home, job, version, change."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--home", type=Path, required=True, help="state folder of the stack")
+    parser.add_argument("--job", required=True)
+    parser.add_argument("--version", type=int, required=True)
+    parser.add_argument("--change", type=lambda text: str(UUID(text)), required=True, help="the change it works for")
+    return parser.parse_args()
+
+
+def carry_out(program: str, home: Path, change_id: str, act: Callable[[], Outcome]) -> Exit:
+    """Act, and leave the result as `<home>/work/<change_id>/<program>.json`: {ok, sentence, evidence}."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kafka").setLevel(logging.WARNING)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    file = folder(home, change_id) / f"{program}.json"
+    file.unlink(missing_ok=True)
+    try:
+        outcome = act()
+    except Refusal as refusal:
+        logger.error("%s", refusal)
+        return _leave(file, Exit.REFUSED, str(refusal), {"refusal": type(refusal).__name__})
+    except ChangeEnded as ended:
+        logger.warning("%s", ended)
+        return _leave(file, Exit.ENDED, f"Nothing was done: {ended}.", {})
+    except Exception as error:
+        _leave(file, Exit.FAILED, f"{type(error).__name__}: {error}".splitlines()[0][:500], {})
+        raise
+    logger.info("%s", outcome.sentence)
+    return _leave(file, Exit.DONE, outcome.sentence, outcome.evidence)
+
+
+def _leave(file: Path, code: Exit, sentence: str, evidence: Mapping[str, Any]) -> Exit:
+    """Write the result under a temporary name, then give it its own: it is read whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps({"ok": code is Exit.DONE, "sentence": sentence, "evidence": dict(evidence)}, indent=2))
+    part.rename(file)
+    return code

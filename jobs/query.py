@@ -1,0 +1,101 @@
+"""A version's query put together: its run, its sink and its writer, for the driver's loop and for finite programs."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from jobs import catalog, reach, sources
+from jobs.checkpoints import Checkpoint
+from jobs.log import KafkaLog, Offsets
+from jobs.pipelines.pipeline import Run
+from jobs.reach import Ends, Reach
+from jobs.registry import Version, connect
+from jobs.settings import Settings
+from jobs.sinks.batch_sink import BatchSink, Committed
+from jobs.sinks.ledger import Owner
+
+logger = logging.getLogger("kappa.query")
+
+
+def run_of(settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0) -> Run:
+    """The run of a query that starts at `offsets`, with a watermark delay for the log as it is now."""
+    base_ms = reach.base_delay_ms(version.settings)
+    own_ms = extra_delay_ms + _skew_ms(settings, version, offsets)
+    logger.info("watermark delay %s ms, %s ms of it for the read skew", base_ms + own_ms, own_ms)
+    return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms)
+
+
+def sink_of(
+    settings: Settings,
+    version: Version,
+    epoch: int,
+    run: Run,
+    progress: tuple[Offsets, Mapping[int, int]],
+    ends: Callable[[], Ends | None],
+    fresh_ends: Callable[[], Ends],
+) -> BatchSink:
+    """The sink that commits the version's batches as the owner of `epoch`; `progress` as the registry tells it."""
+    offsets, through = progress
+    sink = BatchSink(
+        Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id),
+        run,
+        checkpoint_of(settings, version),
+        partial(connect, settings, version.job, version.version, epoch),
+        Reach(dict(through)),
+        ends,
+        fresh_ends,
+    )
+    sink.committed = Committed(next_offsets=offsets)
+    return sink
+
+
+def writer_of(
+    spark: SparkSession,
+    settings: Settings,
+    version: Version,
+    run: Run,
+    checkpoint: Checkpoint,
+    callback: Callable[[DataFrame, int], None],
+) -> DataStreamWriter:
+    """The version's query over the log, not started: each batch goes to `callback`."""
+    build = importlib.import_module(f"jobs.pipelines.{version.job}").build
+    records = sources.stream(spark, settings.kafka, version.topic, version.start_offsets, run.settings)
+    writer: DataStreamWriter = (
+        build(records, run)
+        .writeStream.queryName(version.job)
+        .outputMode("update" if catalog.find(version.job).stateful else "append")
+        .option("checkpointLocation", str(checkpoint.path))
+        .foreachBatch(callback)
+    )
+    return writer
+
+
+def start(writer: DataStreamWriter, run: Run) -> StreamingQuery:
+    """Start the query at the cadence of its run."""
+    return writer.trigger(processingTime=f"{run.settings['cadence_ms']} milliseconds").start()
+
+
+def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
+    """Run the one batch that was planned and not committed. Raises StreamingQueryException."""
+    query = writer.trigger(once=True).start()
+    sink.attach(query)
+    query.awaitTermination()
+
+
+def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:
+    """The checkpoint that the version runs on."""
+    return Checkpoint(settings.checkpoint(version.job, version.version, version.generation))
+
+
+def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:
+    if not catalog.find(version.job).stateful:
+        return 0
+    with KafkaLog(settings.kafka, version.topic) as log:
+        return reach.read_skew_ms(log, offsets)

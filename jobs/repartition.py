@@ -1,0 +1,127 @@
+"""The program that gives a version another number of state partitions: a new generation of its checkpoint, proved."""
+# ruff: noqa: E402 - the path is put right before anything is imported by it
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from pathlib import Path
+
+# Started as a file, this folder comes first on the path and would hide modules of other packages.
+sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+
+from pyspark.sql import SparkSession
+
+from jobs import generations, outcome, session
+from jobs import settings as platform
+from jobs.changes import Change, ChangeEnded, Desk, PostgresDesk, check_open
+from jobs.checkpoint_lock import CheckpointLock
+from jobs.checkpoints import Checkpoint
+from jobs.drain import drain
+from jobs.outcome import Outcome
+from jobs.refusals import Refusal
+from jobs.registry import DriverRegistry
+from jobs.settings import Settings
+
+logger = logging.getLogger("kappa.repartition")
+PROGRAM = "repartition"
+HELD_SECONDS = 600.0
+POLL_SECONDS = 0.3
+
+
+class NotHeld(Refusal):
+    """The version's driver did not end in time."""
+
+    def __init__(self, phase: str, driven: bool) -> None:
+        why = "its driver has not ended" if driven else f"the change is only {phase}"
+        super().__init__(
+            f"waited {HELD_SECONDS:.0f} s for the version to be held, but {why}. Nothing was touched. Stop the version "
+            "with './kappa stop', then run the rescale again."
+        )
+
+
+def main() -> int:
+    """Make the generation that the change asks for; exit codes as in `jobs.outcome`."""
+    given = outcome.arguments("Repartitions the state of one version for a change.")
+    return outcome.carry_out(PROGRAM, given.home, given.change, lambda: _run(platform.load(given.home), given))
+
+
+def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
+    desk = PostgresDesk(settings, given.job, given.version, given.change)
+    registry = DriverRegistry(settings, given.job, given.version)
+    try:
+        with CheckpointLock(settings, given.job, given.version) as lock:
+            return rescale(settings, given.job, given.version, desk, registry, lock)
+    finally:
+        desk.close()
+        registry.close()
+
+
+def rescale(
+    settings: Settings, job: str, version: int, desk: Desk, registry: DriverRegistry, lock: CheckpointLock
+) -> Outcome:
+    """Wait for the version to be held, drain it, make the new generation and enter it. Raises Refusal, ChangeEnded."""
+    change = check_open(desk)
+    target = settings.checkpoint(job, version, change.new.generation)
+    if (known := desk.generation(change.new.generation)) is not None and target.is_dir():
+        return Outcome(f"g{known.generation} was made already", {"proof": known.proof, "again": True})
+    old = Checkpoint(settings.checkpoint(job, version, change.old.generation))
+    spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings)
+    try:
+        generations.check_supported(spark, old)
+        scratch = outcome.folder(settings.home, change.change_id) / "rehearsal"
+        generations.rehearse(spark, old, scratch, change.new.settings["state_partitions"])
+        desk.mark("warm")
+        wait_until_held(desk)
+        pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
+        desk.mark("drained")
+        return _make(spark, desk, change, old, target, lock, pending)
+    finally:
+        spark.stop()
+
+
+def _make(
+    spark: SparkSession,
+    desk: Desk,
+    change: Change,
+    old: Checkpoint,
+    target: Path,
+    lock: CheckpointLock,
+    pending: int | None,
+) -> Outcome:
+    wanted, had = change.new.settings["state_partitions"], old.facts().state_partitions
+
+    def pause(moment: str) -> None:
+        """Between two parts: another may have given the change up, or the lock may be gone."""
+        desk.mark(moment)
+        lock.check()
+        check_open(desk)
+
+    made = generations.make(spark, old, target, wanted, pause)
+    entered = generations.entry(change.new.generation, change.old.generation, wanted, made)
+    desk.enter(entered)
+    rows = sum(measured.rows for measured in made[0].after)
+    return Outcome(
+        f"{had} -> {wanted} state partitions, {rows} rows of state proved equal",
+        {"proof": entered.proof, "base_batch_id": entered.base_batch_id, "drained_batch_id": pending},
+    )
+
+
+def wait_until_held(desk: Desk, seconds: float = HELD_SECONDS, poll: float = POLL_SECONDS) -> None:
+    """Return once the change is held and no launch of the version is open. Raises ChangeEnded, NotHeld."""
+    deadline = time.monotonic() + seconds
+    while True:
+        phase, driven = check_open(desk).phase, desk.is_driven()
+        if phase == "held" and not driven:
+            return
+        if phase not in ("begun", "held"):
+            raise ChangeEnded(f"the change is {phase} already")
+        if time.monotonic() > deadline:
+            raise NotHeld(phase, driven)
+        time.sleep(poll)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The program that tries an artifact on a copy of its version's checkpoint: one real batch, nothing written."""
+# ruff: noqa: E402 - the path is put right before anything is imported by it
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+# Started as a file, this folder comes first on the path and would hide modules of other packages.
+sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from jobs import outcome, query, session
+from jobs import settings as platform
+from jobs.changes import PostgresDesk, check_open
+from jobs.checkpoint_copies import copy_running
+from jobs.checkpoints import Checkpoint
+from jobs.outcome import Outcome
+from jobs.refusals import Refusal
+from jobs.registry import DriverRegistry
+from jobs.settings import Settings
+
+logger = logging.getLogger("kappa.trial")
+PROGRAM = "trial"
+LIMIT_SECONDS = 120.0
+QUIET_SECONDS = 20.0
+POLL_SECONDS = 0.2
+_AWAY = ("org.apache.kafka.common.errors.TimeoutException", "NoResolvableBootstrap", "KafkaAdminClient")
+
+
+class TrialFailed(Refusal):
+    """The new code or settings do not run on the version's state and log."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(
+            f"the trial of {name} on a copy of its checkpoint failed: {said}. The version runs on as it was; nothing "
+            "was written. Mend the artifact, or replay it into a new version with './kappa reprocess'."
+        )
+
+
+class Running(Protocol):
+    """What the trial asks of a query."""
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        """Whether it has not ended."""
+
+    @property
+    def status(self) -> Any:
+        """What it does now; `message` says so in words."""
+
+
+class Consumed:
+    """A callback that reads all of a batch's rows, so that every partition is computed, and keeps none."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Consume one batch."""
+        self.rows += frame.toArrow().num_rows
+        logger.info("batch %s consumed, %s rows so far", batch_id, self.rows)
+
+
+def main() -> int:
+    """Try the change's artifact and settings; exit codes as in `jobs.outcome`."""
+    given = outcome.arguments("Tries an artifact on a copy of one version's checkpoint.")
+    return outcome.carry_out(PROGRAM, given.home, given.change, lambda: _run(platform.load(given.home), given))
+
+
+def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
+    desk = PostgresDesk(settings, given.job, given.version, given.change)
+    registry = DriverRegistry(settings, given.job, given.version)
+    copy = Checkpoint(outcome.folder(settings.home, given.change) / "checkpoint")
+    try:
+        change = check_open(desk)
+        version = replace(registry.describe(), settings=change.new.settings)
+        spark = session.create(f"kappa-{PROGRAM}-{given.job}-v{given.version}", version.settings)
+        shutil.rmtree(copy.path, ignore_errors=True)
+        copy_running(settings.checkpoint(given.job, given.version, change.old.generation), copy.path)
+        run, consumed = query.run_of(settings, version, registry.progress()[0]), Consumed()
+        writer = query.writer_of(spark, settings, version, run, copy, consumed)
+        return attempt(f"{given.job} v{given.version}", writer, copy, consumed)
+    except StreamingQueryException:
+        raise
+    except PySparkException as error:
+        # Analysis of the query: the same code would be refused again.
+        raise TrialFailed(f"{given.job} v{given.version}", _first_line(error)) from error
+    finally:
+        desk.close()
+        registry.close()
+        _end(copy.path)
+
+
+def attempt(name: str, writer: DataStreamWriter, copy: Checkpoint, consumed: Consumed) -> Outcome:
+    """Run the query until it has committed a batch in the copy, or there is nothing to read. Raises TrialFailed."""
+    began, base = time.monotonic(), copy.newest_committed()
+    running = writer.start()
+    try:
+        waited = wait_for_batch(running, lambda: progress_of(running, copy, base), time.monotonic, time.sleep)
+        if not running.isActive:
+            running.awaitTermination()
+    except StreamingQueryException as error:
+        if any(sign in str(error) for sign in _AWAY):
+            raise
+        raise TrialFailed(name, _first_line(error)) from error
+    finally:
+        running.stop()
+    seconds = round(time.monotonic() - began, 1)
+    evidence = {"seconds": seconds, "rows": consumed.rows, "from_batch_id": base, "batch": waited}
+    if waited == "running":
+        raise TrialFailed(name, f"a batch was not through after {LIMIT_SECONDS:.0f} s")
+    if waited == "none":
+        return Outcome(f"{name} started on a copy of its checkpoint; there was nothing to read", evidence)
+    return Outcome(f"{name} counted a batch of {consumed.rows} rows on a copy of its checkpoint", evidence)
+
+
+def progress_of(running: Running, copy: Checkpoint, base: int | None) -> str:
+    """How far the batch after `base` is: `committed`; `none` where the query waits for records; else `running`."""
+    waits = str(running.status["message"]).startswith("Waiting")
+    if copy.newest_committed() != base:
+        return "committed"
+    return "none" if waits and copy.newest_planned() == base else "running"
+
+
+def wait_for_batch(
+    running: Running, progress: Callable[[], str], clock: Callable[[], float], sleep: Callable[[float], None]
+) -> str:
+    """Wait until a batch is committed, the query ended, or it is too late: no records for long, or not through."""
+    began = clock()
+    while (now := progress()) != "committed" and running.isActive:
+        limit = QUIET_SECONDS if now == "none" else LIMIT_SECONDS
+        if clock() - began > limit:
+            break
+        sleep(POLL_SECONDS)
+    return now
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:500]
+
+
+def _end(copy: Path) -> None:
+    """End Spark before its files go."""
+    spark = SparkSession.getActiveSession()
+    if spark is not None:
+        spark.stop()
+    shutil.rmtree(copy, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

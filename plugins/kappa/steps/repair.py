@@ -1,0 +1,109 @@
+"""Look at every stream that should do its work, and repair what may be repaired without asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jobs.catalog import JOBS, find
+from kappa.hooks.conflicts import UnderWay
+from kappa.hooks.registry import Author, Entry, Version
+from kappa.plans.repair import Action, Finding, Observed, RepairPlan, decide
+from kappa.plans.wanted import Found
+from kappa.ports import Platform
+from kappa.states import OVER
+from kappa.steps.launch import launch
+from kappa.steps.observe import runs
+from kappa.steps.settle import settle, wait_free
+from kappa.steps.stop import shut_out
+
+VERB = "repair"
+LEASE_SECONDS = 600.0
+
+
+def plan_repair(platform: Platform, job: str | None = None) -> RepairPlan:
+    """What is found of one job or of all, and what would be done about it. Changes nothing. Raises UnknownJob."""
+    jobs = [find(job).name] if job else list(JOBS)
+    return decide([seen for name in jobs for seen in observe(platform, name)])
+
+
+def observe(platform: Platform, job: str) -> list[Observed]:
+    """How each version of a job does that is not over, or that serves."""
+    registry = platform.registry
+    there = Found(registry.versions(job), registry.segments(job))
+    return [_observed(platform, v, there) for v in there.versions if v.state not in OVER or there.serves(v)]
+
+
+def carry_out(platform: Platform, plan: RepairPlan, by: Author) -> str:
+    """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
+    done = [_repair(platform, finding, by) for finding in plan.acts]
+    left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
+    untouched = f" Not touched: {'; '.join(left)}." if left else ""
+    sentence = f"{'; '.join(done) or 'nothing to repair'}.{untouched}"
+    evidence = {"sentence": sentence, "plan": plan.to_json()}
+    platform.registry.record(Entry(by, f"{VERB}.done", None, None, evidence))
+    return sentence
+
+
+def dry_sentence(plan: RepairPlan) -> str:
+    """What a dry run found, in one sentence."""
+    acts = "; ".join(f"{f.name} {f.sentence}" for f in plan.acts) or "nothing to repair"
+    return f"dry run: {acts}; nothing was changed."
+
+
+def _observed(platform: Platform, version: Version, there: Found) -> Observed:
+    job, number = version.job, version.version
+    opened, now = platform.registry.open_launch(job, number), platform.clock.now()
+    return Observed(
+        version=version,
+        health=platform.registry.health(job, number),
+        driver_alive=runs(platform, job, number),
+        lease=platform.registry.lease(job, number),
+        change=platform.registry.open_change(job, number),
+        serves=there.serves(version),
+        now=now,
+        launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
+    )
+
+
+def _repair(platform: Platform, finding: Finding, by: Author) -> str:
+    try:
+        platform.registry.take_lease(VERB, finding.job, finding.version, by, LEASE_SECONDS)
+    except UnderWay as held:
+        return str(held)
+    try:
+        return ACTS[finding.action](platform, finding, by)
+    finally:
+        platform.registry.release_leases(by)
+
+
+def _settle(platform: Platform, finding: Finding, by: Author) -> str:
+    change = platform.registry.open_change(finding.job, finding.version)
+    return settle(platform, change, by, finding.sentence) if change else f"{finding.name} has no open change any more"
+
+
+def _restart(platform: Platform, finding: Finding, by: Author) -> str:
+    evidence = {"found": finding.sentence}
+    platform.registry.record(Entry(by, f"{VERB}.restarted", finding.job, finding.version, evidence))
+    wait_free(platform, finding.job, finding.version)
+    launch(platform, finding.job, finding.version)
+    return f"{finding.name} was started again ({finding.sentence})"
+
+
+def _replace(platform: Platform, finding: Finding, by: Author) -> str:
+    shut_out(platform, finding.job, finding.version, by)
+    return _restart(platform, finding, by)
+
+
+def _give_up(platform: Platform, finding: Finding, by: Author) -> str:
+    shut_out(platform, finding.job, finding.version, by)
+    platform.registry.give_up(finding.job, finding.version, finding.sentence)
+    platform.registry.record(Entry(by, f"{VERB}.gave_up", finding.job, finding.version, {"found": finding.sentence}))
+    return f"{finding.name} was given up ({finding.sentence})"
+
+
+ACTS: dict[Action, Callable[[Platform, Finding, Author], str]] = {
+    Action.SETTLE: _settle,
+    Action.RESTART: _restart,
+    Action.REPLACE: _replace,
+    Action.GIVE_UP: _give_up,
+}

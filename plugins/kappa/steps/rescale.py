@@ -1,0 +1,47 @@
+"""Look before a rescale: what the version, its checkpoint and the cluster say, and the plan that follows."""
+
+from __future__ import annotations
+
+from jobs.catalog import find
+from jobs.checkpoints import Checkpoint
+from kappa.hooks.registry import Version
+from kappa.plans.rescale import RescalePlan, RescaleRequest, StateFacts, decide_rescale
+from kappa.ports import Platform
+from kappa.steps.observe import found
+
+VERB = "rescale"
+
+
+def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
+    """The plan of a rescale. Changes nothing.
+
+    Raises UnknownJob, what `decide_rescale` raises, Unreachable.
+    """
+    there = found(platform, find(request.job).name)
+    current = there.current()
+    state = state_facts(platform, current) if current else None
+    generation = platform.registry.next_generation(request.job, current.version) if current else 1
+    return decide_rescale(request, there, state, platform.cluster.free_cores(), generation)
+
+
+def state_facts(platform: Platform, version: Version) -> StateFacts | None:
+    """What lies in the version's checkpoint; None for a job without state, or before its first batch."""
+    checkpoint = Checkpoint(platform.settings.checkpoint(version.job, version.version, version.generation))
+    if not find(version.job).stateful or checkpoint.newest_planned() is None:
+        return None
+    facts = checkpoint.facts()
+    rows = platform.registry.health(version.job, version.version).state_rows
+    return StateFacts(
+        facts.provider, facts.operators, facts.state_partitions, rows, facts.bytes, checkpoint.is_pending()
+    )
+
+
+def dry_sentence(plan: RescalePlan) -> str:
+    """What a dry run found, in one sentence."""
+    steps = " -> ".join(plan.steps) or "nothing"
+    return f"dry run: {plan.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
+
+
+def unchanged_sentence(plan: RescalePlan) -> str:
+    """What a rescale to the present size did, in one sentence."""
+    return f"{plan.job} v{plan.version} has this size already; nothing was changed."

@@ -1,0 +1,108 @@
+"""`repair`: of the jobs named or of all, through Airflow or in place, its findings printed first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from kappa.hooks.registry import Author
+from kappa.ports import Platform
+from typer.testing import CliRunner, Result
+
+from cli import mending
+from cli.following import Outcome
+from jobs.refusals import Refusal
+from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+class Plan:
+    """What was found of a job, or of all."""
+
+    def __init__(self, job: str | None) -> None:
+        self.job = job
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [(self.job or "every job", "has no driver")]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"job": self.job}
+
+
+@pytest.fixture
+def platform(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Platform:
+    """Fakes behind the command; giving back leases does nothing."""
+    registry = FakeRegistry()
+    made = Platform(settings, registry, FakeCluster(registry), FakeLog({0: 0}, {0: []}).opened, registry.clock)
+    monkeypatch.setattr(mending, "connect", lambda _: made)
+    monkeypatch.setattr(mending, "plan_repair", lambda _, job: Plan(job))
+    monkeypatch.setattr("cli.conduct.lease.release", lambda *_: None)
+    return made
+
+
+@pytest.fixture
+def sent(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """The runs that were asked for, each of which succeeds."""
+    asked: list[tuple[str, Any]] = []
+
+    def by_airflow(_: object, dag_id: str, forms: dict[str, Any]) -> list[Outcome]:
+        asked.append((dag_id, dict(forms)))
+        return [Outcome(job, "run-1", True, f"{job} is in order.") for job in forms]
+
+    monkeypatch.setattr(mending, "by_airflow", by_airflow)
+    return asked
+
+
+def run(*words: str) -> Result:
+    """The command."""
+    app = typer.Typer()
+    mending.register(app)
+    return CliRunner().invoke(app, list(words))
+
+
+def test_without_a_job_one_run_looks_after_all(sent: list[tuple[str, Any]]) -> None:
+    result = run("--reason", "red")
+    assert sent == [("repair_stream", {"all": {"job": None, "reason": "red", "dry_run": False}})]
+    assert "every job" in result.output
+    assert "all is in order." in result.output
+
+
+def test_each_job_named_is_repaired_once(sent: list[tuple[str, Any]]) -> None:
+    told = json.loads(run("ad_ctr", "quarantine", "ad_ctr", "--json").stdout)
+    assert {name: form["job"] for name, form in sent[0][1].items()} == {"ad_ctr": "ad_ctr", "quarantine": "quarantine"}
+    assert [outcome["job"] for outcome in told] == ["ad_ctr", "quarantine"]
+
+
+def test_a_dry_run_prints_the_findings_and_sends_nothing(sent: list[tuple[str, Any]]) -> None:
+    assert json.loads(run("ad_ctr", "--dry-run", "--json").stdout) == [{"job": "ad_ctr"}]
+    assert sent == []
+
+
+def test_without_airflow_the_plan_is_carried_out_here(
+    sent: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str | None, str | None]] = []
+
+    def carry_out(_: Platform, plan: Plan, by: Author) -> str:
+        done.append((plan.job, by.reason))
+        return "started again."
+
+    monkeypatch.setattr(mending, "carry_out", carry_out)
+    assert run("ad_ctr", "--reason", "red", "--without-airflow").exit_code == 0
+    assert (done, sent) == ([("ad_ctr", "red")], [])
+
+
+def test_what_may_not_be_repaired_ends_with_exit_code_1_and_is_in_the_audit(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise Refusal("a rescale holds it.")
+
+    monkeypatch.setattr(mending, "carry_out", refuse)
+    result = run("ad_ctr", "--without-airflow", "--json")
+    (told,) = json.loads(result.stdout)
+    assert (result.exit_code, told["success"], told["sentence"]) == (1, False, "a rescale holds it.")
+    assert [entry.action for entry in platform.registry.entries(told["run_id"])] == ["repair.refused"]

@@ -1,0 +1,95 @@
+"""`rescale`: the form that is sent, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from kappa.plans.rescale import RescaleRequest
+from kappa.plans.rescale_refusals import NothingAsked
+from typer.testing import CliRunner, Result
+
+from cli import sizing
+from cli.following import Outcome
+from jobs.catalog import UnknownJob
+from jobs.refusals import Refusal
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+class Plan:
+    """A plan that only says what was asked."""
+
+    def __init__(self, asked: RescaleRequest) -> None:
+        self._asked = asked
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [("state partitions", f"4 -> {self._asked.partitions} [planned]")]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"job": self._asked.job, "partitions": self._asked.partitions, "cores": self._asked.cores}
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """The runs that were asked for, each of which succeeds."""
+    asked: list[tuple[str, Any]] = []
+
+    def by_airflow(_: object, dag_id: str, forms: dict[str, Any]) -> list[Outcome]:
+        asked.append((dag_id, forms))
+        return [Outcome(job, "run-1", True, f"{job} has another size.") for job in forms]
+
+    monkeypatch.setattr(sizing, "by_airflow", by_airflow)
+    monkeypatch.setattr(sizing, "connect", lambda _: None)
+    monkeypatch.setattr(sizing, "plan_rescale", lambda _, asked: Plan(asked))
+    return asked
+
+
+def run(*words: str) -> Result:
+    """The command."""
+    app = typer.Typer()
+    sizing.register(app)
+    return CliRunner().invoke(app, list(words))
+
+
+def test_the_form_holds_what_was_given_and_nothing_for_the_rest(sent: list[tuple[str, Any]]) -> None:
+    result = run("ad_ctr", "--partitions", "4", "--reason", "growth", "--wait", "--json")
+    form = {"partitions": 4, "cores": None, "reason": "growth", "when_held": "wait", "dry_run": False}
+    assert sent == [("rescale_stream", {"ad_ctr": form})]
+    expected = {"job": "ad_ctr", "run_id": "run-1", "success": True, "sentence": "ad_ctr has another size."}
+    assert json.loads(result.stdout) == [expected]
+    assert result.exit_code == 0
+
+
+def test_without_a_number_nothing_is_asked_for(sent: list[tuple[str, Any]]) -> None:
+    refusal = run("ad_ctr").exception
+    assert isinstance(refusal, NothingAsked)
+    assert sent == []
+
+
+def test_an_unknown_job_is_refused(sent: list[tuple[str, Any]]) -> None:
+    assert isinstance(run("ad_crt", "--cores", "2").exception, UnknownJob)
+    assert sent == []
+
+
+def test_a_dry_run_prints_the_plan_and_sends_nothing(sent: list[tuple[str, Any]]) -> None:
+    told = json.loads(run("ad_ctr", "--cores", "2", "--dry-run", "--json").stdout)
+    assert told == [{"job": "ad_ctr", "partitions": None, "cores": 2}]
+    assert "4 -> 3 [planned]" in run("ad_ctr", "--partitions", "3", "--dry-run").output
+    assert sent == []
+
+
+def test_a_rescale_that_failed_ends_with_its_sentence_and_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Outcome("ad_ctr", "run-1", False, "It was undone (operator [state] differs).")
+    monkeypatch.setattr(sizing, "by_airflow", lambda *_: [failed])
+    result = run("ad_ctr", "--cores", "2")
+    assert result.exit_code == 1
+    assert "error: It was undone (operator [state] differs)." in result.output
+
+
+def test_without_a_stack_the_remedy_is_named() -> None:
+    refusal = run("ad_ctr", "--cores", "2").exception
+    assert isinstance(refusal, Refusal)
+    assert "Run ./kappa up" in str(refusal)

@@ -1,0 +1,128 @@
+"""A copy of a checkpoint is whole, and that of a running one holds only what was committed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jobs import checkpoint_copies
+from jobs.checkpoint_copies import copy_running, copy_stopped, part_of
+from jobs.checkpoints import Checkpoint
+from tests.jobs import streams
+
+
+def _put(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A checkpoint with batch 1 committed and batch 2 under way."""
+    root = tmp_path / "g1"
+    _put(root, "metadata", "commits/0", "commits/.0.crc", "commits/1", "commits/.1.crc", "offsets/0", "offsets/1")
+    _put(root, "offsets/2", "offsets/.2.crc", "offsets/.3.tmp", "sources/0/0", "state/0/_metadata/metadata")
+    _put(root, "state/0/0/2.changelog", "state/0/0/3.changelog", "state/0/0/.3.changelog.crc", "state/0/0/3.zip")
+    _put(root, "state/0/0/SSTs/0003-x.sst", "state/0/0/_metadata/schema")
+    return root
+
+
+def test_a_stopped_checkpoint_is_copied_as_it_is(source: Path, tmp_path: Path) -> None:
+    _put(part_of(tmp_path / "g2"), "left/by/a/killed/try")
+    copy_stopped(source, tmp_path / "g2")
+    assert streams.files(tmp_path / "g2") == streams.files(source)
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+
+
+def test_a_copy_that_fails_has_no_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_source: Path, part: Path) -> None:
+        shutil.copytree(source / "commits", part / "commits")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(checkpoint_copies, "shutil", _Shutil(fail))
+    with pytest.raises(OSError, match="disk full"):
+        copy_stopped(source, tmp_path / "g2")
+    assert not (tmp_path / "g2").exists()
+
+
+class _Shutil:
+    """shutil with another copytree."""
+
+    def __init__(self, copytree: object) -> None:
+        self.copytree, self.rmtree = copytree, shutil.rmtree
+
+
+def test_the_copy_of_a_running_checkpoint_ends_with_its_newest_commit(source: Path, tmp_path: Path) -> None:
+    copy_running(source, tmp_path / "copy")
+    copied = Checkpoint(tmp_path / "copy")
+    assert (copied.newest_planned(), copied.newest_committed()) == (1, 1)
+    left = set(streams.files(source)) - set(streams.files(copied.path))
+    assert left == {
+        "offsets/2",
+        "offsets/.2.crc",
+        "offsets/.3.tmp",
+        "state/0/0/3.changelog",
+        "state/0/0/.3.changelog.crc",
+        "state/0/0/3.zip",
+    }
+
+
+def test_a_batch_that_ends_while_it_is_copied_is_not_half_copied(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is added between two files, each commit of the copy has its offsets and its state."""
+    copyfile, batch = shutil.copyfile, iter(range(2, 99))
+
+    def and_a_batch_ends(one: Path, other: Path) -> None:
+        copyfile(one, other)
+        number = next(batch)
+        _put(source, f"offsets/{number}", f"state/0/0/{number + 1}.changelog", f"commits/{number}")
+
+    monkeypatch.setattr(shutil, "copyfile", and_a_batch_ends)
+    copy_running(source, tmp_path / "copy")
+    names = set(streams.files(tmp_path / "copy"))
+    newest = Checkpoint(tmp_path / "copy").newest_committed()
+    assert newest is not None
+    assert Checkpoint(tmp_path / "copy").newest_planned() == newest
+    assert f"state/0/0/{newest + 1}.changelog" in names
+    assert f"state/0/0/{newest + 2}.changelog" not in names
+
+
+def test_a_snapshot_is_copied_before_the_parts_that_it_names(source: Path, tmp_path: Path) -> None:
+    """Spark uploads the parts first: a snapshot that is seen has all of its parts."""
+    _put(source, "state/0/0/2.zip")
+    seen: list[str] = []
+    copyfile = shutil.copyfile
+
+    def note(one: Path, other: Path) -> None:
+        seen.append(one.name)
+        copyfile(one, other)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "copyfile", note)
+        copy_running(source, tmp_path / "copy")
+    assert seen.index("2.zip") < seen.index("0003-x.sst")
+    assert seen.index("1") < seen.index("2.zip")
+
+
+def test_what_is_removed_while_it_is_copied_is_left_out(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copyfile = shutil.copyfile
+
+    def purge(one: Path, other: Path) -> None:
+        (source / "state/0/0/2.changelog").unlink(missing_ok=True)
+        copyfile(one, other)
+
+    monkeypatch.setattr(shutil, "copyfile", purge)
+    copy_running(source, tmp_path / "copy")
+    assert "state/0/0/2.changelog" not in streams.files(tmp_path / "copy")
+
+
+def test_the_copy_of_a_checkpoint_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+    copy_running(tmp_path / "nothing", tmp_path / "copy")
+    assert streams.files(tmp_path / "copy") == {}
+    assert (tmp_path / "copy").is_dir()

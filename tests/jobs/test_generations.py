@@ -1,0 +1,220 @@
+"""A repartitioned checkpoint holds the state that it was made from, row by row, or it is not made."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import generations, state_proof
+from jobs.checkpoints import Checkpoint
+from jobs.generations import NoState, PendingBatch, UnsupportedOperator, UnsupportedProvider
+from jobs.state_proof import Proof, StateDiffers
+from tests.jobs import streams
+
+WINDOWS = 30
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three files: 30 windows; another event in one of them; an event in a window of its own."""
+    folder = tmp_path_factory.mktemp("source")
+    streams.add(spark, folder, [streams.event(n, n % WINDOWS, "ab"[n % 2]) for n in range(90)])
+    streams.add(spark, folder, [streams.event(90, 0)])
+    streams.add(spark, folder, [streams.event(91, WINDOWS)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a stream over these files, three batches, two partitions; for reading only."""
+    folder = tmp_path_factory.mktemp("checkpoints") / "g1"
+    streams.run(streams.writer(spark, source, folder))
+    return folder
+
+
+@pytest.fixture
+def old(made: Path, tmp_path: Path) -> Checkpoint:
+    """A copy of that checkpoint."""
+    shutil.copytree(made, tmp_path / "g1")
+    return Checkpoint(tmp_path / "g1")
+
+
+def _without_batch(checkpoint: Checkpoint, batch: int) -> Checkpoint:
+    """The checkpoint as it was before its newest batch."""
+    for folder in ("offsets", "commits"):
+        (checkpoint.path / folder / str(batch)).unlink()
+    return checkpoint
+
+
+def _rewrite(file: Path, found: str, put: str) -> None:
+    text = file.read_text()
+    assert found in text
+    file.write_text(text.replace(found, put))
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def _told(measured: tuple[state_proof.Measured, ...]) -> list[object]:
+    return [m.told() for m in measured]
+
+
+def test_the_facts_of_a_checkpoint(made: Path) -> None:
+    facts = Checkpoint(made).facts()
+    assert facts.provider.endswith(generations.SUPPORTED_PROVIDER)
+    assert (facts.state_partitions, facts.operators) == (2, ("stateStoreSave",))
+    assert (facts.newest_planned, facts.newest_committed) == (2, 2)
+    assert facts.bytes == sum(f.stat().st_size for f in (made / "state").rglob("*") if f.is_file())
+
+
+def test_state_stays_equal_through_2_4_3_1_and_goes_on_alike(
+    spark: SparkSession, old: Checkpoint, source: Path, tmp_path: Path
+) -> None:
+    before, current = state_proof.measure(spark, old), old
+    untouched = streams.files(old.path)
+    for number, partitions in enumerate((4, 3, 1), start=2):
+        target = tmp_path / f"g{number}"
+        parts: list[str] = []
+        proof, base = generations.make(spark, current, target, partitions, parts.append)
+        assert parts == ["copied", "measured", "repartitioned", "proved"]
+        assert proof.equal
+        assert (proof.after[0].partitions, proof.after[0].rows, base) == (partitions, WINDOWS + 1, number + 1)
+        current = Checkpoint(target)
+    assert streams.files(old.path) == untouched
+    assert _told(state_proof.measure(spark, current)) == _told(before)
+    more = tmp_path / "source"
+    shutil.copytree(source, more)
+    _same_results_after_another_batch(spark, more, old, current, source)
+
+
+def _same_results_after_another_batch(
+    spark: SparkSession, more: Path, old: Checkpoint, new: Checkpoint, source: Path
+) -> None:
+    """A resend, and an event of a known window: both checkpoints tell the same totals."""
+    streams.add(spark, source, [streams.event(0, 0, "a"), streams.event(99, 1, "b", cost=7)])
+    seen: dict[str, list[tuple[object, ...]]] = {"old": [], "new": []}
+    for name, checkpoint in (("old", old), ("new", new)):
+        streams.run(
+            streams.writer(
+                spark, source, checkpoint.path, lambda f, _, name=name: seen[name].extend(map(tuple, f.collect()))
+            )
+        )
+    assert sorted(map(str, seen["old"])) == sorted(map(str, seen["new"]))
+    assert len(seen["new"]) == 2
+
+
+def test_a_row_that_changed_or_was_lost_breaks_the_proof(spark: SparkSession, old: Checkpoint) -> None:
+    whole = state_proof.measure(spark, old)
+    lost = state_proof.measure(spark, _without_batch(old, 2))
+    changed = state_proof.measure(spark, _without_batch(old, 1))
+    assert [m[0].rows for m in (whole, lost, changed)] == [WINDOWS + 1, WINDOWS, WINDOWS]
+    assert lost[0].total != changed[0].total
+    assert lost[0].xor != changed[0].xor
+    for proof in (Proof(whole, lost), Proof(lost, changed), Proof(whole, ())):
+        assert not proof.equal
+        with pytest.raises(StateDiffers, match="thrown away"):
+            state_proof.check(proof)
+
+
+def test_rows_in_a_partition_where_the_query_will_not_look_break_the_proof(
+    spark: SparkSession, old: Checkpoint
+) -> None:
+    before, state = state_proof.measure(spark, old), old.path / "state" / "0"
+    (state / "0").rename(state / "other")
+    (state / "1").rename(state / "0")
+    (state / "other").rename(state / "1")
+    after = state_proof.measure(spark, old)
+    assert _told(after) == _told(before)
+    assert (before[0].misplaced, after[0].misplaced) == (0, WINDOWS + 1)
+    with pytest.raises(StateDiffers, match="wrong partition"):
+        state_proof.check(Proof(before, after))
+
+
+def test_either_half_of_the_hash_alone_breaks_the_proof(spark: SparkSession, made: Path) -> None:
+    (measured,) = state_proof.measure(spark, Checkpoint(made))
+    for other in (replace(measured, total="1"), replace(measured, xor=1), replace(measured, rows=1)):
+        assert not Proof((measured,), (other,)).equal
+    assert Proof((measured,), (replace(measured, partitions=9),)).to_json()["equal"] is True
+
+
+def test_a_provider_that_cannot_be_repartitioned_is_refused_before_the_call(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path
+) -> None:
+    _rewrite(old.path / "offsets" / "2", "RocksDBStateStoreProvider", "HDFSBackedStateStoreProvider")
+    _refused(spark, old, tmp_path / "g2", UnsupportedProvider)
+
+
+def test_an_operator_that_cannot_be_repartitioned_is_refused_before_the_call(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path
+) -> None:
+    _rewrite(old.path / "state" / "0" / "_metadata" / "metadata", "stateStoreSave", "symmetricHashJoin")
+    _refused(spark, old, tmp_path / "g2", UnsupportedOperator)
+
+
+def test_an_aggregate_without_a_key_is_refused_before_the_call(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    checkpoint = Checkpoint(tmp_path / "g1")
+    events = spark.readStream.schema(spark.read.parquet(str(source)).schema).parquet(str(source))
+    counts = events.groupBy().count().writeStream.outputMode("update").foreachBatch(streams.nothing)
+    streams.run(counts.option("checkpointLocation", str(checkpoint.path)))
+    _refused(spark, checkpoint, tmp_path / "g2", UnsupportedOperator)
+
+
+def test_a_pending_batch_is_refused_before_the_call(spark: SparkSession, old: Checkpoint, tmp_path: Path) -> None:
+    (old.path / "commits" / "2").unlink()
+    _refused(spark, old, tmp_path / "g2", PendingBatch)
+    with pytest.raises(PendingBatch):
+        generations.repartition(spark, old, 4)
+
+
+def test_a_version_that_never_committed_has_nothing_to_repartition(spark: SparkSession, tmp_path: Path) -> None:
+    _refused(spark, Checkpoint(tmp_path / "g1"), tmp_path / "g2", NoState)
+
+
+def _refused(spark: SparkSession, old: Checkpoint, target: Path, why: type[Exception]) -> None:
+    """It is refused, and nothing was written anywhere."""
+    before = streams.files(target.parent)
+    with pytest.raises(why):
+        generations.make(spark, old, target, 4, lambda _: None)
+    assert streams.files(target.parent) == before
+
+
+def test_stopped_between_two_parts_it_leaves_nothing_and_can_be_made_again(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path
+) -> None:
+    before, target = streams.files(tmp_path), tmp_path / "g2"
+
+    def stop(moment: str) -> None:
+        if moment == "repartitioned":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generations.make(spark, old, target, 4, stop)
+    assert streams.files(tmp_path) == before
+    for left in (target, tmp_path / "g2.work-1"):
+        shutil.copytree(old.path, left)
+        (left / "commits" / "2").unlink()
+    proof, _ = generations.make(spark, old, target, 4, lambda _: None)
+    assert proof.equal
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+
+
+def test_the_number_that_it_has_makes_a_proved_copy_without_the_call(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path
+) -> None:
+    proof, base = generations.make(spark, old, tmp_path / "g2", 2, lambda _: None)
+    assert proof.equal
+    assert base == 2
+
+
+def test_a_rehearsal_leaves_nothing_and_is_left_out_for_a_large_state(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = streams.files(tmp_path)
+    assert generations.rehearse(spark, old, tmp_path / "scratch", 3)
+    assert streams.files(tmp_path) == before
+    monkeypatch.setattr(generations, "REHEARSED_BYTES", 10)
+    assert not generations.rehearse(spark, old, tmp_path / "scratch", 3)

@@ -1,0 +1,97 @@
+"""A finite program leaves its result whole, with the exit code that says whether another try makes sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from jobs import outcome
+from jobs.changes import Change, ChangeEnded, Generation, RunsAs
+from jobs.outcome import Exit, Outcome
+from jobs.refusals import Refusal
+from jobs.repartition import NotHeld, wait_until_held
+
+CHANGE = str(uuid4())
+RUNS_AS = RunsAs("a", {}, 1)
+
+
+def _left(home: Path) -> dict[str, object]:
+    held: dict[str, object] = json.loads((home / "work" / CHANGE / "trial.json").read_text())
+    return held
+
+
+def _raising(error: BaseException) -> Outcome:
+    raise error
+
+
+def test_success_is_code_0_and_a_sentence(tmp_path: Path) -> None:
+    code = outcome.carry_out("trial", tmp_path, CHANGE, lambda: Outcome("done", {"rows": 3}))
+    assert code == Exit.DONE == 0
+    assert _left(tmp_path) == {"ok": True, "sentence": "done", "evidence": {"rows": 3}}
+
+
+@pytest.mark.parametrize(("error", "code"), [(Refusal("no"), 2), (ChangeEnded("it ended as undone"), 3)], ids=str)
+def test_what_another_try_would_not_mend_has_a_code_of_its_own(tmp_path: Path, error: Exception, code: int) -> None:
+    assert outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(error)) == code
+    left = _left(tmp_path)
+    assert left["ok"] is False
+    assert str(error) in str(left["sentence"])
+
+
+def test_what_may_pass_is_raised_and_told(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="disk full"):
+        outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(OSError("disk full")))
+    assert _left(tmp_path)["ok"] is False
+
+
+def test_an_older_result_does_not_stay_where_a_new_try_is_killed(tmp_path: Path) -> None:
+    outcome.carry_out("trial", tmp_path, CHANGE, lambda: Outcome("done", {}))
+    with pytest.raises(KeyboardInterrupt):
+        outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(KeyboardInterrupt()))
+    assert not (tmp_path / "work" / CHANGE / "trial.json").exists()
+
+
+class FakeDesk:
+    """A change whose phase moves on at each look, with a launch that stays open for the first `driven` of them."""
+
+    def __init__(self, *phases: str, driven: int = 0) -> None:
+        self._phases, self._driven, self.looks = list(phases), driven, 0
+
+    def read(self) -> Change:
+        """The next phase; the last one stays."""
+        phase = self._phases[min(self.looks, len(self._phases) - 1)]
+        self.looks += 1
+        return Change(CHANGE, phase, phase in ("done", "undone"), RUNS_AS, RUNS_AS)
+
+    def is_driven(self) -> bool:
+        """Whether the launch is still open."""
+        return self.looks <= self._driven
+
+    def mark(self, moment: str) -> None:
+        """Not asked."""
+
+    def generation(self, number: int) -> Generation | None:
+        """Not asked."""
+
+    def enter(self, made: Generation) -> None:
+        """Not asked."""
+
+
+def test_a_version_is_held_once_its_launch_has_ended() -> None:
+    desk = FakeDesk("begun", "begun", "held", driven=5)
+    wait_until_held(desk, poll=0)
+    assert desk.looks == 6
+
+
+@pytest.mark.parametrize("phase", ["undone", "done", "switched"])
+def test_there_is_nothing_to_wait_for_once_the_change_went_on_without(phase: str) -> None:
+    with pytest.raises(ChangeEnded, match=phase):
+        wait_until_held(FakeDesk("begun", phase), poll=0)
+
+
+def test_a_driver_that_does_not_end_is_not_waited_for_for_ever() -> None:
+    with pytest.raises(NotHeld, match="its driver has not ended"):
+        wait_until_held(FakeDesk("held", driven=10**9), seconds=0.01, poll=0)

@@ -1,0 +1,88 @@
+"""What the registry promises of a version's health, asked of the fake and of the one in Postgres alike."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from kappa.changes import Change, RunsAs
+from kappa.hooks.conflicts import UnknownVersion
+from kappa.hooks.registry import Entry, Health, Registry
+from kappa.states import Desired, State
+
+from tests.plugins.registries import BY, Trial, version
+
+SILENT = "silent: wanted running, but no heartbeat for 30 s"
+
+
+def test_of_a_version_that_never_beat_no_time_is_known(registry: Registry, job: str) -> None:
+    registry.stage(version(job), BY, {})
+    assert registry.health(job, 1) == Health(None, None, 0, 0.0, None)
+
+
+def test_a_version_that_does_not_exist_has_no_health(registry: Registry, job: str) -> None:
+    with pytest.raises(UnknownVersion):
+        registry.health(job, 1)
+    with pytest.raises(UnknownVersion):
+        registry.give_up(job, 1, "why")
+
+
+def test_a_driver_that_goes_silent_is_seen(trial: Trial, job: str) -> None:
+    registry = trial.registry
+    registry.stage(version(job), BY, {})
+    trial.beat(batch_ms=250)
+    well = registry.health(job, 1)
+    assert (well.batch_ms, well.red) == (250, ())
+    assert well.beat_seconds is not None
+    assert well.commit_seconds is not None
+    assert 0 <= well.beat_seconds <= well.commit_seconds + 1 < 31
+    trial.two_hours_pass()
+    still = registry.health(job, 1)
+    assert still.red == (SILENT,)
+    assert still.beat_seconds is not None
+    assert 7200 <= still.beat_seconds < 7230
+
+
+def test_a_version_that_is_wanted_stopped_may_be_silent(trial: Trial, job: str) -> None:
+    trial.registry.stage(version(job), BY, {})
+    trial.registry.desire(job, 1, Desired.STOPPED)
+    trial.two_hours_pass()
+    assert trial.registry.health(job, 1).red == ()
+
+
+def test_a_version_that_a_change_keeps_stopped_for_long_is_seen(trial: Trial, job: str) -> None:
+    registry, runs_as = trial.registry, RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)
+    registry.stage(version(job), BY, {})
+    change = Change(uuid4(), job, 1, "rescale", BY.run_id, Desired.RUNNING, runs_as, runs_as)
+    registry.hold(registry.begin_change(change).change_id)
+    assert registry.health(job, 1).red == ()
+    trial.two_hours_pass()
+    (line,) = registry.health(job, 1).red
+    assert line == f"held: wanted running, but held by a rescale, run {BY.run_id}, and no heartbeat for 2 min"
+
+
+def test_a_version_that_is_given_up_is_failed_and_says_why_once(registry: Registry, job: str) -> None:
+    registry.stage(version(job), BY, {})
+    registry.give_up(job, 1, "restarted 3 times in an hour")
+    registry.give_up(job, 1, "restarted 4 times in an hour")
+    assert registry.versions(job)[0].state is State.FAILED
+    assert registry.health(job, 1).red == ("failed: restarted 4 times in an hour",)
+    registry.clear_red_lines(job, 1)
+    assert registry.health(job, 1).red == ("failed: the driver was restarted too often and gave up",)
+
+
+def test_repairs_of_the_last_hour_are_counted_for_the_version_alone(trial: Trial, job: str) -> None:
+    registry = trial.registry
+    registry.stage(version(job), BY, {})
+    registry.record(Entry(BY, "repair.restarted", job, 1))
+    trial.two_hours_pass()
+    for entry in (
+        Entry(BY, "repair.restarted", job, 1),
+        Entry(BY, "repair.restarted", job, 2),
+        Entry(BY, "repair.done", job, 1),
+        Entry(BY, "repair.restarted", job, 1),
+    ):
+        registry.record(entry)
+    repairs = registry.health(job, 1).repairs
+    assert len(repairs) == 2
+    assert repairs == tuple(sorted(repairs))

@@ -1,0 +1,211 @@
+"""The plan of a repair, as a value: what is wanted against what was seen, and what is never touched."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from kappa.changes import Change, Phase, RunsAs
+from kappa.hooks.registry import Health, Version
+from kappa.leases import Lease
+from kappa.plans.advice import Size, advise
+from kappa.plans.repair import Action, Kind, Observed, RepairPlan, decide, examine, red_lines
+from kappa.states import Desired, State
+
+from jobs.catalog import JOBS, resolve
+from tests.plugins.fakes import NOON
+
+SETTINGS = resolve(JOBS["ad_ctr"], {})
+VERSION = Version(
+    "ad_ctr", 1, State.LIVE, Desired.RUNNING, "code", "s", "r", SETTINGS, "ad_events", "topic-one", None, {}
+)
+WELL = Health(beat_seconds=1.0, commit_seconds=1.0, lag_events=100, lag_seconds=1.0, batch_ms=400)
+STUCK = replace(WELL, commit_seconds=301.0, lag_seconds=301.0)
+SEEN = Observed(VERSION, WELL, driver_alive=True, lease=None, change=None, serves=True, now=NOON)
+LEASE = Lease("ad_ctr", 1, "run-7", "rescale", "anna", "more load", NOON, NOON + timedelta(minutes=15))
+AS_IT_IS = RunsAs("code", SETTINGS, 1)
+CHANGE = Change(UUID(int=1), "ad_ctr", 1, "rescale", "run-6", Desired.RUNNING, AS_IT_IS, AS_IT_IS, Phase.HELD)
+TROUBLES = [replace(SEEN, driver_alive=False), replace(SEEN, health=replace(WELL, beat_seconds=61.0)),
+            replace(SEEN, health=STUCK)]  # fmt: skip
+
+
+def repaired(seen: Observed, *seconds_ago: float) -> Observed:
+    """The same, after automatic restarts so many seconds ago."""
+    at = tuple(NOON - timedelta(seconds=ago) for ago in seconds_ago)
+    return replace(seen, health=replace(seen.health, repairs=at))
+
+
+def stopped(seen: Observed) -> Observed:
+    return replace(seen, version=replace(seen.version, desired=Desired.STOPPED))
+
+
+def in_state(seen: Observed, state: State) -> Observed:
+    return replace(seen, version=replace(seen.version, state=state))
+
+
+def test_a_version_that_does_its_work_is_left() -> None:
+    assert (examine(SEEN).kind, examine(SEEN).action) == (Kind.FINE, Action.LEAVE)
+
+
+@pytest.mark.parametrize("seen", [SEEN, *TROUBLES, replace(SEEN, change=CHANGE), in_state(SEEN, State.FAILED)])
+def test_what_a_lease_holds_is_never_touched_and_its_holder_is_named(seen: Observed) -> None:
+    found = examine(replace(seen, lease=LEASE))
+    assert (found.kind, found.action) == (Kind.HELD, Action.LEAVE)
+    assert "held by a rescale of anna (more load), run run-7" in found.sentence
+
+
+@pytest.mark.parametrize("seen", [SEEN, *TROUBLES, stopped(SEEN), in_state(SEEN, State.FAILED)])
+def test_a_change_that_nobody_holds_is_settled_before_all_else(seen: Observed) -> None:
+    found = examine(replace(seen, change=CHANGE))
+    assert (found.kind, found.action) == (Kind.ORPHANED, Action.SETTLE)
+    assert "a rescale of run run-6 was left half done (held)" in found.sentence
+
+
+@pytest.mark.parametrize("seen", TROUBLES)
+def test_what_is_wanted_stopped_is_left(seen: Observed) -> None:
+    assert examine(stopped(seen)).action is Action.LEAVE
+
+
+@pytest.mark.parametrize("seen", TROUBLES)
+@pytest.mark.parametrize("state", [State.RETIRED, State.FAILED])
+def test_what_is_over_is_left(seen: Observed, state: State) -> None:
+    assert examine(replace(in_state(seen, state), serves=False)).action is Action.LEAVE
+
+
+def test_a_serving_version_that_gave_up_is_reported_with_the_way_out() -> None:
+    found = examine(in_state(SEEN, State.FAILED))
+    assert found.action is Action.REPORT
+    assert "./kappa start ad_ctr" in found.sentence
+
+
+def test_a_version_without_a_driver_gets_one() -> None:
+    found = examine(replace(SEEN, driver_alive=False))
+    assert (found.kind, found.action) == (Kind.GONE, Action.RESTART)
+
+
+@pytest.mark.parametrize(("beat", "action"), [(60.0, Action.LEAVE), (61.0, Action.REPLACE), (None, Action.REPLACE)])
+def test_a_driver_that_is_alive_by_the_cluster_only_is_replaced(beat: float | None, action: Action) -> None:
+    assert examine(replace(SEEN, health=replace(WELL, beat_seconds=beat))).action is action
+
+
+@pytest.mark.parametrize(("launched", "action"), [(119.0, Action.LEAVE), (121.0, Action.REPLACE)])
+@pytest.mark.parametrize("beat", [3600.0, None])
+def test_a_driver_that_has_just_been_launched_is_given_time(
+    launched: float, action: Action, beat: float | None
+) -> None:
+    seen = replace(SEEN, health=replace(WELL, beat_seconds=beat), launch_seconds=launched)
+    assert examine(seen).action is action
+
+
+def test_a_driver_that_fell_silent_after_its_start_is_given_no_time() -> None:
+    seen = replace(SEEN, health=replace(WELL, beat_seconds=70.0), launch_seconds=100.0)
+    assert examine(seen).action is Action.REPLACE
+
+
+HEALTHS = [
+    (STUCK, Action.REPLACE),
+    (replace(STUCK, commit_seconds=None), Action.REPLACE),
+    (replace(STUCK, commit_seconds=299.0), Action.LEAVE),
+    (replace(STUCK, lag_seconds=299.0), Action.LEAVE),
+    (replace(STUCK, lag_events=0), Action.LEAVE),
+]
+
+
+@pytest.mark.parametrize(("health", "action"), HEALTHS)
+def test_a_driver_that_commits_nothing_while_records_wait_is_replaced(health: Health, action: Action) -> None:
+    assert examine(replace(SEEN, health=health)).action is action
+
+
+def test_a_driver_that_was_started_within_five_minutes_is_not_stuck() -> None:
+    assert examine(replace(SEEN, health=STUCK, launch_seconds=250.0)).action is Action.LEAVE
+
+
+@pytest.mark.parametrize("seen", TROUBLES)
+def test_a_third_restart_within_the_hour_is_the_last(seen: Observed) -> None:
+    found = examine(repaired(seen, 3000, 2000, 1000))
+    assert found.action is Action.GIVE_UP
+    assert "3 automatic restarts within the hour" in found.sentence
+    assert examine(repaired(seen, 3601, 2000, 1000)).action in (Action.RESTART, Action.REPLACE)
+
+
+BACK_OFFS = [((59.0,), Action.WAIT), ((60.0,), Action.RESTART), ((400.0, 299.0), Action.WAIT),
+             ((400.0, 300.0), Action.RESTART), ((4000.0, 3601.0), Action.RESTART)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ago", "action"), BACK_OFFS)
+def test_restarts_keep_a_growing_distance(ago: tuple[float, ...], action: Action) -> None:
+    found = examine(repaired(replace(SEEN, driver_alive=False), *ago))
+    assert found.action is action
+    assert ("follows in 1 s" in found.sentence) is (action is Action.WAIT)
+
+
+RED = replace(SEEN, health=replace(WELL, red=("topic: it is gone", "silent: no heartbeat", "held: by a run")))
+
+
+def test_red_lines_that_no_restart_mends_are_reported_and_the_others_are_not() -> None:
+    (line,) = red_lines(RED)
+    assert (line.kind, line.action, line.sentence) == (
+        Kind.RED, Action.REPORT, "topic: it is gone; see docs/runbook.md",
+    )  # fmt: skip
+
+
+def test_a_plan_has_all_versions_and_says_which_findings_act() -> None:
+    spend = replace(VERSION, job="client_spend")
+    plan = decide([RED, replace(SEEN, version=spend, driver_alive=False)])
+    assert [(f.name, f.action) for f in plan.findings] == [
+        ("ad_ctr v1", Action.LEAVE), ("ad_ctr v1", Action.REPORT), ("client_spend v1", Action.RESTART),
+    ]  # fmt: skip
+    assert [f.name for f in plan.acts] == ["client_spend v1"]
+    assert ("client_spend v1", "restart: is wanted running and has no driver: one is started") in plan.rows()
+
+
+def test_a_plan_survives_json() -> None:
+    plan = decide([replace(RED, health=replace(RED.health, batch_ms=50))])
+    assert plan.advice
+    assert RepairPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_version_that_does_not_work_is_given_no_advice() -> None:
+    seen = replace(SEEN, health=replace(WELL, batch_ms=50))
+    assert decide([seen]).advice.keys() == {"ad_ctr v1"}
+    assert decide([replace(seen, driver_alive=False), stopped(seen)]).advice == {}
+
+
+BEHIND = replace(WELL, lag_seconds=120.0, lag_events=50_000)
+SIZES = [
+    (WELL, {}, None),
+    (replace(WELL, batch_ms=None), {}, None),
+    (replace(BEHIND, batch_ms=1_500), {}, Size.MORE),
+    (replace(BEHIND, batch_ms=1_500), {"cadence_ms": 0}, Size.MORE),
+    (replace(BEHIND, batch_ms=900), {}, None),
+    (replace(BEHIND, batch_ms=900), {"records_per_batch": 10_000}, Size.LARGER_BATCHES),
+    (replace(BEHIND, batch_ms=4_000), {"records_per_batch": 10_000}, Size.LARGER_BATCHES),
+    (replace(BEHIND, batch_ms=6_000), {"records_per_batch": 10_000}, Size.MORE),
+    (replace(WELL, batch_ms=90), {}, Size.FEWER),
+    (replace(WELL, batch_ms=90), {"executor_cores": 1}, None),
+    (replace(WELL, batch_ms=90), {"cadence_ms": 0}, None),
+    (replace(WELL, batch_ms=5_000), {}, None),
+]
+
+
+@pytest.mark.parametrize(("health", "given", "size"), SIZES)
+def test_advice_follows_lag_and_utilisation(health: Health, given: dict[str, int], size: Size | None) -> None:
+    advice = advise(health, {**SETTINGS, **given})
+    assert (advice.size if advice else None) is size
+
+
+def test_advice_brings_its_numbers_and_the_command() -> None:
+    advice = advise(replace(BEHIND, batch_ms=1_500), SETTINGS, "ad_ctr")
+    assert advice is not None
+    assert (advice.numbers["utilisation"], advice.numbers["lag_events"]) == (1.5, 50_000)
+    assert "50,000 records are unread" in advice.sentence
+    assert "./kappa rescale ad_ctr --cores 4 --partitions 4" in advice.sentence
+
+
+def test_advice_to_a_stateless_job_names_no_partitions() -> None:
+    advice = advise(replace(BEHIND, batch_ms=9_000), resolve(JOBS["quarantine"], {}), "quarantine")
+    assert advice is not None
+    assert "--partitions" not in advice.sentence

@@ -1,0 +1,83 @@
+"""The steps of a repair: what is wanted and gone comes back, what a verb holds is left to it."""
+
+from __future__ import annotations
+
+from kappa.changes import RunsAs
+from kappa.hooks.registry import Author
+from kappa.hooks.spark import DriverState
+from kappa.states import Desired, State
+from kappa.steps import change, deploy, lease, repair
+from kappa.steps.observe import DeployRequest, plan_deploy
+
+from tests.plugins.conftest import Stage
+
+JOB = "ad_ctr"
+REPAIR = Author("airflow", "run-repair")
+
+
+def deployed(stage: Stage, by: Author) -> None:
+    """A live first version."""
+    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
+
+
+def repaired(stage: Stage) -> str:
+    """What a repair of the job says it did."""
+    said = repair.carry_out(stage.platform, repair.plan_repair(stage.platform, JOB), REPAIR)
+    stage.clock.sleep(10)
+    return said
+
+
+def test_a_job_that_does_its_work_is_left_alone(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    assert repaired(stage) == "nothing to repair."
+    assert len(stage.cluster.submissions) == 1
+
+
+def test_a_driver_that_is_gone_is_started_again_once(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    assert "ad_ctr v1 was started again" in repaired(stage)
+    assert repaired(stage) == "nothing to repair."
+    assert stage.cluster.running() == ["driver-1"]
+
+
+def test_a_silent_driver_is_shut_out_before_another_starts(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    epoch = stage.registry.epochs[JOB, 1]
+    stage.cluster.broken.add(stage.registry.versions(JOB)[0].artifact)
+    stage.clock.sleep(200)
+    stage.cluster.broken.clear()
+    repaired(stage)
+    assert stage.registry.epochs[JOB, 1] == epoch + 1
+    assert stage.cluster.running() == ["driver-1"]
+
+
+def test_a_version_that_keeps_dying_is_given_up_and_red(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    for _ in range(4):
+        for driver in stage.cluster.running():
+            stage.cluster.states[driver] = DriverState.ERROR
+        said = repaired(stage)
+        stage.clock.sleep(400)
+    assert "was given up" in said
+    assert stage.registry.versions(JOB)[0].state is State.FAILED
+    assert stage.cluster.running() == []
+
+
+def test_what_a_verb_holds_is_not_touched(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    lease.take(stage.platform, "rescale", JOB, author, 900, 0, lambda _: False)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    assert repaired(stage) == "nothing to repair."
+    assert stage.cluster.running() == []
+
+
+def test_a_change_that_nobody_holds_is_settled(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    (version,) = stage.registry.versions(JOB)
+    old = RunsAs(version.artifact, version.settings, version.generation)
+    begun = change.begin(stage.platform, "deploy", JOB, 1, old, old, author)
+    change.hold(stage.platform, begun, author)
+    assert "was undone" in repaired(stage)
+    assert stage.registry.versions(JOB)[0].desired is Desired.RUNNING
+    assert stage.cluster.running() == ["driver-1"]
