@@ -72,6 +72,8 @@ def live(planned: Json) -> None:
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         made = DeployPlan.from_json(planned)
+        assert made.old is not None
+        assert made.new is not None
         change.begin(run.platform, deploy.VERB, run.job, made.version, made.old, made.new, run.author)
 
 
@@ -103,7 +105,8 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def deploy_stream() -> None:
-    (held, given), planned = bracket(deploy.VERB), plan()
+    held, given = bracket(deploy.VERB)
+    planned: Any = plan()
     chosen, done = choose(planned), conclude(planned)
     trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
     hold, switch = in_place.hold(deploy.VERB), in_place.switch(deploy.VERB)

@@ -36,7 +36,7 @@ class FiniteSparkOperator(SparkSubmitOperator):
         self.verb = verb
         self.program = program
 
-    def execute(self, context: Any) -> str:
+    def execute(self, context: Any) -> Any:
         """The sentence that the program ended with. Raises as the class says."""
         with acting(self.verb) as run:
             return self._work(run, context)

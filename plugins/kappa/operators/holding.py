@@ -37,7 +37,7 @@ def release(verb: str) -> None:
 
 def bracket(verb: str) -> tuple[Any, Any]:
     """The lease and its release as setup and teardown of the DAG that is being made."""
-    held = lease(verb).as_setup()
+    held: Any = lease(verb).as_setup()
     return held, release(verb).as_teardown(setups=held)
 
 

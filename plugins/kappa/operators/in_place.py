@@ -7,6 +7,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.operators.conduct import FAILURES, Conduct, acting
 from kappa.steps import change as changing
+from kappa.steps import settle as settling
 
 
 @task
@@ -44,7 +45,7 @@ def settle(verb: str) -> str:
         change = run.platform.registry.open_change(run.job, run.held or 0)
         if change is None or change.run_id != run.author.run_id:
             raise AirflowSkipException("this run has left nothing half done")
-        settled = changing.settle(run.platform, change, run.author)
+        settled = settling.settle(run.platform, change, run.author)
         return run.say(f"{_failure(run)}{settled}")
 
 

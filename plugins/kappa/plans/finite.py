@@ -66,12 +66,11 @@ class ChangeHasEnded(Refusal):
 def finite_work(settings: Settings, change: Change, program: Program, python: str = sys.executable) -> FiniteWork:
     """How a program is started for a change."""
     artifact = settings.artifacts / change.new.artifact
-    arguments = ("--home", str(settings.home), "--job", change.job)
-    arguments += ("--version", str(change.version), "--change", str(change.change_id))
+    of_version = ("--home", str(settings.home), "--job", change.job, "--version", str(change.version))
     return FiniteWork(
         name=f"kappa-{program}-{change.job}-v{change.version}",
         application=str(artifact / "jobs" / f"{program}.py"),
-        arguments=arguments,
+        arguments=(*of_version, "--change", str(change.change_id)),
         jars=_jars(settings),
         driver_memory=f"{change.new.settings['executor_memory_mb'] + PLANNING_MB}m",
         configuration={
