@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk import TriggerRule, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.operators.conduct import FAILURES, Conduct, acting
+from kappa.operators.conduct import FAILURES, LONG_TIMEOUT, Conduct, acting
 from kappa.steps import change as changing
 from kappa.steps import settle as settling
 
@@ -31,14 +31,14 @@ def launch(verb: str) -> None:
         changing.launch(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
 
 
-@task
+@task(execution_timeout=LONG_TIMEOUT)
 def ready(verb: str) -> None:
     """Wait until it works; else the version is what it was before, and the run has failed."""
     with acting(verb) as run:
         changing.ready(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
 
 
-@task(trigger_rule=TriggerRule.ONE_FAILED)
+@task(trigger_rule=TriggerRule.ONE_FAILED, execution_timeout=LONG_TIMEOUT)
 def settle(verb: str) -> str:
     """Where a task before failed: bring the run's change, if it has left one open, to one of its two ends."""
     with acting(verb) as run:
