@@ -13,6 +13,7 @@ from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce, incidents
 from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.operators.holding import is_over
 from kappa.plans.repair import RepairPlan
 from kappa.steps import repair
 
@@ -22,7 +23,7 @@ SWEEP = CronTriggerTimetable("*/15 * * * *", timezone="UTC")
 @task
 def plan() -> dict[str, Any]:
     with conducting(repair.VERB) as run:
-        planned = repair.plan_repair(run.platform, run.job or None)
+        planned = repair.plan_repair(run.platform, run.job or None, is_over)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -35,7 +36,7 @@ def conclude(planned: dict[str, Any]) -> str:
             return run.say(repair.dry_sentence(made))
         for job, version in made.touched:
             announce(repair.VERB, job, version)
-        return run.say(repair.carry_out(run.platform, made, run.author))
+        return run.say(repair.carry_out(run.platform, made, run.author, is_over))
 
 
 @dag(

@@ -22,7 +22,7 @@ from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
-    "release", "segment", "lease", "generation", "change", "launch", "progress", "fence", "heartbeat", "batch",
+    "audit", "release", "segment", "lease", "generation", "change", "launch", "progress", "fence", "heartbeat", "batch",
     "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
@@ -56,8 +56,8 @@ class Trial(Protocol):
     def commit(self, generation: int) -> None:
         """The driver commits a batch from a generation of the checkpoint."""
 
-    def copied(self, change: Change) -> None:
-        """A repartition marks a moment of the change and registers its new generation."""
+    def copied(self, change: Change, generation: int) -> None:
+        """A repartition marks a moment of the change and registers a generation."""
 
     def occupied(self) -> AbstractContextManager[None]:
         """Finite Spark work holds the checkpoints."""
@@ -81,9 +81,9 @@ class FakeTrial:
     def commit(self, generation: int) -> None:
         self.registry.batches.add((self.job, 1, generation))
 
-    def copied(self, change: Change) -> None:
+    def copied(self, change: Change, generation: int) -> None:
         self.registry.mark(change.change_id, Mark.PROVED)
-        self.registry.generations.setdefault((self.job, 1), set()).add(change.new.generation)
+        self.registry.generations.setdefault((self.job, 1), set()).add(generation)
 
     @contextmanager
     def occupied(self) -> Iterator[None]:
@@ -121,7 +121,7 @@ class PostgresTrial:
             self.job, generation,
         )  # fmt: skip
 
-    def copied(self, change: Change) -> None:
+    def copied(self, change: Change, generation: int) -> None:
         known = self._as_writer("select phase, new from registry.change where change_id = %s", change.change_id)
         assert known == [(change.phase, change.new.to_json())]
         self._as_writer(
@@ -129,7 +129,7 @@ class PostgresTrial:
             "where change_id = %s",
             change.change_id,
         )
-        row = [change.new.generation, change.old.generation, change.change_id, Jsonb({})]
+        row = [generation, change.old.generation, change.change_id, Jsonb({})]
         for _ in range(2):
             self._as_writer("delete from registry.generation where job = %s", self.job)
             self._as_writer("insert into registry.generation values (%s, 1, %s, %s, %s, 4, 7, %s)", self.job, *row)
@@ -170,7 +170,6 @@ class PostgresTrial:
 
     def _forget(self, owner: psycopg.Connection[Any]) -> None:
         owner.execute(f"drop table data.{self.job}")
-        owner.execute("delete from registry.audit where run_id = any(%s)", [[BY.run_id, OTHER.run_id]])
         for table in TABLES:
             column = "%s = any(jobs)" if table == "release" else "job = %s"
             owner.execute(f"delete from registry.{table} where {column}", [self.job])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Registry
 from kappa.leases import LIVE_END, Lease
 
-from tests.plugins.registries import BY, OTHER, Trial
+from jobs.settings import Settings
+from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial
 
 
 def audited(registry: Registry, by: Author, job: str) -> list[tuple[str, int | None]]:
@@ -56,8 +58,9 @@ def test_a_run_gives_back_all_it_holds_and_nothing_else(registry: Registry, job:
 
 def test_versions_are_held_apart_and_so_is_the_live_end(registry: Registry, job: str) -> None:
     registry.take_lease("deploy", job, 1, BY, 60)
-    registry.take_lease("deploy", job, 2, OTHER, 60)
-    registry.take_lease("deploy", job, LIVE_END, OTHER, 60)
+    others = [registry.take_lease("deploy", job, number, OTHER, 60) for number in (2, LIVE_END)]
+    registry.take_lease("deploy", job, 1, BY, 900)
+    assert [registry.lease(job, number) for number in (2, LIVE_END)] == others
 
 
 def test_the_holder_asking_again_gets_a_new_end_and_begins_once(registry: Registry, job: str) -> None:
@@ -76,7 +79,7 @@ def test_a_lease_ends_by_itself_and_the_audit_says_who_took_it_over(trial: Trial
     assert registry.lease(job, 1) is None
     lease = registry.take_lease("rescale", job, 1, OTHER, 60)
     assert (lease.run_id, lease.verb, lease.actor, lease.reason) == (OTHER.run_id, "rescale", "other", None)
-    assert lease.ends_at - lease.taken_at > timedelta(seconds=59)
+    assert timedelta(seconds=59) < lease.ends_at - lease.taken_at <= timedelta(seconds=61)
     assert audited(registry, OTHER, job) == [("lease.taken_over", 1), ("rescale.begun", 1)]
 
 
@@ -100,3 +103,16 @@ def test_a_lapsed_lease_that_nobody_took_over_is_its_holders_again(trial: Trial,
     registry.take_lease("deploy", job, 1, BY, 60)
     assert registry.lease(job, 1) is not None
     assert audited(registry, BY, job) == [("deploy.begun", 1)]
+
+
+@pytest.mark.integration
+def test_of_many_that_ask_at_once_one_gets_the_lease(stack: Settings, job: str) -> None:
+    def take(number: int) -> int:
+        try:
+            trial.registry.take_lease("deploy", job, 1, Author("tester", f"{BY.run_id}-{number}"), 60)
+        except UnderWay:
+            return 0
+        return 1
+
+    with PostgresTrial(job, stack).prepared() as trial, ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(take, range(6))) == 1

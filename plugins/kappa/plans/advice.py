@@ -61,7 +61,7 @@ def advise(health: Health, settings: Mapping[str, int], job: str = "JOB") -> Adv
         return _larger(health, settings, utilisation, job)
     if behind and utilisation >= FULL:
         return _more(health, settings, utilisation, job)
-    if not behind and settings["cadence_ms"] and utilisation < IDLE and settings[EXECUTOR_CORES] > 1:
+    if not behind and utilisation < IDLE and settings[EXECUTOR_CORES] > 1:
         return _fewer(health, settings, utilisation, job)
     return None
 

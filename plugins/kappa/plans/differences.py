@@ -76,7 +76,7 @@ class Compared(Protocol):
         """Digest of the code."""
 
     @property
-    def differing_settings(self) -> Mapping[str, int]:
+    def settings(self) -> Mapping[str, int]:
         """All resolved settings."""
 
     @property

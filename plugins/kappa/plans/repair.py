@@ -104,6 +104,11 @@ class RepairPlan:
         """The findings that call for an act."""
         return tuple(finding for finding in self.findings if finding.action in ACTS)
 
+    @property
+    def touched(self) -> list[tuple[str, int]]:
+        """The jobs and versions that the plan changes something of."""
+        return [(finding.job, finding.version) for finding in self.acts]
+
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         found = [(finding.name, f"{finding.action}: {finding.sentence}") for finding in self.findings]

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from jobs.catalog import JOBS, find
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Entry, Version
+from kappa.leases import Lease
 from kappa.plans.repair import Action, Finding, Observed, RepairPlan, decide
 from kappa.plans.wanted import Found
 from kappa.ports import Platform
 from kappa.states import OVER
 from kappa.steps.launch import launch
+from kappa.steps.lease import IsOver
 from kappa.steps.observe import runs
 from kappa.steps.settle import settle, wait_free
 from kappa.steps.stop import shut_out
@@ -20,22 +22,28 @@ VERB = "repair"
 LEASE_SECONDS = 600.0
 
 
-def plan_repair(platform: Platform, job: str | None = None) -> RepairPlan:
+def nobody_ended(_: Lease) -> bool:
+    """Where nobody can be asked, the holder of a lease is taken to be at work until its time is over."""
+    return False
+
+
+def plan_repair(platform: Platform, job: str | None = None, is_over: IsOver = nobody_ended) -> RepairPlan:
     """What is found of one job or of all, and what would be done about it. Changes nothing. Raises UnknownJob."""
     jobs = [find(job).name] if job else list(JOBS)
-    return decide([seen for name in jobs for seen in observe(platform, name)])
+    return decide([seen for name in jobs for seen in observe(platform, name, is_over)])
 
 
-def observe(platform: Platform, job: str) -> list[Observed]:
-    """How each version of a job does that is not over, or that serves."""
+def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> list[Observed]:
+    """How each version of a job does that is not over, or that serves; a dead run's lease counts for nothing."""
     registry = platform.registry
     there = Found(registry.versions(job), registry.segments(job))
-    return [_observed(platform, v, there) for v in there.versions if v.state not in OVER or there.serves(v)]
+    wanted = [version for version in there.versions if version.state not in OVER or there.serves(version)]
+    return [_observed(platform, version, there, is_over) for version in wanted]
 
 
-def carry_out(platform: Platform, plan: RepairPlan, by: Author) -> str:
+def carry_out(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver = nobody_ended) -> str:
     """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
-    done = [_repair(platform, finding, by) for finding in plan.acts]
+    done = [_repair(platform, finding, by, is_over) for finding in plan.acts]
     left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
     untouched = f" Not touched: {'; '.join(left)}." if left else ""
     sentence = f"{'; '.join(done) or 'nothing to repair'}.{untouched}"
@@ -50,14 +58,15 @@ def dry_sentence(plan: RepairPlan) -> str:
     return f"dry run: {acts}; nothing was changed."
 
 
-def _observed(platform: Platform, version: Version, there: Found) -> Observed:
+def _observed(platform: Platform, version: Version, there: Found, is_over: IsOver) -> Observed:
     job, number = version.job, version.version
+    lease = platform.registry.lease(job, number)
     opened, now = platform.registry.open_launch(job, number), platform.clock.now()
     return Observed(
         version=version,
         health=platform.registry.health(job, number),
         driver_alive=runs(platform, job, number),
-        lease=platform.registry.lease(job, number),
+        lease=None if lease is None or is_over(lease) else lease,
         change=platform.registry.open_change(job, number),
         serves=there.serves(version),
         now=now,
@@ -65,11 +74,13 @@ def _observed(platform: Platform, version: Version, there: Found) -> Observed:
     )
 
 
-def _repair(platform: Platform, finding: Finding, by: Author) -> str:
+def _repair(platform: Platform, finding: Finding, by: Author, is_over: IsOver) -> str:
+    held = platform.registry.lease(finding.job, finding.version)
+    over = held.run_id if held and is_over(held) else None
     try:
-        platform.registry.take_lease(VERB, finding.job, finding.version, by, LEASE_SECONDS)
-    except UnderWay as held:
-        return str(held)
+        platform.registry.take_lease(VERB, finding.job, finding.version, by, LEASE_SECONDS, over)
+    except UnderWay as other:
+        return str(other)
     try:
         return ACTS[finding.action](platform, finding, by)
     finally:

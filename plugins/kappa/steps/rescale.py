@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.catalog import find
 from jobs.checkpoints import Checkpoint
-from kappa.hooks.registry import Version
+from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.rescale import RescalePlan, RescaleRequest, StateFacts, decide_rescale
 from kappa.ports import Platform
 from kappa.steps.observe import found
@@ -42,6 +42,9 @@ def dry_sentence(plan: RescalePlan) -> str:
     return f"dry run: {plan.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
 
 
-def unchanged_sentence(plan: RescalePlan) -> str:
-    """What a rescale to the present size did, in one sentence."""
-    return f"{plan.job} v{plan.version} has this size already; nothing was changed."
+def unchanged(platform: Platform, plan: RescalePlan, by: Author) -> str:
+    """Write down and say that a rescale to the present size did nothing."""
+    sentence = f"{plan.job} v{plan.version} has this size already; nothing was changed."
+    evidence = {"sentence": sentence, "plan": plan.to_json()}
+    platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, evidence))
+    return sentence

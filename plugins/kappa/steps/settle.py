@@ -39,7 +39,8 @@ def settle(platform: Platform, change: Change, by: Author, why: str = "") -> str
     verdict = decide(current, registry.has_batches(current.job, current.version, current.new.generation))
     if verdict.direction is not Direction.NOTHING:
         registry.end_change(current.change_id, Phase.DONE if verdict.direction is Direction.FORWARD else Phase.UNDONE)
-        evidence = {"change_id": str(current.change_id), "phase": current.phase, "why": why, "rule": verdict.why}
+        said = sentence(current, verdict.direction, verdict.why)
+        evidence = {"sentence": said, "change_id": str(current.change_id), "phase": current.phase, "why": why}
         action = f"{current.verb}.{'forward' if verdict.direction is Direction.FORWARD else 'undone'}"
         registry.record(Entry(by, action, current.job, current.version, evidence))
     run_if_wanted(platform, current.job, current.version)
