@@ -75,8 +75,12 @@ def taking(monkeypatch: pytest.MonkeyPatch, params: dict[str, Any]) -> list[Any]
     def conducting(verb: str) -> Any:
         yield SimpleNamespace(platform=None, job="ad_ctr", author=None, params=params, dry_run=params["dry_run"])
 
+    def take(*given: Any) -> Lease:
+        taken.append(given)
+        return HELD
+
     monkeypatch.setattr(holding, "conducting", conducting)
-    monkeypatch.setattr(lease_steps, "take", lambda *given: taken.append(given) or HELD)
+    monkeypatch.setattr(lease_steps, "take", take)
     return taken
 
 
