@@ -71,8 +71,7 @@ def live(planned: Json) -> None:
 @task
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        made = DeployPlan.from_json(planned)
-        deploy.begin_change(run.platform, made, run.author)
+        deploy.begin_change(run.platform, DeployPlan.from_json(planned), run.author)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
@@ -103,7 +102,8 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def deploy_stream() -> None:
-    (held, given), planned = bracket(deploy.VERB), plan()
+    held, given = bracket(deploy.VERB)
+    planned: Any = plan()
     chosen, done = choose(planned), conclude(planned)
     trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
     hold, switch = in_place.hold(deploy.VERB), in_place.switch(deploy.VERB)

@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce, incidents
-from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting
+from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
 from kappa.operators.holding import is_over
 from kappa.plans.repair import RepairPlan
 from kappa.steps import repair
@@ -28,7 +28,7 @@ def plan() -> dict[str, Any]:
         return planned.to_json()
 
 
-@task(outlets=[CHANGED])
+@task(outlets=[CHANGED], execution_timeout=LONG_TIMEOUT)
 def conclude(planned: dict[str, Any]) -> str:
     with conducting(repair.VERB) as run:
         made = RepairPlan.from_json(planned)

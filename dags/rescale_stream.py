@@ -72,7 +72,8 @@ def conclude(planned: Json) -> str:
     is_paused_upon_creation=False,
 )
 def rescale_stream() -> None:
-    (held, given), planned = bracket(rescale.VERB), plan()
+    held, given = bracket(rescale.VERB)
+    planned: Any = plan()
     chosen, done, begun = choose(planned), conclude(planned), begin(planned)
     repartition = FiniteSparkOperator(task_id="repartition", verb=rescale.VERB, program=Program.REPARTITION)
     hold = in_place.hold(rescale.VERB)

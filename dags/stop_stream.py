@@ -52,7 +52,8 @@ def conclude(planned: dict[str, Any]) -> str:
     is_paused_upon_creation=False,
 )
 def stop_stream() -> None:
-    (held, given), planned = bracket(stop.VERB), plan()
+    held, given = bracket(stop.VERB)
+    planned: Any = plan()
     held >> planned >> conclude(planned) >> given
 
 

@@ -60,12 +60,12 @@ def test_a_verb_runs_when_asked_and_for_several_jobs_at_once(bag: DagBag, dag_id
 def test_every_task_retries_and_ends(bag: DagBag, dag_id: str) -> None:
     dag = bag.dags[dag_id]
     assert dag.tasks
+    assert dag.dagrun_timeout == timedelta(minutes=20)
     for task in dag.tasks:
         assert task.retries == 3
         assert task.retry_policy is not None
         assert task.execution_timeout is not None
-        assert task.execution_timeout <= dag.dagrun_timeout
-    assert dag.dagrun_timeout == timedelta(minutes=20)
+        assert task.execution_timeout <= timedelta(minutes=20)
 
 
 @pytest.mark.parametrize("dag_id", sorted(LEASED))
@@ -182,7 +182,8 @@ def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> N
     dag = bag.dags["repair_stream"]
     assert dag.max_active_runs == 1
     assert dag.catchup is False
-    assert dag.timetable.timetable.expression == "*/15 * * * *"
-    [incidents] = dag.timetable.asset_condition.objects
+    schedule: Any = dag.timetable
+    assert schedule.timetable.expression == "*/15 * * * *"
+    [incidents] = schedule.asset_condition.objects
     assert (incidents.name, [watcher.name for watcher in incidents.watchers]) == ("stream_incidents", ["incidents"])
     assert dag.params.validate() == {"job": None, "reason": "", "dry_run": False}

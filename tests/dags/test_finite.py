@@ -22,6 +22,7 @@ from kappa.operators import finite
 from kappa.operators.finite import FiniteSparkOperator, NoOutcome
 from kappa.plans.finite import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
 from kappa.states import Desired
+from kappa.steps import change as change_steps
 
 from jobs.settings import Settings
 
@@ -49,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def began(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
-    monkeypatch.setattr(finite.changing, "of_run", lambda *_: change)
+    monkeypatch.setattr(change_steps, "of_run", lambda *_: change)
 
 
 def runs(monkeypatch: pytest.MonkeyPatch, settings: Settings, ok: bool | None, code: int) -> list[FiniteSparkOperator]:

@@ -31,6 +31,8 @@ WAIT_SECONDS = 5 * 60
 """The longest that a run waits for another one to give its version back."""
 RUN_TIMEOUT = timedelta(seconds=RUN_SECONDS + WAIT_SECONDS)
 STEP_TIMEOUT = timedelta(minutes=7)
+LONG_TIMEOUT = timedelta(minutes=14)
+"""For what may wait twice, as for a new driver and then the old one again, and for work that grows with the state."""
 LEASE_TASK = "lease"
 ACCESS: Mapping[str, Any] = {"Op": {"can_read", "can_edit"}, "Viewer": {"can_read"}}
 """Who may look at a lifecycle DAG and who may run it, where the auth manager asks; SimpleAuthManager does not."""
@@ -49,6 +51,9 @@ DEFAULTS: Mapping[str, Any] = {
     "execution_timeout": STEP_TIMEOUT,
 }
 """Default arguments of every lifecycle task."""
+
+FAILURES = (".refused", ".failed")
+"""Endings of the audit's actions that say why a run ended without its end."""
 
 log = logging.getLogger(__name__)
 

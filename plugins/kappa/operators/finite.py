@@ -9,7 +9,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.changes import ENDED
-from kappa.operators.conduct import Conduct, acting
+from kappa.operators.conduct import LONG_TIMEOUT, Conduct, acting
 from kappa.plans import finite
 from kappa.plans.finite import Program
 from kappa.steps import change as changing
@@ -32,11 +32,11 @@ class FiniteSparkOperator(SparkSubmitOperator):
     def __init__(self, *, verb: str, program: Program, **given: Any) -> None:
         # Of a pair that runs at the same time, the one that waits for the other must not take the last slot.
         placed = {"conn_id": CONNECTION, "pool": POOL, "pool_slots": CORES, "priority_weight": FIRST}
-        super().__init__(**{**placed, **given})
+        super().__init__(**{"execution_timeout": LONG_TIMEOUT, **placed, **given})
         self.verb = verb
         self.program = program
 
-    def execute(self, context: Any) -> str:
+    def execute(self, context: Any) -> Any:
         """The sentence that the program ended with. Raises as the class says."""
         with acting(self.verb) as run:
             return self._work(run, context)

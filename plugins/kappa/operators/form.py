@@ -10,9 +10,9 @@ from airflow.sdk import Param
 from jobs.catalog import JOBS
 from jobs.refusals import Refusal
 from kappa.artifacts import Artifact
+from kappa.plans.rescale import RescaleRequest
 from kappa.plans.start_point import EARLIEST, START_PATTERN
 from kappa.steps.observe import DeployRequest
-from kappa.steps.rescale import RescaleRequest
 
 REFUSE, WAIT = "refuse", "wait"
 

@@ -8,14 +8,14 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from kappa.leases import Lease
-from kappa.operators.conduct import RUN_TIMEOUT, WAIT_SECONDS, conducting
+from kappa.operators.conduct import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
 from kappa.operators.form import WAIT
 from kappa.steps import lease as leasing
 
 ENDED = frozenset({"success", "failed"})
 
 
-@task
+@task(execution_timeout=LONG_TIMEOUT)
 def lease(verb: str) -> int | None:
     """Hold the job's version for this run; the number of that version, None for a dry run. Raises UnderWay."""
     with conducting(verb) as run:
@@ -37,7 +37,7 @@ def release(verb: str) -> None:
 
 def bracket(verb: str) -> tuple[Any, Any]:
     """The lease and its release as setup and teardown of the DAG that is being made."""
-    held = lease(verb).as_setup()
+    held: Any = lease(verb).as_setup()
     return held, release(verb).as_teardown(setups=held)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from airflow.sdk import TriggerRule, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.operators.conduct import acting
+from kappa.operators.conduct import FAILURES, LONG_TIMEOUT, Conduct, acting
 from kappa.steps import change as changing
+from kappa.steps import settle as settling
 
 
 @task
@@ -30,18 +31,25 @@ def launch(verb: str) -> None:
         changing.launch(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
 
 
-@task
+@task(execution_timeout=LONG_TIMEOUT)
 def ready(verb: str) -> None:
     """Wait until it works; else the version is what it was before, and the run has failed."""
     with acting(verb) as run:
         changing.ready(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
 
 
-@task(trigger_rule=TriggerRule.ONE_FAILED)
+@task(trigger_rule=TriggerRule.ONE_FAILED, execution_timeout=LONG_TIMEOUT)
 def settle(verb: str) -> str:
     """Where a task before failed: bring the run's change, if it has left one open, to one of its two ends."""
     with acting(verb) as run:
         change = run.platform.registry.open_change(run.job, run.held or 0)
         if change is None or change.run_id != run.author.run_id:
             raise AirflowSkipException("this run has left nothing half done")
-        return run.say(changing.settle(run.platform, change, run.author))
+        settled = settling.settle(run.platform, change, run.author)
+        return run.say(f"{_failure(run)}{settled}")
+
+
+def _failure(run: Conduct) -> str:
+    """Why the run failed, as the failed task wrote it down: a note replaces the one before, so that is said again."""
+    ends = [entry for entry in run.platform.registry.entries(run.author.run_id) if entry.action.endswith(FAILURES)]
+    return f"{ends[-1].evidence['sentence']} Then: " if ends else ""

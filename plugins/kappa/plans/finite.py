@@ -13,7 +13,7 @@ from typing import Any
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Settings
 from kappa.changes import Change
-from kappa.plans.submission import JVM_OPTIONS, PLANNING_MB, _environment, _jars
+from kappa.plans.submission import JVM_OPTIONS, PLANNING_MB, environment, jars
 
 
 class Program(StrEnum):
@@ -66,13 +66,12 @@ class ChangeHasEnded(Refusal):
 def finite_work(settings: Settings, change: Change, program: Program, python: str = sys.executable) -> FiniteWork:
     """How a program is started for a change."""
     artifact = settings.artifacts / change.new.artifact
-    arguments = ("--home", str(settings.home), "--job", change.job)
-    arguments += ("--version", str(change.version), "--change", str(change.change_id))
+    of_version = ("--home", str(settings.home), "--job", change.job, "--version", str(change.version))
     return FiniteWork(
         name=f"kappa-{program}-{change.job}-v{change.version}",
         application=str(artifact / "jobs" / f"{program}.py"),
-        arguments=arguments,
-        jars=_jars(settings),
+        arguments=(*of_version, "--change", str(change.change_id)),
+        jars=jars(settings),
         driver_memory=f"{change.new.settings['executor_memory_mb'] + PLANNING_MB}m",
         configuration={
             "spark.driver.host": HOST,
@@ -81,7 +80,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
         },
-        environment=_environment(artifact, python),
+        environment=environment(artifact, python),
     )
 
 

@@ -36,7 +36,7 @@ def submission(settings: Settings, version: Version, launch_id: UUID, python: st
         "--name",
         name,
         "--jars",
-        _jars(settings),
+        jars(settings),
     ]
     for key, value in _configuration(artifact, version.settings).items():
         options += ["--conf", f"{key}={value}"]
@@ -45,7 +45,7 @@ def submission(settings: Settings, version: Version, launch_id: UUID, python: st
     return Submission(
         name,
         (*options, *driver),
-        _environment(artifact, python),
+        environment(artifact, python),
         _properties(settings, name, version.settings),
     )
 
@@ -63,7 +63,8 @@ def _driver_jvm_options(given: Mapping[str, int]) -> str:
     return PLANNING_JVM_OPTIONS if given["executors"] else JVM_OPTIONS
 
 
-def _jars(settings: Settings) -> str:
+def jars(settings: Settings) -> str:
+    """The jars that a Spark application needs, as `--jars` takes them."""
     return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
 
 
@@ -84,7 +85,8 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
     }
 
 
-def _environment(artifact: Path, python: str) -> dict[str, str]:
+def environment(artifact: Path, python: str) -> dict[str, str]:
+    """The environment of a Spark program that runs an artifact's code."""
     return {
         "PYTHONPATH": str(artifact),
         "PYSPARK_PYTHON": python,

@@ -62,7 +62,7 @@ class IncidentTrigger(BaseEventTrigger):
     """
 
     def __init__(self, poll_seconds: float = 2.0) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.poll_seconds = poll_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -77,7 +77,7 @@ class IncidentTrigger(BaseEventTrigger):
                 async for present in self.looks():
                     tell, memory = due(memory, present, time.monotonic())
                     if tell:
-                        yield TriggerEvent({"incidents": [list(incident) for incident in tell]})
+                        yield _event(tell)
             except psycopg.OperationalError as problem:
                 self.log.warning("the registry does not answer, asked again: %s", problem)
                 await asyncio.sleep(self.poll_seconds)
@@ -99,6 +99,10 @@ class IncidentTrigger(BaseEventTrigger):
             options="-c statement_timeout=5s",
             application_name="kappa:incidents",
         )
+
+
+def _event(tell: list[Incident]) -> TriggerEvent:
+    return TriggerEvent({"incidents": [list(incident) for incident in tell]})  # type: ignore[no-untyped-call]
 
 
 def _times_due(lasted: float) -> int:
