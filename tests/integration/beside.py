@@ -1,0 +1,80 @@
+"""What goes on beside a test: traffic, commands, and the end of processes by kill -9."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from stack import leftovers
+from tests.running_stack import Command, Stack
+
+
+@contextmanager
+def load(stack: Stack, seed: int, rate: int = 500) -> Iterator[None]:
+    """Traffic at a rate until the body ends."""
+    stop = threading.Event()
+
+    def run() -> None:
+        part = 0
+        while not stop.is_set():
+            part += 1
+            stack.produce(seed + part, rate * 10, "--rate", str(rate))
+
+    with beside(run):
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+@contextmanager
+def beside(act: Callable[[], object]) -> Iterator[None]:
+    """The body with something else going on, whose failure is the test's."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert not failures, failures
+
+
+@contextmanager
+def in_background(stack: Stack, *arguments: str, expect: int | None = 0) -> Iterator[list[Command]]:
+    """A command that runs while the body does; its result is there after it."""
+    results: list[Command] = []
+    with beside(lambda: results.append(stack.kappa(*arguments, expect=expect))):
+        yield results
+
+
+def processes(stack: Stack, *words: str) -> list[psutil.Process]:
+    """The stack's processes whose command line holds every word."""
+    found = []
+    for process in leftovers.marked(stack.settings.home):
+        try:
+            line = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        if all(word in line for word in words) and "supervisord" not in line:
+            found.append(process)
+    return found
+
+
+def kill(stack: Stack, *words: str) -> int:
+    """kill -9 of those processes; how many there were."""
+    victims = processes(stack, *words)
+    for process in victims:
+        process.send_signal(signal.SIGKILL)
+    return len(victims)

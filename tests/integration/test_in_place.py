@@ -1,0 +1,74 @@
+"""A deployment over a running job on real parts: in place where it may, refused or taken back where it must."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from kappa import artifacts
+
+from tests.integration.beside import load
+from tests.integration.versions import JOB, epochs, runs_as
+from tests.running_stack import CHECKOUT, Stack
+
+pytestmark = pytest.mark.integration
+
+
+def broken(stack: Stack, folder: Path, file: str, old: str, new: str) -> str:
+    """The digest of an artifact of this checkout's code with one fault."""
+    shutil.copytree(CHECKOUT / "jobs", folder / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    return artifacts.build(folder, stack.settings.artifacts, datetime.now(UTC)).digest
+
+
+def test_tuning_settings_change_in_place_after_a_trial(deployed: Stack) -> None:
+    ((version, epoch, generation),) = deployed.query(
+        "select version, epoch, generation from ops.drivers where job = %s", JOB
+    )
+    done = deployed.kappa("deploy", JOB, "--set", "cadence_ms=900", "--reason", "test")
+    assert "-> 900" in done.err
+    ((now, later, settings),) = deployed.query(
+        "select version, epoch, settings from ops.drivers join ops.versions using (job, version) where job = %s", JOB
+    )
+    assert (now, settings["cadence_ms"]) == (version, 900)
+    assert later > epoch
+    assert runs_as(deployed)["generation"] == generation, "the checkpoint is the one it was"
+
+
+def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: Stack) -> None:
+    before, owners = runs_as(deployed), epochs(deployed)
+    refused = deployed.kappa("deploy", JOB, "--set", "click_interval_ms=30000", "--reason", "test", expect=1)
+    assert "click_interval_ms" in refused.err
+    assert "./kappa reprocess ad_ctr --from earliest --set click_interval_ms=30000" in refused.err
+    assert runs_as(deployed) == before
+    assert epochs(deployed) == owners
+
+
+def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tmp_path: Path) -> None:
+    old = 'F.unix_millis("timestamp").alias("append_ms")'
+    digest = broken(deployed, tmp_path, "jobs/sources.py", old, 'F.unix_millis("no_such_column").alias("append_ms")')
+    before, owners = runs_as(deployed), epochs(deployed)
+    refused = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
+    assert "trial" in refused.err
+    assert runs_as(deployed) == before
+    assert epochs(deployed) == owners, "the live driver was not touched"
+
+
+def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack, tmp_path: Path) -> None:
+    digest = broken(
+        deployed,
+        tmp_path,
+        "jobs/run.py",
+        "epoch = registry.take_over",
+        "os._exit(9)\n            epoch = registry.take_over",
+    )
+    before = runs_as(deployed)
+    with load(deployed, 40, rate=200):
+        undone = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
+    assert "undone" in undone.err
+    assert runs_as(deployed) == before
+    deployed.reconcile()

@@ -1,0 +1,56 @@
+"""Without Airflow, and after the loss of a driver, on real parts."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import httpx
+import pytest
+
+from tests.integration.beside import kill, load
+from tests.integration.versions import JOB, epochs, more_batches
+from tests.running_stack import Stack
+
+pytestmark = pytest.mark.integration
+
+
+def test_counting_goes_on_without_airflow_and_no_second_driver_comes_with_it(deployed: Stack) -> None:
+    """F29, short form."""
+    _without_airflow(deployed, seconds=20)
+
+
+@pytest.mark.long
+def test_counting_goes_on_for_ten_minutes_without_airflow(deployed: Stack) -> None:
+    """F29."""
+    _without_airflow(deployed, seconds=600)
+
+
+def _without_airflow(deployed: Stack, seconds: float) -> None:
+    """Airflow's processes are killed again and again, then come back; the drivers are the same ones."""
+    owners = epochs(deployed)
+    with load(deployed, 50, rate=300):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            kill(deployed, "airflow")
+            time.sleep(1)
+        ((before,),) = deployed.query("select count(*) from ops.batches where job = %s", JOB)
+        deployed.until("batches go on", partial(more_batches, deployed, before))
+    deployed.kappa("up")
+    deployed.reconcile()
+    assert epochs(deployed) == owners
+    assert len(deployed.drivers(JOB)) == 1
+
+
+def test_repair_starts_a_driver_that_is_wanted_and_gone(deployed: Stack) -> None:
+    ((submission,),) = deployed.query("select submission_id from ops.drivers where job = %s", JOB)
+
+    httpx.post(f"{deployed.settings.spark_rest}/v1/submissions/kill/{submission}", json={}, trust_env=False)
+    deployed.until("the driver is gone", lambda: not deployed.drivers(JOB))
+    deployed.kappa("repair", JOB, "--reason", "test")
+    deployed.until("a driver is back", lambda: bool(deployed.drivers(JOB)))
+    deployed.reconcile()
+    ((repaired,),) = deployed.query(
+        "select count(*) from ops.audit where job = %s and action = 'repair.restarted'", JOB
+    )
+    assert repaired == 1

@@ -1,0 +1,133 @@
+"""A rescale on real parts: the layout ends as the old or the new one, and what is served stays exact."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.integration.beside import in_background, kill, load, processes
+from tests.integration.versions import JOB, is_marked, runs_as
+from tests.running_stack import Stack
+
+pytestmark = pytest.mark.integration
+
+
+def resendable(file: Path, records: int, seed: int) -> Path:
+    """A file of impressions of now, to be played more than once."""
+    rng, now_ms = random.Random(seed), int(datetime.now(UTC).timestamp() * 1000)
+    rows = [
+        {
+            "event_id": str(uuid.UUID(int=rng.getrandbits(128))), "event_type": "impression", "slot_id": "s",
+            "client_id": "straddle", "ad_id": f"a{rng.randrange(50)}", "user_id": f"u{rng.randrange(5000)}",
+            "event_time": now_ms - rng.randrange(3_000_000), "cost_micros": rng.randrange(1000),
+        }
+        for _ in range(records)
+    ]  # fmt: skip
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def counted(stack: Stack) -> tuple[int, int]:
+    """Impressions and duplicates of the records that are played more than once."""
+    query = "select sum(impressions)::int, sum(duplicates)::int from serving.ad_ctr_minute where client_id = 'straddle'"
+    ((impressions, duplicates),) = stack.query(query)
+    return impressions, duplicates
+
+
+def test_a_rescale_under_load_keeps_every_group_of_the_state(deployed: Stack, tmp_path: Path) -> None:
+    seed, records = random.randrange(10**6), 3_000
+    print(f"seed {seed}")
+    file = str(resendable(tmp_path / "twice.ndjson", records, seed))
+    deployed.kappa("produce", "--source", file, "--full-speed")
+    before = runs_as(deployed)
+    with load(deployed, seed):
+        for partitions in (4, 3):
+            done = deployed.kappa("rescale", JOB, "--partitions", str(partitions), "--reason", "test")
+            assert "proved equal" in done.err
+            deployed.kappa("produce", "--source", file, "--full-speed")
+    deployed.reconcile()
+    assert counted(deployed) == (records, 2 * records)
+    after = runs_as(deployed)
+    first, last = int(str(before["generation"])), int(str(after["generation"]))
+    assert (last, after) == (first + 2, {**before, "partitions": 3, "generation": last})
+    made = "select proof from ops.generations where job = %s and generation > %s"
+    proofs = deployed.query(made, JOB, first)
+    assert len(proofs) == 2
+    assert all(proof["before"] == proof["after"] for (proof,) in proofs)
+    batches = "select count(distinct generation) from ops.batches where job = %s and generation >= %s"
+    assert deployed.query(batches, JOB, first) == [(3,)], "each generation of the checkpoint did some of the work"
+
+
+def test_the_same_size_again_is_a_success_that_does_nothing(deployed: Stack) -> None:
+    before = runs_as(deployed)
+    again = deployed.kappa("rescale", JOB, "--partitions", str(before["partitions"]), "--reason", "test")
+    assert "nothing was changed" in again.err
+    assert runs_as(deployed) == before
+
+
+def test_a_rescale_killed_in_the_repartition_ends_in_the_old_or_the_new_layout(deployed: Stack) -> None:
+    """F26, short form: the Spark application, and with it Airflow's scheduler and triggerer, at a random moment."""
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    rng, before = random.Random(seed), runs_as(deployed)
+    with load(deployed, seed, rate=300), in_background(deployed, "rescale", JOB, "--partitions", "2", expect=None):
+        deployed.until("the repartition runs", lambda: bool(processes(deployed, "jobs/repartition.py")))
+        time.sleep(rng.random() * 15)
+        print("killed", kill(deployed, "jobs/repartition.py"), kill(deployed, "scheduler"), kill(deployed, "triggerer"))
+    deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=400)
+    deployed.reconcile()
+    after = runs_as(deployed)
+    assert (after["partitions"], after["desired"]) in ((before["partitions"], "running"), (2, "running"))
+    ((pinned,),) = deployed.query(
+        "select settings -> 'state_partitions' from ops.versions where job = %s", JOB)  # fmt: skip
+    assert pinned == after["partitions"]
+
+
+def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: Stack) -> None:
+    """The Airflow task dies, its Spark application lives on: the next try waits for it, and nothing is mixed."""
+    before = runs_as(deployed)
+    with in_background(deployed, "rescale", JOB, "--partitions", "3", "--reason", "test", expect=None):
+        deployed.until("the repartition runs", lambda: bool(processes(deployed, "jobs/repartition.py")))
+        orphans = {process.pid for process in processes(deployed, "jobs/repartition.py")}
+        for parent in {ancestor for pid in orphans for ancestor in psutil.Process(pid).parents()}:
+            if "airflow" in " ".join(parent.cmdline()) and "scheduler" not in " ".join(parent.cmdline()):
+                parent.kill()
+        assert {p.pid for p in processes(deployed, "jobs/repartition.py")} & orphans, (
+            "the application outlives its task"
+        )
+    deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=400)
+    deployed.reconcile()
+    assert runs_as(deployed)["partitions"] in (before["partitions"], 3)
+
+
+def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Stack, mark: str) -> None:
+    """F26: once a phase is reached, all that works on the rescale is killed: Spark's side and Airflow's."""
+    before = runs_as(deployed)
+    size = 2 + (int(str(before["partitions"])) - 1) % 3
+    with load(deployed, 60, rate=300), in_background(deployed, "rescale", JOB, "--partitions", str(size), expect=None):
+        deployed.until(f"{mark} is reached", partial(is_marked, deployed, mark))
+        print(f"killed after {mark}:", kill(deployed, "jobs/repartition.py"), kill(deployed, "airflow"))
+    deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=1500)
+    deployed.reconcile()
+    after = runs_as(deployed)
+    print(
+        f"{mark}: {before['partitions']} -> {size} asked, now {after['partitions']}, generation {after['generation']}"
+    )
+    assert after["partitions"] in (before["partitions"], size)
+    assert (after["generation"] == before["generation"]) == (after["partitions"] == before["partitions"])
+
+
+def test_two_verbs_at_once_have_one_owner_and_the_other_names_it(deployed: Stack) -> None:
+    with in_background(deployed, "rescale", JOB, "--cores", "1", "--reason", "first"):
+        deployed.until("the first holds the job", lambda: runs_as(deployed)["open"] != 0)
+        second = deployed.kappa("stop", JOB, "--reason", "second", expect=1)
+    assert "is held by a rescale" in second.err
+    assert runs_as(deployed)["desired"] == "running"
