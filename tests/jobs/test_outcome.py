@@ -89,7 +89,7 @@ def test_a_version_is_held_once_its_launch_has_ended() -> None:
 @pytest.mark.parametrize("phase", ["undone", "done", "switched"])
 def test_there_is_nothing_to_wait_for_once_the_change_went_on_without(phase: str) -> None:
     with pytest.raises(ChangeEnded, match=phase):
-        wait_until_held(FakeDesk("begun", phase), poll=0)
+        wait_until_held(FakeDesk("begun", phase), seconds=1, poll=0)
 
 
 def test_a_driver_that_does_not_end_is_not_waited_for_for_ever() -> None:
