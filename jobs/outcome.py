@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -27,6 +28,10 @@ class Exit(IntEnum):
     ENDED = 3
 
 
+class ParentGone(Exception):  # noqa: N818 - an end, not an error
+    """The process that started this program was ended; whoever ended it wants this one gone, too."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What was done, in a sentence for people, and what shows it."""
@@ -38,6 +43,15 @@ class Outcome:
 def folder(home: Path, change_id: str) -> Path:
     """Where the programs of a change keep their results and what they need meanwhile."""
     return home / "work" / change_id
+
+
+def check_parent(pid: int) -> None:
+    """Make sure that the JVM that started this process is still its parent: ended, it leaves an orphan behind.
+
+    Raises ParentGone.
+    """
+    if os.getppid() != pid:
+        raise ParentGone(f"process {pid}, which started this one, is gone")
 
 
 def arguments(description: str) -> argparse.Namespace:

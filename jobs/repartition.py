@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
@@ -63,7 +65,14 @@ def rescale(
     settings: Settings, job: str, version: int, desk: Desk, registry: DriverRegistry, lock: CheckpointLock
 ) -> Outcome:
     """Wait for the version to be held, drain it, make the new generation and enter it. Raises Refusal, ChangeEnded."""
-    change = check_open(desk)
+    change, parent = check_open(desk), os.getppid()
+
+    def still() -> None:
+        """Refuse to go on as an orphan, without the lock, or for a change that another has given up."""
+        outcome.check_parent(parent)
+        lock.check()
+        check_open(desk)
+
     target = settings.checkpoint(job, version, change.new.generation)
     if (known := desk.generation(change.new.generation)) is not None and target.is_dir():
         return Outcome(f"g{known.generation} was made already", {"proof": known.proof, "again": True})
@@ -74,10 +83,10 @@ def rescale(
         scratch = outcome.folder(settings.home, change.change_id) / "rehearsal"
         generations.rehearse(spark, old, scratch, change.new.settings["state_partitions"])
         desk.mark("warm")
-        wait_until_held(desk)
+        wait_until_held(desk, still)
         pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
         desk.mark("drained")
-        return _make(spark, desk, change, old, target, lock, pending)
+        return _make(spark, desk, change, old, target, still, pending)
     finally:
         spark.stop()
 
@@ -88,16 +97,14 @@ def _make(
     change: Change,
     old: Checkpoint,
     target: Path,
-    lock: CheckpointLock,
+    still: Callable[[], None],
     pending: int | None,
 ) -> Outcome:
     wanted, had = change.new.settings["state_partitions"], old.facts().state_partitions
 
     def pause(moment: str) -> None:
-        """Between two parts: another may have given the change up, or the lock may be gone."""
         desk.mark(moment)
-        lock.check()
-        check_open(desk)
+        still()
 
     made = generations.make(spark, old, target, wanted, pause)
     entered = generations.entry(change.new.generation, change.old.generation, wanted, made)
@@ -109,8 +116,13 @@ def _make(
     )
 
 
-def wait_until_held(desk: Desk, seconds: float = HELD_SECONDS, poll: float = POLL_SECONDS) -> None:
-    """Return once the change is held and no launch of the version is open. Raises ChangeEnded, NotHeld."""
+def wait_until_held(
+    desk: Desk, still: Callable[[], None], seconds: float = HELD_SECONDS, poll: float = POLL_SECONDS
+) -> None:
+    """Return once the change is held and no launch of the version is open; `still` may raise to wait no longer.
+
+    Raises ChangeEnded, NotHeld.
+    """
     deadline = time.monotonic() + seconds
     while True:
         phase, driven = check_open(desk).phase, desk.is_driven()
@@ -120,6 +132,7 @@ def wait_until_held(desk: Desk, seconds: float = HELD_SECONDS, poll: float = POL
             raise ChangeEnded(f"the change is {phase} already")
         if time.monotonic() > deadline:
             raise NotHeld(phase, driven)
+        still()
         time.sleep(poll)
 
 

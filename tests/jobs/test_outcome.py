@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ import pytest
 
 from jobs import outcome
 from jobs.changes import Change, ChangeEnded, Generation, RunsAs
-from jobs.outcome import Exit, Outcome
+from jobs.outcome import Exit, Outcome, ParentGone
 from jobs.refusals import Refusal
 from jobs.repartition import NotHeld, wait_until_held
 
@@ -82,16 +83,23 @@ class FakeDesk:
 
 def test_a_version_is_held_once_its_launch_has_ended() -> None:
     desk = FakeDesk("begun", "begun", "held", driven=5)
-    wait_until_held(desk, poll=0)
+    wait_until_held(desk, lambda: None, poll=0)
     assert desk.looks == 6
 
 
 @pytest.mark.parametrize("phase", ["undone", "done", "switched"])
 def test_there_is_nothing_to_wait_for_once_the_change_went_on_without(phase: str) -> None:
     with pytest.raises(ChangeEnded, match=phase):
-        wait_until_held(FakeDesk("begun", phase), poll=0)
+        wait_until_held(FakeDesk("begun", phase), lambda: None, seconds=1, poll=0)
 
 
 def test_a_driver_that_does_not_end_is_not_waited_for_for_ever() -> None:
     with pytest.raises(NotHeld, match="its driver has not ended"):
-        wait_until_held(FakeDesk("held", driven=10**9), seconds=0.01, poll=0)
+        wait_until_held(FakeDesk("held", driven=10**9), lambda: None, seconds=0.01, poll=0)
+
+
+def test_an_orphan_does_not_wait_on() -> None:
+    """Its JVM was ended; it would hold the lock against its own successor."""
+    with pytest.raises(ParentGone):
+        wait_until_held(FakeDesk("begun"), lambda: outcome.check_parent(os.getppid() + 1), seconds=1, poll=0)
+    outcome.check_parent(os.getppid())
