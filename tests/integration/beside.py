@@ -9,26 +9,18 @@ from contextlib import contextmanager
 
 import psutil
 
+from bench.load import Background
 from stack import leftovers
 from tests.running_stack import Command, Stack
+
+LONGEST_SECONDS = 1800
 
 
 @contextmanager
 def load(stack: Stack, seed: int, rate: int = 500) -> Iterator[None]:
-    """Traffic at a rate until the body ends."""
-    stop = threading.Event()
-
-    def run() -> None:
-        part = 0
-        while not stop.is_set():
-            part += 1
-            stack.produce(seed + part, rate * 10, "--rate", str(rate))
-
-    with beside(run):
-        try:
-            yield
-        finally:
-            stop.set()
+    """Traffic that has something of everything, at a rate, until the body ends."""
+    with Background(stack.settings, seed, rate, LONGEST_SECONDS):
+        yield
 
 
 @contextmanager

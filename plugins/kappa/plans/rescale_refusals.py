@@ -95,3 +95,13 @@ class TooFewFreeCores(Refusal):
             f"{job} would take {wanted} cores of the worker, which has {free} for it; nothing was changed. Give at "
             f"most that many (./kappa rescale {job} --cores N), or raise worker_cores in kappa.toml."
         )
+
+
+class OldArtifact(Refusal):
+    """The version runs code from before rescales."""
+
+    def __init__(self, job: str, name: str, artifact: str) -> None:
+        super().__init__(
+            f"{name} runs artifact {artifact}, which was built before state could be moved: it has no repartition. "
+            f"Nothing was changed. Deploy newer code in place first (./kappa deploy {job}), then rescale."
+        )

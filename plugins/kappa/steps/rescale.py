@@ -5,7 +5,8 @@ from __future__ import annotations
 from jobs.catalog import find
 from jobs.checkpoints import Checkpoint
 from kappa.hooks.registry import Author, Entry, Version
-from kappa.plans.rescale import RescalePlan, RescaleRequest, StateFacts, decide_rescale
+from kappa.plans.rescale import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
+from kappa.plans.rescale_refusals import OldArtifact
 from kappa.ports import Platform
 from kappa.steps.observe import found
 
@@ -15,13 +16,22 @@ VERB = "rescale"
 def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
     """The plan of a rescale. Changes nothing.
 
-    Raises UnknownJob, what `decide_rescale` raises, Unreachable.
+    Raises UnknownJob, what `decide_rescale` raises, OldArtifact, Unreachable.
     """
     there = found(platform, find(request.job).name)
     current = there.current()
     state = state_facts(platform, current) if current else None
     generation = platform.registry.next_generation(request.job, current.version) if current else 1
-    return decide_rescale(request, there, state, platform.cluster.free_cores(), generation)
+    plan = decide_rescale(request, there, state, platform.cluster.free_cores(), generation)
+    _check_artifact(platform, plan)
+    return plan
+
+
+def _check_artifact(platform: Platform, plan: RescalePlan) -> None:
+    """The version's own code moves its state, for only that can finish a batch that is pending. Raises OldArtifact."""
+    program = platform.settings.artifacts / plan.old.artifact / "jobs" / "repartition.py"
+    if plan.action is Action.REPARTITION and not program.exists():
+        raise OldArtifact(plan.job, f"{plan.job} v{plan.version}", plan.old.artifact)
 
 
 def state_facts(platform: Platform, version: Version) -> StateFacts | None:
