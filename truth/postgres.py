@@ -82,9 +82,9 @@ class PostgresDatabase:
 
 @contextmanager
 def moment(dsn: str) -> Iterator[Connection]:
-    """One read-only transaction that sees one moment. Raises DatabaseUnreadable."""
+    """One read-only transaction that sees one moment, its times in UTC. Raises DatabaseUnreadable."""
     try:
-        with psycopg.connect(dsn, row_factory=dict_row, connect_timeout=10) as connection:
+        with psycopg.connect(dsn, row_factory=dict_row, connect_timeout=10, options="-c timezone=UTC") as connection:
             connection.isolation_level = IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             yield connection

@@ -1,4 +1,4 @@
-"""What stands behind a served number in Postgres, read as kappa_operator: row, segments, versions, releases, batches."""
+"""What stands behind a served number, read from Postgres as kappa_operator: row, segments, versions, batches."""
 
 from __future__ import annotations
 
