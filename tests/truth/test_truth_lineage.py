@@ -170,7 +170,7 @@ def test_a_partition_that_the_version_does_not_read_is_not_read() -> None:
 
 
 def test_each_segment_has_its_share_of_the_minutes() -> None:
-    segments = [
+    segments: list[dict[str, Any]] = [
         {"version": 1, "from_ms": None, "to_ms": NOON},
         {"version": 2, "from_ms": NOON, "to_ms": NOON + MINUTE},
         {"version": 3, "from_ms": NOON + MINUTE, "to_ms": None},
