@@ -120,6 +120,12 @@ def test_a_time_that_a_producer_stamped_ends_no_stretch(consumer: FakeConsumer) 
     assert _stretch({0: 0}, {0: 7}, 3_000) == [0, 1, 2]
 
 
+def test_nothing_comes_after_the_end_of_a_stretch(consumer: FakeConsumer) -> None:
+    """What the broker handed out together with the record that ended it, and with an older time."""
+    consumer.logs[0][3] = FakeMessage(1_000, 3)
+    assert _stretch({0: 0}, {0: 7}, 2_000) == [0, 1]
+
+
 @pytest.mark.usefixtures("consumer")
 def test_all_records_are_read_from_the_first_to_before_the_end() -> None:
     assert [record.offset for record in KafkaTopic("broker", "ads").records({0: 5, 1: 0})] == [0, 1, 2, 3, 4]
