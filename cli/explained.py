@@ -131,7 +131,8 @@ def money(micros: int | None) -> str:
 
 
 def _facts(title: str, rows: Iterable[Fact]) -> None:
-    table = Table(show_header=False, title=escape(title), title_justify="left")
+    showing.out.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+    table = Table(show_header=False)
     for name, value in rows:
         table.add_row(f"[bold]{escape(name)}[/]", escape(value))
     showing.out.print(table)
@@ -163,9 +164,11 @@ def _release(release: Mapping[str, Any] | None) -> str:
 
 def _validation(release: Mapping[str, Any] | None) -> str:
     """What the release's evidence says of it, in words where it can be."""
-    held = None if release is None else release["evidence"].get("validation")
+    evidence = {} if release is None else release["evidence"]
+    held = evidence.get("validation")
     if not held:
-        return "none: it was deployed, not promoted over another version"
+        first = evidence.get("first_deployment")
+        return "none: a first deployment has nothing to be held against" if first else "none in the release"
     if not isinstance(held, Mapping):
         return str(held)
     verdict = "passed" if held.get("success") else "NOT passed"

@@ -82,6 +82,9 @@ class KafkaTopic:
         try:
             asked = [TopicPartition(self._topic, partition, append_ms) for partition in ends]
             found = consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
+            for hit in found:
+                if hit.error is not None:
+                    raise KafkaException(hit.error)
             return {hit.partition: hit.offset if hit.offset >= 0 else ends[hit.partition] for hit in found}
         except KafkaException as error:
             raise LogUnreadable(self._bootstrap, self._topic, error.args[0]) from error

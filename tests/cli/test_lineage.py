@@ -136,7 +136,8 @@ def test_a_difference_is_the_last_word_on_the_screen(
 @pytest.mark.parametrize(
     ("evidence", "words"),
     [
-        ({"first_deployment": True}, "none: it was deployed"),
+        ({"first_deployment": True}, "none: a first deployment"),
+        ({}, "none in the release"),
         ({"validation": {"success": False}}, "NOT passed"),
         ({"validation": "report.html"}, "report.html"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError, TopicPartition
 
 from truth import topic
-from truth.topic import KafkaTopic
+from truth.topic import KafkaTopic, LogUnreadable
 
 END = SimpleNamespace(code=lambda: KafkaError._PARTITION_EOF)
 
@@ -135,3 +135,10 @@ def test_all_records_are_read_from_the_first_to_before_the_end() -> None:
 @pytest.mark.parametrize(("at", "offset"), [(0, 0), (2_500, 3), (6_000, 6), (6_001, 7)])
 def test_a_time_is_found_by_its_first_record_or_is_the_end(at: int, offset: int) -> None:
     assert KafkaTopic("broker", "ads").since(at) == {0: offset, 1: 0}
+
+
+def test_a_broker_that_cannot_tell_a_time_is_told_of(consumer: FakeConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = SimpleNamespace(partition=0, offset=-1001, error=KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    monkeypatch.setattr(consumer, "offsets_for_times", lambda asked, timeout: [broken], raising=False)
+    with pytest.raises(LogUnreadable, match="kappa status"):
+        KafkaTopic("broker", "ads").since(0)
