@@ -12,7 +12,7 @@ from rich.markup import escape
 from jobs.refusals import Refusal
 
 FAMILIES = (
-    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "history", "client", "truth",
+    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "history", "client", "truth", "lineage",
 )  # fmt: skip
 
 app = typer.Typer(

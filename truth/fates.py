@@ -59,14 +59,20 @@ class Judge:
         return self._first_or_again(record.partition, event, rules.click_interval_ms)
 
     def _first_or_again(self, partition: int, event: Event, interval_ms: int) -> str:
-        span = interval_ms if event.is_click else MINUTE_MS
-        group = (partition, event.is_click, event.client_id, event.ad_id, event.event_time // span)
-        identity = event.user_id if event.is_click else event.event_id
+        group, identity = sameness(partition, event, interval_ms)
         seen = self._counted[group]
         if identity in seen:
             return REPEATED_CLICK if event.is_click else DUPLICATE
         seen.add(identity)
         return COUNTED
+
+
+def sameness(partition: int, event: Event, interval_ms: int) -> tuple[tuple[object, ...], str]:
+    """A group and an identity: of the records that have both alike and are not refused, the first one in the
+    partition counts. All of a group lie in one minute, since the interval divides it."""
+    span = interval_ms if event.is_click else MINUTE_MS
+    group = (partition, event.is_click, event.client_id, event.ad_id, event.event_time // span)
+    return group, event.user_id if event.is_click else event.event_id
 
 
 @dataclass
@@ -121,10 +127,11 @@ class Ledger:
             row = rows.get(key)
             if row is None:
                 row = rows[key] = Row()
-            _add(row, fate, event)
+            enter(row, fate, event)
 
 
-def _add(row: Row, fate: str, event: Event) -> None:
+def enter(row: Row, fate: str, event: Event) -> None:
+    """Add an event that was not refused to its row."""
     if fate == DUPLICATE:
         row.duplicates += 1
     elif fate == REPEATED_CLICK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
@@ -66,29 +66,47 @@ class PostgresDatabase:
 
     def progress(self) -> dict[str, dict[int, int]]:
         """job -> partition -> next offset that its live version has committed. Raises DatabaseUnreadable."""
-        with self._moment() as connection:
+        with moment(self._dsn) as connection:
             return _progress(connection)
 
     def snapshot(self, jobs: frozenset[str] | None) -> Snapshot:
         """The live versions of these jobs, or of all, in one REPEATABLE READ transaction. Raises
         DatabaseUnreadable."""
-        with self._moment() as connection:
+        with moment(self._dsn) as connection:
             ends = _progress(connection)
             live = connection.execute(_LIVE).fetchall()
             chosen = [row for row in live if jobs is None or row["job"] in jobs]
             served = tuple(_served(connection, row, ends.get(row["job"], {})) for row in chosen)
-            return Snapshot(served, tuple(Client(**row) for row in _clients(connection)))
+            return Snapshot(served, tuple(clients(connection)))
 
-    @contextmanager
-    def _moment(self) -> Iterator[Connection]:
-        """One read-only transaction that sees one moment."""
-        try:
-            with psycopg.connect(self._dsn, row_factory=dict_row, connect_timeout=10) as connection:
-                connection.isolation_level = IsolationLevel.REPEATABLE_READ
-                connection.read_only = True
-                yield connection
-        except psycopg.Error as error:
-            raise DatabaseUnreadable(str(error).strip()) from error
+
+@contextmanager
+def moment(dsn: str) -> Iterator[Connection]:
+    """One read-only transaction that sees one moment, its times in UTC. Raises DatabaseUnreadable."""
+    try:
+        with psycopg.connect(dsn, row_factory=dict_row, connect_timeout=10, options="-c timezone=UTC") as connection:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            yield connection
+    except psycopg.Error as error:
+        raise DatabaseUnreadable(str(error).strip()) from error
+
+
+def clients(connection: Connection) -> Iterator[Client]:
+    """The rows of reference.client."""
+    for row in connection.execute(_CLIENTS):
+        yield Client(**{**row, "daily_budget_micros": _whole(row["daily_budget_micros"])})
+
+
+def rules(settings: Mapping[str, Any], starts_ms: int | None) -> Rules:
+    """A version's settings that decide fates."""
+    interval = settings.get("click_interval_ms")
+    return Rules(
+        int(settings["allowed_lateness_ms"]),
+        int(settings["future_bound_ms"]),
+        None if interval is None else int(interval),
+        starts_ms,
+    )
 
 
 def _progress(connection: Connection) -> dict[str, dict[int, int]]:
@@ -100,23 +118,13 @@ def _progress(connection: Connection) -> dict[str, dict[int, int]]:
     return found
 
 
-def _clients(connection: Connection) -> Iterator[dict[str, Any]]:
-    for row in connection.execute(_CLIENTS):
-        yield {**row, "daily_budget_micros": _whole(row["daily_budget_micros"])}
-
-
 def _served(connection: Connection, live: DictRow, ends: dict[int, int]) -> Served:
     job, settings = live["job"], live["settings"]
     keys = _keys(connection, job)
     return Served(
         job=job,
         version=live["version"],
-        rules=Rules(
-            int(settings["allowed_lateness_ms"]),
-            int(settings["future_bound_ms"]),
-            int(settings["click_interval_ms"]) if "click_interval_ms" in settings else None,
-            live["starts_ms"],
-        ),
+        rules=rules(settings, live["starts_ms"]),
         start={int(partition): offset for partition, offset in live["start_offsets"].items()},
         end=ends,
         from_ms=live["from_ms"],

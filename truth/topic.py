@@ -70,16 +70,45 @@ class KafkaTopic:
     def records(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
         """Each partition's records from its first offset to before its end. Raises LogUnreadable."""
         firsts = {partition: first for partition, (first, _) in self.bounds().items()}
-        left = {partition for partition, end in ends.items() if firsts.get(partition, end) < end}
+        return self._read({partition: firsts.get(partition, end) for partition, end in ends.items()}, ends, None)
+
+    def since(self, append_ms: int) -> dict[int, int]:
+        """partition -> offset of the first record with that append_time or a later one; its end where there is none.
+
+        Raises LogUnreadable.
+        """
+        ends = {partition: end for partition, (_, end) in self.bounds().items()}
         consumer = Consumer(self._settings)
         try:
-            consumer.assign([TopicPartition(self._topic, partition, firsts[partition]) for partition in left])
+            asked = [TopicPartition(self._topic, partition, append_ms) for partition in ends]
+            found = consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
+            for hit in found:
+                if hit.error is not None:
+                    raise KafkaException(hit.error)
+            return {hit.partition: hit.offset if hit.offset >= 0 else ends[hit.partition] for hit in found}
+        except KafkaException as error:
+            raise LogUnreadable(self._bootstrap, self._topic, error.args[0]) from error
+        finally:
+            consumer.close()
+
+    def stretch(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int) -> Iterator[LogRecord]:
+        """Each partition's records from its start to before its end, or to before the first one that the broker
+        stamped `until_ms` or later. Raises LogUnreadable."""
+        return self._read(starts, ends, until_ms)
+
+    def _read(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int | None) -> Iterator[LogRecord]:
+        left = {partition for partition, end in ends.items() if starts[partition] < end}
+        consumer = Consumer(self._settings)
+        try:
+            consumer.assign([TopicPartition(self._topic, partition, starts[partition]) for partition in left])
             silent = 0
             while left:
                 messages = consumer.consume(_FETCH, _POLL_S)
                 silent = 0 if messages else silent + 1
                 self._require_life(silent)
-                yield from self._fetched(messages, ends, left)
+                before = set(left)
+                yield from self._fetched(messages, ends, until_ms, left)
+                consumer.pause([TopicPartition(self._topic, partition) for partition in before - left])
         finally:
             consumer.close()
 
@@ -88,14 +117,22 @@ class KafkaTopic:
             seconds = _MOST_SILENT_POLLS * _POLL_S
             raise LogUnreadable(self._bootstrap, self._topic, f"nothing came for {seconds:.0f} s")
 
-    def _fetched(self, messages: list[Message], ends: Mapping[int, int], left: set[int]) -> Iterator[LogRecord]:
-        """The records among these messages; takes the partitions that are done out of `left`."""
+    def _fetched(
+        self, messages: list[Message], ends: Mapping[int, int], until_ms: int | None, left: set[int]
+    ) -> Iterator[LogRecord]:
+        """The wanted records among these messages; takes the partitions that are done out of `left`."""
         for message in messages:
             partition, offset, error = message.partition(), message.offset(), message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise LogUnreadable(self._bootstrap, self._topic, error)
+            if partition not in left:
+                continue
             if error is None and offset < ends[partition]:
-                yield _record(message, partition, offset)
+                record = _record(message, partition, offset)
+                if until_ms is not None and record.stamped and record.append_time >= until_ms:
+                    left.discard(partition)
+                    continue
+                yield record
             if offset + 1 >= ends[partition]:
                 left.discard(partition)
 
