@@ -1,45 +1,65 @@
-"""The values of a replay into new versions: what was asked, what may differ, how it stands and what was released."""
+"""Replays and what comes of them: an attempt to serve windows from new versions, the hand-over, the release."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-from jobs.catalog import Approval
+from jobs.catalog import Approval as Approval
 from jobs.log import Offsets
 from kappa.hooks.registry import Segment
 
-__all__ = ["Approval", "Band", "Parity", "Release", "Replay", "Standing"]
-
 
 class Parity(StrEnum):
-    """What the candidate's rows must be to the live ones: equal, equal but for bands, or only compared."""
+    """What the comparison of candidate and live must show: the same rows, rows within declared bands, or nothing."""
 
     EXACT = "exact"
     DECLARED = "declared"
     REPORT = "report"
 
 
+class Answer(StrEnum):
+    """What became of the question whether to promote."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    TIMED_OUT = "timed out"
+
+
+Direction = Literal["up", "down", "any"]
+
+
 @dataclass(frozen=True)
 class Band:
-    """Which measure may differ under declared parity, in which direction, and by how much: thousandths of the live
-    value, None for any amount."""
+    """A measure that may differ under declared parity: in which direction, by how many thousandths of the live value.
+
+    `most_permille` None: by any amount.
+    """
 
     column: str
-    direction: Literal["up", "down", "any"]
-    most_permille: int | None = None
+    direction: Direction
+    most_permille: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The band as JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Band:
+        """The band that `to_json` wrote."""
+        return cls(held["column"], held["direction"], held["most_permille"])
 
 
 @dataclass(frozen=True)
 class Replay:
-    """One attempt to replace versions by candidates that read the log again, together.
+    """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.
 
-    `versions` are the candidates and `live` the versions that served when it was planned, by job; `starts_ms` is T,
-    None for a replay that starts with the log. `answer` is approved, rejected or timed out.
+    `starts_ms` is T in epoch ms, None for candidates that start with the log. `answer` is an Answer, `outcome` a
+    sentence; both, and `validation`, are None until known.
     """
 
     replay_id: UUID
@@ -53,7 +73,7 @@ class Replay:
     promote: bool
     asked_by: str
     reason: str | None
-    price: Mapping[str, Any]
+    price: Mapping[str, Any] = field(default_factory=dict)
     validation: Mapping[str, Any] | None = None
     answer: str | None = None
     answered_by: str | None = None
@@ -62,9 +82,23 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """Segments to be moved, for all jobs at once: `before` is what the plan saw, `after` what shall be.
+
+    `olds` serve the live end now and `targets` shall, by job; `from_window` is the first window that moves.
+    """
+
+    jobs: tuple[str, ...]
+    before: tuple[Segment, ...]
+    after: tuple[Segment, ...]
+    targets: Mapping[str, int]
+    olds: Mapping[str, int]
+    from_window: str
+
+
+@dataclass(frozen=True)
 class Release:
-    """One change of what serves: the segments of its jobs before and after, and the next offsets of the versions
-    that served, per job and partition, before and after."""
+    """A hand-over that was made; offsets are the next ones by job and partition, of the old and of the new version."""
 
     release_id: int
     jobs: tuple[str, ...]
@@ -80,8 +114,10 @@ class Release:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a version has come: offsets committed and seen, what is complete, what is unread, records read so
-    far."""
+    """How far a version is: what it committed, what its driver last knew of the log, what is final.
+
+    `end_offsets` has no entry for a partition whose end was never asked for; `read` counts records from its start on.
+    """
 
     next_offsets: Offsets
     end_offsets: Offsets
@@ -91,3 +127,25 @@ class Standing:
     lag_seconds: float
     read: int
     committed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How many records a target's partition is behind the live version it is to follow."""
+
+    job: str
+    version: int
+    partition: int
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.job} v{self.version} partition {self.partition} by {self.records} records"
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What a retirement gave back: the bytes of the version's rows, 0 where they were gone already."""
+
+    job: str
+    version: int
+    rows_bytes: int

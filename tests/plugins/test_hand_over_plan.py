@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import hand_over_refusals as refusals
-from kappa.plans.hand_over import HandOver, back, forward, rollback_rows, standing_releases
+from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows, standing_releases
 from kappa.plans.segments import BrokenSegments, check_whole, edge, instant_ms, of_job, same, serving
 from kappa.replays import Approval, Parity, Release, Replay, Standing
 from kappa.states import Desired, State
@@ -44,7 +44,7 @@ def a_replay(starts_ms: int | None = T, **versions: int) -> Replay:
     return Replay(UUID(int=1), "run-1", asked, live, starts_ms, *words)
 
 
-def released(plan: HandOver, number: int) -> Release:
+def released(plan: HandOverPlanPlan, number: int) -> Release:
     """The release that a plan becomes."""
     return Release(number, plan.jobs, plan.before, plan.after, {}, {}, NOON, "anna", "ben", {})
 
@@ -290,7 +290,7 @@ def test_a_plan_survives_json(seed: int) -> None:
     plan = forward(segments, replay)
     undone = back([released(plan, 7)], plan.after, plan.jobs)
     for one in (plan, undone):
-        assert HandOver.from_json(json.loads(json.dumps(one.to_json()))) == one
+        assert HandOverPlan.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
 def test_the_rows_show_what_serves_before_and_after() -> None:

@@ -29,7 +29,7 @@ from kappa.plans.segments import (
     sentence,
     with_open_end,
 )
-from kappa.replays import Release, Replay, Standing
+from kappa.replays import HandOver, Release, Replay, Standing
 from kappa.states import State
 
 PROMOTABLE = frozenset({State.CAUGHT_UP, State.PREVIOUS, State.LIVE})
@@ -37,19 +37,9 @@ PROMOTABLE = frozenset({State.CAUGHT_UP, State.PREVIOUS, State.LIVE})
 
 
 @dataclass(frozen=True)
-class HandOver:
-    """A change of what serves, of all its jobs at once.
+class HandOverPlan(HandOver):
+    """A hand-over and how it was come by: `undoes` is the release that is rolled back, None for a promotion."""
 
-    `targets` take the live end from `olds`, by job; from the window at `from_window` on readers see other versions.
-    `undoes` is the release that is rolled back, None for a promotion.
-    """
-
-    jobs: tuple[str, ...]
-    before: Segments
-    after: Segments
-    targets: Mapping[str, int]
-    olds: Mapping[str, int]
-    from_window: str
     undoes: int | None = None
 
     @property
@@ -76,13 +66,13 @@ class HandOver:
         return {**vars(self), "jobs": list(self.jobs), **lists, **by_job}
 
     @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> HandOver:
+    def from_json(cls, held: Mapping[str, Any]) -> HandOverPlan:
         """The plan that `to_json` wrote."""
         lists = {side: tuple(Segment(**s) for s in held[side]) for side in ("before", "after")}
         return cls(**{**held, "jobs": tuple(held["jobs"]), **lists})
 
 
-def forward(segments: Iterable[Segment], replay: Replay, versions: Sequence[Version] = ()) -> HandOver:
+def forward(segments: Iterable[Segment], replay: Replay, versions: Sequence[Version] = ()) -> HandOverPlan:
     """The plan of promoting a replay's candidates, all from T on, given the segments in force.
 
     With `versions` given, their states are looked at, too. A replay whose candidates all serve the live end already
@@ -95,15 +85,15 @@ def forward(segments: Iterable[Segment], replay: Replay, versions: Sequence[Vers
         check_whole(find(job).name, held)
     from_window = edge(replay.starts_ms)
     if all(held[-1].version == replay.versions[job] for job, held in lists.items()):
-        return HandOver(jobs, before, before, replay.versions, replay.live, from_window)
+        return HandOverPlan(jobs, before, before, replay.versions, replay.live, from_window)
     _check_candidates(replay, {job: held[-1].version for job, held in lists.items()}, versions)
     after = {job: with_open_end(held, job, replay.versions[job], from_window) for job, held in lists.items()}
-    return HandOver(jobs, before, of_jobs(jobs, sum(after.values(), ())), replay.versions, replay.live, from_window)
+    return HandOverPlan(jobs, before, of_jobs(jobs, sum(after.values(), ())), replay.versions, replay.live, from_window)
 
 
 def back(
     releases: Iterable[Release], segments: Iterable[Segment], jobs: Collection[str], versions: Sequence[Version] = ()
-) -> HandOver:
+) -> HandOverPlan:
     """The plan of rolling back the newest release of these jobs that still stands, given the segments in force.
 
     A release that a later one has undone stands no more, so a second roll-back goes one release further back, never
@@ -120,7 +110,7 @@ def back(
         check_whole(job, of_job(job, after))
     targets, olds = ({job: of_job(job, held)[-1].version for job in names} for held in (after, before))
     edges = [first_difference(of_job(job, before), of_job(job, after)) for job in names]
-    return HandOver(names, before, after, targets, olds, min(edges, key=instant_ms), release.release_id)
+    return HandOverPlan(names, before, after, targets, olds, min(edges, key=instant_ms), release.release_id)
 
 
 def standing_releases(job: str, releases: Iterable[Release]) -> list[Release]:
@@ -135,7 +125,7 @@ def standing_releases(job: str, releases: Iterable[Release]) -> list[Release]:
 
 
 def rollback_rows(
-    plan: HandOver, standings: Mapping[str, Standing], until: Mapping[str, datetime | None]
+    plan: HandOverPlan, standings: Mapping[str, Standing], until: Mapping[str, datetime | None]
 ) -> list[tuple[str, str]]:
     """What is said before a roll-back: per job how fresh the version is that would serve, and until when its state is
     kept; no time: it is kept until further notice."""
