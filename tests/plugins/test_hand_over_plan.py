@@ -44,7 +44,7 @@ def a_replay(starts_ms: int | None = T, **versions: int) -> Replay:
     return Replay(UUID(int=1), "run-1", asked, live, starts_ms, *words)
 
 
-def released(plan: HandOverPlanPlan, number: int) -> Release:
+def released(plan: HandOverPlan, number: int) -> Release:
     """The release that a plan becomes."""
     return Release(number, plan.jobs, plan.before, plan.after, {}, {}, NOON, "anna", "ben", {})
 
@@ -111,7 +111,8 @@ def test_back_of_forward_is_what_was_before_to_the_letter(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_walk_of_promotions_and_roll_backs_keeps_the_lists_whole_and_unwinds(seed: int) -> None:
     segments, replay, chance = random_case(seed)
-    jobs, releases, lists = tuple(replay.versions), [], [segments]
+    jobs, lists = tuple(replay.versions), [segments]
+    releases: list[Release] = []
     for step in range(12):
         if len(lists) > 1 and chance.random() < 0.4:
             plan = back(releases, lists.pop(), jobs)
@@ -172,7 +173,8 @@ def test_edges_are_compared_as_instants_not_as_text() -> None:
     plan = forward(BOTH, a_replay())
     zoned = "2027-01-15T09:00:00+01:00"
     other = [
-        Segment(s.job, *(e.replace(NAMED, zoned) for e in (s.from_window, s.to_window)), s.version) for s in plan.after
+        replace(s, from_window=s.from_window.replace(NAMED, zoned), to_window=s.to_window.replace(NAMED, zoned))
+        for s in plan.after
     ]
     assert same(other, plan.after)
     assert back([released(plan, 7)], other, JOBS).after == BOTH
