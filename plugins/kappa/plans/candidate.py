@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -96,16 +97,32 @@ class Candidate:
         return slots(self.settings)
 
     @property
+    def most_per_s(self) -> float:
+        """The most records a second that its settings let it read."""
+        cadence_ms = self.settings[CADENCE]
+        return 1000 * self.settings[RECORDS] / cadence_ms if cadence_ms else math.inf
+
+    @property
     def compared_from_ms(self) -> int | None:
         """The first window (ms) that both versions hold whole; None: all."""
         return max((ms for ms in (self.start.starts_ms, self.live_starts_ms) if ms is not None), default=None)
 
     def staged(self) -> Version:
         """The version as it is staged."""
-        fixed = (self.topic, self.topic_id, self.start.starts_at, self.start.offsets)
-        digests = (self.state_digest, self.result_digest)
-        life = (State.STAGED, Desired.RUNNING)
-        return Version(self.job, self.version, *life, self.artifact, *digests, self.settings, *fixed)
+        return Version(
+            job=self.job,
+            version=self.version,
+            state=State.STAGED,
+            desired=Desired.RUNNING,
+            artifact=self.artifact,
+            state_digest=self.state_digest,
+            result_digest=self.result_digest,
+            settings=self.settings,
+            topic=self.topic,
+            topic_id=self.topic_id,
+            starts_at=self.start.starts_at,
+            start_offsets=self.start.offsets,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The candidate as JSON."""

@@ -94,13 +94,14 @@ class Price:
         return cls(**{**held, "assumed": tuple(held["assumed"])})
 
 
-def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], rate: int | None) -> Price:
+def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: Mapping[str, float]) -> Price:
     """The price of one candidate per job in `weights`, all reading the log from `starts` on.
 
+    `most` is what each one's settings let it read, in records/s.
     A candidate that reads no faster than records arrive has an endless ETA (`math.inf`).
     """
     records = sum(to_read(starts, log.ends).values())
-    speeds = {job: _speed(weight, rate) for job, weight in weights.items()}
+    speeds = {job: min(weight.replays_per_s or ASSUMED_PER_SECOND, most[job]) for job, weight in weights.items()}
     keys = [weight.state_keys for weight in weights.values() if weight.state_keys is not None]
     slack = min((s for v in speeds.values() if (s := slack_seconds(log, starts, v)) is not None), default=None)
     return Price(
@@ -185,11 +186,6 @@ def duration(seconds: float) -> str:
 def size(count: int) -> str:
     """A number of bytes for people."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
-
-
-def _speed(weight: Weight, rate: int | None) -> float:
-    able = weight.replays_per_s or ASSUMED_PER_SECOND
-    return able if rate is None else min(able, float(rate))
 
 
 def _shares(start: int, records: int, samples: Iterable[tuple[int, int]], now_ms: int) -> Iterable[tuple[float, int]]:

@@ -163,34 +163,47 @@ def decide_reprocess(
     Raises NoJobs, UnknownJob, NothingDeployed, NoBands, UnusedBands, UnknownBand, InvalidBand, LaxerThanPolicy,
     ExactParityOfOtherLogic, NoFreeCores, NeverCatchesUp, LogWillBeTooShort.
     """
-    jobs = request.catalogued()
+    jobs, live = request.catalogued(), live_versions(request, found)
     check_bands(jobs, request.parity, request.bands)
     approval = decide_approval(jobs, request.approval) if request.promote else Approval.AUTO
     records = to_read(start.offsets, log.ends)
     made = tuple(
-        _candidate(request, job, found[job.name], wanted[job.name], start, records, log, parts.get(job.name, UNKNOWN))
+        candidate(
+            wanted[job.name],
+            live[job.name],
+            found[job.name].next_number(),
+            start,
+            records,
+            log.bytes_per_record,
+            _differing(request, job, live[job.name], wanted[job.name], parts.get(job.name, UNKNOWN)),
+        )
         for job in jobs
     )
     _check_cores(made, free_cores)
-    costs = price(log, start.offsets, {job.name: weights[job.name] for job in jobs}, request.rate)
+    weighed = {one.job: weights[one.job] for one in made}
+    costs = price(log, start.offsets, weighed, {one.job: one.most_per_s for one in made})
     _check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
-    return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, _why(jobs, made, start))
+    return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, _why(made, live, start))
 
 
-def _candidate(
-    request: ReprocessRequest, job: Job, found: Found, wanted: Wanted, start: StartPoint, records: Offsets,
-    log: LogFacts, parts: Parts,
-) -> Candidate:  # fmt: skip
-    live = found.current() if found.segments else None
-    if live is None:
-        raise NothingDeployed(job.name)
+def live_versions(request: ReprocessRequest, found: Mapping[str, Found]) -> dict[str, Version]:
+    """The versions that serve the live ends, by job. Raises NothingDeployed, NoJobs, UnknownJob."""
+    live = {job.name: found[job.name].current() if found[job.name].segments else None for job in request.catalogued()}
+    for job, version in live.items():
+        if version is None:
+            raise NothingDeployed(job)
+    return {job: version for job, version in live.items() if version}
+
+
+def _differing(
+    request: ReprocessRequest, job: Job, live: Version, wanted: Wanted, parts: Parts
+) -> tuple[Difference, ...]:
+    """What differs from the live version. Raises ExactParityOfOtherLogic."""
     differing = forbidden(job, live, wanted, parts)
     if request.parity is Parity.EXACT and wanted.result_digest != live.result_digest:
         raise ExactParityOfOtherLogic(job.name, live.version, differing)
-    tuned: tuple[Difference, ...] = differing_settings(job, live, wanted, Effect.TUNING)
-    number = found.next_number()
-    return candidate(wanted, live, number, start, records, log.bytes_per_record, differing + tuned)
+    return differing + differing_settings(job, live, wanted, Effect.TUNING)
 
 
 def _check_cores(made: Sequence[Candidate], free_cores: int) -> None:
@@ -209,12 +222,12 @@ def _check_feasible(costs: Price, log: LogFacts, starts: Offsets, bound_ms: int)
         raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms)
 
 
-def _why(jobs: Sequence[Job], made: Sequence[Candidate], start: StartPoint) -> tuple[str, ...]:
-    same = [one.job for one in made if not one.differences]
-    other = [one.job for one in made if one.differences]
+def _why(made: Sequence[Candidate], live: Mapping[str, Version], start: StartPoint) -> tuple[str, ...]:
+    same = [one.job for one in made if one.result_digest == live[one.job].result_digest]
+    other = [one.job for one in made if one.job not in same]
     before = "" if start.starts_ms is None else f"; windows before {utc(start.starts_ms)} stay with what serves them"
     first = "the log is read again into rows, checkpoint and state of their own, beside the live versions"
-    equal = f"{', '.join(same)}: the same logic and settings, so the same rows are to come out" if same else ""
-    differs = f"{', '.join(other)}: differs from the live version as below" if other else ""
-    together = "all are promoted together or none" if len(jobs) > 1 else ""
+    equal = f"{', '.join(same)}: the same logic, so the same rows are to come out" if same else ""
+    differs = f"{', '.join(other)}: other logic, so other numbers may come out" if other else ""
+    together = "all are promoted together or none" if len(made) > 1 else ""
     return tuple(why for why in (first + before, equal, differs, together) if why)
