@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -127,7 +128,7 @@ def test_nothing_that_is_protected_is_ever_acted_on(seed: int) -> None:
     states = [*State]
     versions = [a_version(n, chance.choice(states), chance.choice([*Desired])) for n in range(1, 7)]
     edges = [BEGINNING, EDGE, OPEN_END]
-    segments = [Segment("ad_ctr", a, b, chance.randrange(1, 7)) for a, b in zip(edges, edges[1:], strict=False)]
+    segments = [Segment("ad_ctr", a, b, chance.randrange(1, 7)) for a, b in pairwise(edges)]
     keys = [("ad_ctr", n) for n in range(1, 7)]
     pins, busy = set(chance.sample(keys, 1)), dict.fromkeys(chance.sample(keys, 1), "open")
     ages = {key: chance.choice([None, NOON - chance.randrange(60) * HOUR]) for key in keys}

@@ -61,7 +61,7 @@ class RetirePlan:
 
     def of(self, action: Action) -> tuple[Verdict, ...]:
         """The verdicts of one kind."""
-        return tuple(verdict for verdict in self.verdicts if verdict.action is fate)
+        return tuple(verdict for verdict in self.verdicts if verdict.action is action)
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
