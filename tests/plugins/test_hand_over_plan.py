@@ -1,131 +1,33 @@
-"""The plan of a hand-over, as a value: segments without gap or overlap, forward and back, and what is refused."""
+"""The plan of a hand-over, as a value: what moves, forward and back, and what is refused."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from uuid import UUID
 
 import pytest
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import hand_over_refusals as refusals
 from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows, standing_releases
-from kappa.plans.segments import BrokenSegments, check_whole, edge, instant_ms, of_job, same, serving
-from kappa.replays import Approval, Parity, Release, Replay, Standing
+from kappa.replays import Release, Standing
 from kappa.states import Desired, State
 
 from jobs.catalog import MINUTE_MS
 from jobs.refusals import Refusal
 from tests.plugins.fakes import NOON
-
-JOBS = ("ad_ctr", "client_spend")
-T = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS
-NAMED = "2027-01-15 08:00:00+00"
-SEEDS = range(200)
-
-
-def whole(job: str = "ad_ctr", version: int = 1) -> tuple[Segment, ...]:
-    """One version serves all windows."""
-    return (Segment(job, BEGINNING, OPEN_END, version),)
-
-
-BOTH = whole() + whole("client_spend", 4)
-
-
-def a_replay(starts_ms: int | None = T, **versions: int) -> Replay:
-    """A replay of both jobs (or of those given) from T: v2 against v1, v5 against v4."""
-    asked = versions or {"ad_ctr": 2, "client_spend": 5}
-    live = {job: {"ad_ctr": 1, "client_spend": 4}[job] for job in asked}
-    words = (Parity.EXACT, (), Approval.ASK, True, "anna", "because", {})
-    return Replay(UUID(int=1), "run-1", asked, live, starts_ms, *words)
-
-
-def released(plan: HandOverPlan, number: int) -> Release:
-    """The release that a plan becomes."""
-    return Release(number, plan.jobs, plan.before, plan.after, {}, {}, NOON, "anna", "ben", {})
-
-
-def first(job: str = "ad_ctr", version: int = 1, number: int = 1) -> Release:
-    """The release of a first deployment."""
-    return Release(number, (job,), (), whole(job, version), {}, {}, NOON, "anna", None, {})
-
-
-def random_list(job: str, chance: random.Random, versions: int = 5) -> tuple[Segment, ...]:
-    """A list without gap or overlap; neighbours are of different versions, as every list that a verb wrote."""
-    cuts = sorted(chance.sample(range(-50, 50), chance.randrange(5)))
-    edges = [BEGINNING, *(edge(T + cut * MINUTE_MS) for cut in cuts), OPEN_END]
-    numbers = [chance.randrange(1, versions + 1)]
-    for _ in cuts:
-        numbers.append(chance.choice([n for n in range(1, versions + 1) if n != numbers[-1]]))
-    return tuple(Segment(job, a, b, n) for (a, b), n in zip(pairwise(edges), numbers, strict=True))
-
-
-def random_case(seed: int) -> tuple[tuple[Segment, ...], Replay, random.Random]:
-    """Random lists of one or both jobs, and a replay against what serves their live end."""
-    chance = random.Random(seed)
-    jobs = JOBS[: chance.randrange(1, 3)]
-    segments = sum((random_list(job, chance) for job in jobs), ())
-    live = {job: of_job(job, segments)[-1].version for job in jobs}
-    starts = chance.choice([None, T + chance.randrange(-60, 60) * MINUTE_MS])
-    candidates = {job: chance.choice([6, *({1, 2, 3, 4, 5} - {live[job]})]) for job in jobs}
-    return segments, replace(a_replay(starts), versions=candidates, live=live), chance
-
-
-def check_all(segments: Iterable[Segment], jobs: Iterable[str]) -> None:
-    """Each job's list serves every window once: by the definition, minute by minute, not by the code under test."""
-    held = tuple(segments)
-    instants = [float("-1e18"), *(T + minute * MINUTE_MS for minute in range(-70, 70)), 1e18]
-    for job in jobs:
-        for at in instants:
-            inside = [s for s in held if s.job == job and instant_ms(s.from_window) <= at < instant_ms(s.to_window)]
-            assert len(inside) == 1, (job, at, held)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_forward_gives_every_window_from_t_on_to_the_candidate_and_leaves_the_others(seed: int) -> None:
-    segments, replay, _ = random_case(seed)
-    plan = forward(segments, replay)
-    check_all(plan.after, plan.jobs)
-    at = -1e17 if replay.starts_ms is None else replay.starts_ms
-    for job in plan.jobs:
-        assert serving(of_job(job, plan.after), at) == serving(of_job(job, plan.after), 1e17) == replay.versions[job]
-        for earlier in () if replay.starts_ms is None else (at - 1, at - 20 * MINUTE_MS, -1e17):
-            assert serving(of_job(job, plan.after), earlier) == serving(of_job(job, segments), earlier)
-        check_whole(job, of_job(job, plan.after))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_back_of_forward_is_what_was_before_to_the_letter(seed: int) -> None:
-    segments, replay, _ = random_case(seed)
-    plan = forward(segments, replay)
-    undone = back([released(plan, 7)], plan.after, plan.jobs)
-    assert undone.after == plan.before == segments
-    assert (undone.targets, undone.olds) == (plan.olds, plan.targets)
-    check_all(undone.after, undone.jobs)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_any_walk_of_promotions_and_roll_backs_keeps_the_lists_whole_and_unwinds(seed: int) -> None:
-    segments, replay, chance = random_case(seed)
-    jobs, lists = tuple(replay.versions), [segments]
-    releases: list[Release] = []
-    for step in range(12):
-        if len(lists) > 1 and chance.random() < 0.4:
-            plan = back(releases, lists.pop(), jobs)
-            assert plan.after == lists[-1]
-        else:
-            live = {job: of_job(job, lists[-1])[-1].version for job in jobs}
-            starts = T + chance.randrange(-60, 60) * MINUTE_MS
-            plan = forward(
-                lists[-1], replace(replay, versions=dict.fromkeys(jobs, 10 + step), live=live, starts_ms=starts)
-            )
-            lists.append(plan.after)
-        releases.append(released(plan, step))
-        check_all(plan.after, jobs)
+from tests.plugins.hand_overs import (
+    BOTH,
+    JOBS,
+    NAMED,
+    T,
+    a_replay,
+    first,
+    random_case,
+    released,
+    whole,
+)
 
 
 def test_a_replay_from_t_leaves_the_windows_before_to_the_old_version() -> None:
@@ -161,23 +63,6 @@ def test_a_promotion_that_was_made_already_is_in_force() -> None:
     assert again.in_force
     assert again.before == again.after == after
     assert again.olds == {"ad_ctr": 1, "client_spend": 4}
-
-
-def test_the_order_in_which_segments_come_does_not_matter() -> None:
-    plan = forward(BOTH, a_replay())
-    assert forward(tuple(reversed(BOTH)), a_replay()) == plan
-    assert back([released(plan, 7)], tuple(reversed(plan.after)), JOBS).after == BOTH
-
-
-def test_edges_are_compared_as_instants_not_as_text() -> None:
-    plan = forward(BOTH, a_replay())
-    zoned = "2027-01-15T09:00:00+01:00"
-    other = [
-        replace(s, from_window=s.from_window.replace(NAMED, zoned), to_window=s.to_window.replace(NAMED, zoned))
-        for s in plan.after
-    ]
-    assert same(other, plan.after)
-    assert back([released(plan, 7)], other, JOBS).after == BOTH
 
 
 def test_a_second_roll_back_goes_one_release_further_and_never_forward_again() -> None:
@@ -268,22 +153,6 @@ def test_a_version_that_has_not_caught_up_is_not_promoted(state: State) -> None:
 @pytest.mark.parametrize("state", [State.CAUGHT_UP, State.PREVIOUS])
 def test_a_version_that_caught_up_or_served_before_may_be_promoted(state: State) -> None:
     assert forward(whole(), a_replay(ad_ctr=2), [a_version(2, state)]).targets == {"ad_ctr": 2}
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        (),
-        (Segment("ad_ctr", BEGINNING, NAMED, 1),),
-        (Segment("ad_ctr", NAMED, OPEN_END, 1),),
-        (Segment("ad_ctr", BEGINNING, NAMED, 2), Segment("ad_ctr", edge(T + MINUTE_MS), OPEN_END, 1)),
-        (Segment("ad_ctr", BEGINNING, NAMED, 2), Segment("ad_ctr", edge(T - MINUTE_MS), OPEN_END, 1)),
-    ],
-    ids=["empty", "no open end", "no beginning", "a gap", "an overlap"],
-)
-def test_a_list_with_a_gap_or_an_overlap_is_not_planned_on(broken: tuple[Segment, ...]) -> None:
-    with pytest.raises(BrokenSegments, match="Nothing was changed"):
-        forward(broken, a_replay(ad_ctr=2))
 
 
 @pytest.mark.parametrize("seed", range(5))
