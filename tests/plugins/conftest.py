@@ -14,6 +14,7 @@ from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
 from jobs.settings import Settings
+from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
 
@@ -67,7 +68,7 @@ def stage(tmp_path: Path, checkout: Path) -> Stage:
     now_ms = int(NOON.timestamp() * 1000)
     log = FakeLog({0: 0, 1: 0}, {0: [now_ms - 60_000], 1: []})
     settings = Settings(home=tmp_path / "state")
-    platform = Platform(settings, registry, cluster, log.opened, registry.clock)
+    platform = Platform(settings, registry, cluster, log.opened, registry.clock, FakeReleases(registry))
     made = Stage(platform, registry, cluster, registry.clock, log, checkout)
     made.build()
     return made

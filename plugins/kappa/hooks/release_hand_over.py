@@ -7,7 +7,7 @@ every partition, and no old one commits in between: its batch takes its fence `f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ from kappa.hooks.release_replays import newest_replay_of
 from kappa.hooks.release_segments import canonical
 from kappa.hooks.release_standing import release
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
-from kappa.replays import Answer, HandOver, Lag, Release
+from kappa.replays import Answer, HandOver, Lag, Release, behind
 from kappa.states import State
 
 POLL_SECONDS = 0.05
@@ -142,12 +142,6 @@ def _lags(connection: Connection, plan: HandOver) -> list[Lag]:
         live, target = (_offsets(connection, job, of[job]) for of in (plan.olds, plan.targets))
         lags += behind(job, plan.targets[job], live, target)
     return lags
-
-
-def behind(job: str, version: int, live: Mapping[int, int], target: Mapping[int, int]) -> list[Lag]:
-    """Where a target's next offsets are short of the live ones."""
-    missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}
-    return [Lag(job, version, partition, records) for partition, records in missing.items() if records > 0]
 
 
 def _offsets(connection: Connection, job: str, version: int) -> dict[int, int]:

@@ -13,8 +13,14 @@ from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import Pinned, RowsInUse, StillServes
-from kappa.hooks.transactions import CONNECT_TIMEOUT_SECONDS, Connection, PostgresTransactions, audit, take_turn
-from kappa.hooks.transactions import address as address_of
+from kappa.hooks.transactions import (
+    CONNECT_TIMEOUT_SECONDS,
+    Connection,
+    PostgresTransactions,
+    address,
+    audit,
+    take_turn,
+)
 from kappa.replays import Freed
 from kappa.states import State, check_transition
 
@@ -76,6 +82,8 @@ class PostgresRetiring(PostgresTransactions):
             found = owner.execute(_CHILD, {"job": job, "version": version}).fetchone()
             if found is None or found["bytes"] is None:
                 return 0
+            if not _is_alone(owner, found["parent"]):
+                raise RowsInUse(job, version, self._lock_seconds)
             try:
                 _detach(owner, found["parent"], found["child"])
                 owner.execute(sql.SQL("drop table data.{}").format(sql.Identifier(found["child"])))
@@ -97,7 +105,7 @@ class PostgresRetiring(PostgresTransactions):
             ) as connection:
                 yield connection
         except psycopg.OperationalError as error:
-            raise Unreachable("Postgres", address_of(self._owner_dsn), error) from error
+            raise Unreachable("Postgres", address(self._owner_dsn), error) from error
 
 
 def _set_retired(connection: Connection, job: str, version: int, by: Author) -> None:
@@ -119,11 +127,14 @@ def _set_retired(connection: Connection, job: str, version: int, by: Author) -> 
     audit(connection, Entry(by, "retire.done", job, version, {"was": row["state"]}))
 
 
+def _is_alone(owner: Connection, parent: str) -> bool:
+    """Whether no other retirement is at work on the table; none begins while this connection lives."""
+    row = owner.execute(_ALONE, {"parent": parent}).fetchone()
+    return bool(row and row["alone"])
+
+
 def _detach(owner: Connection, parent: str, child: str) -> None:
-    """Take the rows out of their table; first finish any detachment that was cut short, of which there can be one."""
-    alone = owner.execute(_ALONE, {"parent": parent}).fetchone()
-    if not alone or not alone["alone"]:
-        raise errors.LockNotAvailable
+    """Take the rows out of their table; a detachment that was cut short is finished first: it would refuse another."""
     rows = owner.execute(_ATTACHED, {"parent": parent}).fetchall()
     attached = {row["child"]: row["pending"] for row in rows}
     for name, pending in attached.items():
