@@ -65,23 +65,23 @@ class PostgresRetiring(PostgresTransactions):
         """
         with self.transaction() as connection:
             _set_retired(connection, job, version, by)
-        freed = Freed(job, version, self._drop_rows(job, version))
-        if freed.rows_bytes:
+        gone = self._drop_rows(job, version)
+        if gone is not None:
             with self.transaction() as connection:
-                audit(connection, Entry(by, "retire.freed", job, version, {"rows_bytes": freed.rows_bytes}))
-        return freed
+                audit(connection, Entry(by, "retire.freed", job, version, {"rows_bytes": gone}))
+        return Freed(job, version, gone or 0)
 
     def unfreed(self) -> set[tuple[str, int]]:
         """Versions that are RETIRED and still have their rows, as (job, version): their retirement was cut short."""
         with self.transaction() as connection:
             return {(row["job"], row["version"]) for row in connection.execute(_UNFREED)}
 
-    def _drop_rows(self, job: str, version: int) -> int:
-        """Drop the version's rows; their bytes. Raises RowsInUse."""
+    def _drop_rows(self, job: str, version: int) -> int | None:
+        """Drop the version's rows; their bytes, None where there were none. Raises RowsInUse."""
         with self._owner() as owner:
             found = owner.execute(_CHILD, {"job": job, "version": version}).fetchone()
             if found is None or found["bytes"] is None:
-                return 0
+                return None
             if not _is_alone(owner, found["parent"]):
                 raise RowsInUse(job, version, self._lock_seconds)
             try:
