@@ -56,15 +56,18 @@ class PostgresStanding(PostgresTransactions):
 
 def release(row: DictRow) -> Release:
     """A row of registry.release."""
-    moved = {
-        "jobs": tuple(row["jobs"]),
-        "before": tuple(Segment(**held) for held in row["segments_before"]),
-        "after": tuple(Segment(**held) for held in row["segments_after"]),
-        "offsets_before": {job: offsets(held) for job, held in row["offsets_before"].items()},
-        "offsets_after": {job: offsets(held) for job, held in row["offsets_after"].items()},
-    }
-    same = ("release_id", "promoted_at", "promoted_by", "approved_by", "evidence")
-    return Release(**moved, **{name: row[name] for name in same})
+    return Release(
+        release_id=row["release_id"],
+        jobs=tuple(row["jobs"]),
+        before=tuple(Segment(**held) for held in row["segments_before"]),
+        after=tuple(Segment(**held) for held in row["segments_after"]),
+        offsets_before={job: offsets(held) for job, held in row["offsets_before"].items()},
+        offsets_after={job: offsets(held) for job, held in row["offsets_after"].items()},
+        promoted_at=row["promoted_at"],
+        promoted_by=row["promoted_by"],
+        approved_by=row["approved_by"],
+        evidence=row["evidence"],
+    )
 
 
 def offsets(stored: dict[str, int] | None) -> Offsets:
