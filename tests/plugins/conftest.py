@@ -17,7 +17,7 @@ from jobs.settings import Settings
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
-from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial, ReleaseTrial
+from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial, ReleaseTrial, serve
 
 CODE = {
     "jobs/run.py": "print('driver')\n",
@@ -105,6 +105,14 @@ def releasing(request: pytest.FixtureRequest, job: str) -> Iterator[ReleaseTrial
         yield FakeReleaseTrial(names)
         return
     with PostgresReleaseTrial(names, request.getfixturevalue("stack")).prepared() as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def serving(stack: Settings, job: str) -> Iterator[PostgresReleaseTrial]:
+    """Releases in Postgres over two jobs that each serve version 1."""
+    with PostgresReleaseTrial((job, f"{job}_b"), stack).prepared() as prepared:
+        serve(prepared)
         yield prepared
 
 

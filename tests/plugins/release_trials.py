@@ -107,7 +107,7 @@ class PostgresReleaseTrial:
     @property
     def releases(self) -> PostgresReleases:
         """The Releases on trial; they do not wait long for readers."""
-        return PostgresReleases(self.settings.dsn("kappa_registry"), self.settings.dsn("kappa_owner"), 1.0)
+        return PostgresReleases(self.settings.dsn("kappa_registry"), self.settings.dsn("kappa_owner"), 1.5)
 
     def read(self, job: str, number: int, reached: Offsets, ends: Offsets | None = None) -> None:
         with psycopg.connect(self.settings.dsn("kappa_writer")) as writer:
@@ -228,3 +228,18 @@ def picture(trial: ReleaseTrial) -> Mapping[str, Any]:
         )
         for job in trial.names
     }
+
+
+def states(trial: ReleaseTrial) -> list[list[State]]:
+    """The states of all versions, by job."""
+    return [[held.state for held in trial.registry.versions(job)] for job in trial.names]
+
+
+def served(trial: ReleaseTrial) -> list[object]:
+    """The segments of both jobs."""
+    return [segment for job in trial.names for segment in trial.registry.segments(job)]
+
+
+def actions(trial: ReleaseTrial, run_id: str) -> list[tuple[str, str | None, int | None]]:
+    """What a run wrote into the audit."""
+    return [(entry.action, entry.job, entry.version) for entry in trial.registry.entries(run_id)]
