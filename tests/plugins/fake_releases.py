@@ -22,7 +22,7 @@ from kappa.hooks.release_conflicts import (
     UnknownReplay,
 )
 from kappa.hooks.release_replays import answered
-from kappa.hooks.release_segments import canonical
+from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.staging import REPLAYED
 from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, behind
 from kappa.states import Desired, State, check_transition
@@ -165,11 +165,14 @@ class FakeReleases:
         return {key for key, held in self.memory.held.items() if held.state is State.RETIRED} - self.freed
 
     def _made(self, plan: HandOver, by: Author) -> Release | None:
-        ours = (release for release in self.memory.released if release.evidence.get("run_id") == by.run_id)
-        return next((r for r in ours if (r.jobs, r.before, r.after) == (plan.jobs, plan.before, plan.after)), None)
+        ours = (r for r in self.memory.released if (r.evidence.get("run_id"), r.jobs) == (by.run_id, plan.jobs))
+        return next((release for release in ours if carried_out(plan, release, self._found(plan))), None)
+
+    def _found(self, plan: HandOver) -> tuple[Segment, ...]:
+        return tuple(segment for job in plan.jobs for segment in self.memory.served.get(job, []))
 
     def _check(self, plan: HandOver) -> bool:
-        found = tuple(segment for job in plan.jobs for segment in self.memory.served.get(job, []))
+        found = self._found(plan)
         if found != plan.before:
             raise SegmentsChanged(plan, found)
         states = {job: self.memory.known(job, plan.targets[job]).state for job in plan.jobs}

@@ -71,6 +71,10 @@ def test_a_hand_over_tried_again_by_its_run_is_the_same_release(releasing: Relea
     made = releasing.releases.hand_over(planned, by)
     assert releasing.releases.hand_over(planned, by) == made
     assert served(releasing) == list(split(releasing.names, 1, 2, T))
+    anew = replace(planned, before=tuple(made.after), olds=planned.targets)
+    assert releasing.releases.hand_over(anew, by) == made
+    with pytest.raises(NotFit, match="v2 is LIVE"):
+        releasing.releases.hand_over(anew, author())
     releasing.releases.hand_over(back(releasing), author())
     assert releasing.releases.hand_over(planned, by) == made
     assert served(releasing) == list(whole(releasing.names, 1)), "only forward: another run went back meanwhile"

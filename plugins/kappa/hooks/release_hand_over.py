@@ -20,7 +20,7 @@ from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from kappa.hooks.release_replays import newest_replay_of
-from kappa.hooks.release_segments import canonical
+from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.release_standing import release
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
 from kappa.replays import Answer, HandOver, Lag, Release, behind
@@ -87,10 +87,10 @@ def _in_time(connection: Connection, plan: HandOver, ends: float, seconds: float
 
 
 def _made(connection: Connection, plan: HandOver, by: Author) -> Release | None:
-    """What this run made of this plan before: after the segments moved there is only forward."""
+    """What this run made of this plan, or of an earlier one to the same end: once moved there is only forward."""
     rows = connection.execute(_MADE, [by.run_id, list(plan.jobs)]).fetchall()
-    made = (release(row) for row in rows)
-    return next((one for one in made if (one.before, one.after) == (plan.before, plan.after)), None)
+    found = _segments(connection, plan)
+    return next((one for one in map(release, rows) if carried_out(plan, one, found)), None)
 
 
 def _check(connection: Connection, plan: HandOver) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
 from kappa.hooks.release_conflicts import BrokenSegments
-from kappa.replays import HandOver
+from kappa.replays import HandOver, Release
 
 
 def canonical(plan: HandOver) -> HandOver:
@@ -26,6 +26,11 @@ def canonical(plan: HandOver) -> HandOver:
         plan, jobs=tuple(sorted(plan.jobs)), before=before, after=after,
         from_window=moment(plan.from_window),
     )  # fmt: skip
+
+
+def carried_out(plan: HandOver, release: Release, found: Sequence[Segment]) -> bool:
+    """Whether a release of the same run was this plan's, or one that was made anew while its segments are in force."""
+    return release.after == plan.after and (release.before == plan.before or tuple(found) == plan.after)
 
 
 def ordered(segments: Iterable[Segment]) -> tuple[Segment, ...]:
