@@ -85,7 +85,7 @@ def unaffordable() -> str:
         for seen in ("", "seen_")
         for events, micros in pairs
     ]
-    return f"select * from {{batch}} where {' or '.join(wrong)}"  # noqa: S608
+    return f"select * from {{batch}} where {' or '.join(wrong)}"
 
 
 def misplaced(subject: Subject) -> str:
@@ -94,11 +94,11 @@ def misplaced(subject: Subject) -> str:
     wrong = [f"mod(extract(epoch from window_start), {seconds:.0f}) <> 0"]
     if subject.candidate_starts is not None:
         wrong.append(f"window_start < timestamptz '{subject.candidate_starts.isoformat()}'")
-    return f"select * from {{batch}} where {' or '.join(wrong)}"  # noqa: S608
+    return f"select * from {{batch}} where {' or '.join(wrong)}"
 
 
 def unequal(ads: Subject, clients: Subject) -> str:
-    """The minutes of a client on which the two candidates disagree, on the windows that are final in and held by both."""
+    """The minutes of a client on which two candidates disagree, of those that both hold and that are final in both."""
     until = earliest(ads.candidate_through, clients.candidate_through)
     if until is None:
         return "select 'it is unknown what is final of one of the candidates' as problem"
@@ -107,8 +107,9 @@ def unequal(ads: Subject, clients: Subject) -> str:
     listed = ", ".join(f"a.{m} as ad_ctr_{m}, s.{m} as client_spend_{m}" for m in ads.measures)
     differs = " or ".join(f"a.{m} is distinct from s.{m}::numeric" for m in ads.measures)
     return (
-        f"select coalesce(a.client_id, s.client_id) as client_id, coalesce(a.window_start, s.window_start) as window_start, {listed} "
-        f"from (select client_id, window_start, {sums} from {{batch}} b where {within} group by client_id, window_start) a "
+        "select coalesce(a.client_id, s.client_id) as client_id, "
+        f"coalesce(a.window_start, s.window_start) as window_start, {listed} "
+        f"from (select client_id, window_start, {sums} from {{batch}} b where {within} group by 1, 2) a "
         f"full join (select * from data.{clients.table} r where r.version = {clients.candidate} and {within}) s "
         f"on s.client_id = a.client_id and s.window_start = a.window_start where {differs} order by 2, 1"
     )

@@ -28,7 +28,7 @@ class Direction(StrEnum):
     ANY = "any"
 
 
-class BadBrief(Exception):
+class BadBrief(Exception):  # noqa: N818 - it is what it was given
     """The input is not what this program understands; nothing was compared."""
 
     def __init__(self, what: str) -> None:
@@ -37,7 +37,7 @@ class BadBrief(Exception):
 
 @dataclass(frozen=True)
 class Band:
-    """A measure that may differ, in a direction, by at most so many thousandths of the live value (None: any amount)."""
+    """A measure that may differ, in a direction, by at most so many thousandths of the live value (None: any)."""
 
     column: str
     direction: Direction

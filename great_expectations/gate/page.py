@@ -22,7 +22,8 @@ table { border-collapse: collapse; width: 100%; } .scroll { overflow-x: auto; }
 th, td { text-align: left; padding: 4px 10px; border-bottom: 1px solid #e3e7ec; white-space: nowrap; }
 td.says { white-space: normal; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .rows td, .rows th { font-size: 13px; } .differs { background: #fde7e5; font-weight: 600; }
-.mark { display: inline-block; min-width: 62px; text-align: center; border-radius: 4px; padding: 0 6px; font-size: 13px; }
+.mark { display: inline-block; min-width: 62px; text-align: center; border-radius: 4px; padding: 0 6px;
+  font-size: 13px; }
 .ok { background: #dcf2e4; color: #14532d; } .block { background: #b3261e; color: #fff; }
 .warn { background: #fff0c2; color: #6b4a00; } .quiet { color: #5b6675; }
 pre { white-space: pre-wrap; background: #f4f6f8; padding: 8px 12px; border-radius: 6px; }

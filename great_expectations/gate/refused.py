@@ -12,12 +12,13 @@ from gate.brief import Subject
 
 
 def differing(subject: Subject) -> str:
-    """The records whose fates differ: partition, offset, append_time, both fates (null: not refused). Takes `{batch}`."""
+    """The records whose fates differ: partition, offset, append_time, both fates (null: accepted); takes `{batch}`."""
+    live = f"(select * from data.quarantine where version = {subject.live}) b"
     return (
         f'with span as ({_span(subject)}) select coalesce(c."partition", l."partition") as "partition", '
         'coalesce(c."offset", l."offset") as "offset", coalesce(c.append_time, l.append_time) as append_time, '
         "l.fate as live_fate, c.fate as candidate_fate "
-        f"from {_within('{batch} b')} c full join {_within(f'(select * from data.quarantine where version = {subject.live}) b')} l "
+        f"from {_within('{batch} b')} c full join {_within(live)} l "
         'on l."partition" = c."partition" and l."offset" = c."offset" '
         f"where c.fate is distinct from l.fate {_excused(subject)} order by 1, 2"
     )
@@ -25,12 +26,12 @@ def differing(subject: Subject) -> str:
 
 def counted(subject: Subject) -> str:
     """In one row, how many records both versions have read: of each of them it is known whether it was refused."""
-    return f"select coalesce(sum(next_offset - first_offset), 0)::bigint as compared from ({_span(subject)}) span"  # noqa: S608
+    return f"select coalesce(sum(next_offset - first_offset), 0)::bigint as compared from ({_span(subject)}) span"
 
 
 def nothing_compared(subject: Subject) -> str:
     """One row if no record was read by both versions."""
-    return f"select 'no record was read by both versions' as problem from ({counted(subject)}) c where compared = 0"  # noqa: S608
+    return f"select 'no record was read by both versions' as problem from ({counted(subject)}) c where compared = 0"
 
 
 def _span(subject: Subject) -> str:
@@ -46,7 +47,7 @@ def _span(subject: Subject) -> str:
 
 def _within(rows: str) -> str:
     return (
-        f'(select b.* from {rows} join span using ("partition") '  # noqa: S608
+        f'(select b.* from {rows} join span using ("partition") '
         'where b."offset" >= span.first_offset and b."offset" < span.next_offset)'
     )
 

@@ -8,14 +8,15 @@ from types import ModuleType
 from typing import Any
 
 import great_expectations as gx
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
 from gate import parity, refused
 from gate.brief import BadBrief, Brief, Subject
 from gate.findings import MOST_ROWS, Comparison, Finding, Severity, Verdict, plain, plain_rows
 from gate.suites import ad_ctr_minute, client_spend_minute, quarantine
 from gate.suites.expecting import BLOCK, OFFENDING
-from great_expectations.data_context.types.base import ProgressBarsConfig
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
 SUITES: Mapping[str, ModuleType] = {
     "ad_ctr_minute": ad_ctr_minute,
@@ -26,7 +27,7 @@ SUITES: Mapping[str, ModuleType] = {
 
 
 def judge(brief: Brief) -> Verdict:
-    """Hold every candidate against its suite and against what is live. Raises BadBrief, and what the database raises."""
+    """Hold every candidate against its suite and what is live. Raises BadBrief, and what the database raises."""
     begun = time.monotonic()
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

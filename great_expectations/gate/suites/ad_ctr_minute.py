@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import great_expectations.expectations as gxe
+
 from gate import accounting
 from gate.brief import Brief, Subject
 from gate.suites import windowed

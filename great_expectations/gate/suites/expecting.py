@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import great_expectations.expectations as gxe
+
 from gate.findings import MOST_ROWS
 
 BLOCK, WARN = "critical", "warning"
@@ -23,7 +24,7 @@ def no_rows(name: str, says: str, statement: str, severity: str = BLOCK) -> gxe.
 
     The rows are cut in the database: the driver would hold a million of them in memory, to hand out 200.
     """
-    cut = f"select count(*) over () as {OFFENDING}, wrong.* from ({statement}) wrong limit {MOST_ROWS}"  # noqa: S608
+    cut = f"select count(*) over () as {OFFENDING}, wrong.* from ({statement}) wrong limit {MOST_ROWS}"
     return gxe.UnexpectedRowsExpectation(
         description=says, severity=severity, meta={"name": name}, unexpected_rows_query=cut
     )

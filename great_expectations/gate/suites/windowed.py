@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import great_expectations.expectations as gxe
+
 from gate import accounting, parity
 from gate.brief import Brief, Parity, Subject
 from gate.suites.expecting import BLOCK, WARN, named, no_rows
