@@ -39,7 +39,8 @@ def judge(brief: Brief) -> Verdict:
 
 def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator[Finding]:
     """The findings of one candidate."""
-    suite = gx.ExpectationSuite(name=subject.table, expectations=_suite(subject).expectations(brief, subject))
+    expectations = _suite(subject).expectations(brief, subject)
+    suite = gx.ExpectationSuite(name=subject.table, expectations=expectations)
     asset = source.add_query_asset(subject.table, query=parity.rows_of(subject, subject.candidate))
     batch = asset.add_batch_definition_whole_table("candidate").get_batch()
     listed = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
@@ -50,8 +51,10 @@ def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator
         "partial_unexpected_count": MOST_ROWS,
         "return_unexpected_index_query": False,
     }
-    for result in batch.validate(context.suites.add(suite), result_format=format_).results:
-        yield finding(subject.table, result)
+    results = batch.validate(context.suites.add(suite), result_format=format_).results
+    # They come in another order than that of the suite, in which they can be read.
+    found = {result.expectation_config.meta["name"]: finding(subject.table, result) for result in results}
+    yield from (found[expectation.meta["name"]] for expectation in expectations)
 
 
 def _suite(subject: Subject) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Candidates and live versions written straight into Postgres, as jobs would have written them, and how they are judged."""
+"""Candidates and live versions written straight into Postgres, as jobs would have written them, and judged."""
 
 from __future__ import annotations
 
@@ -125,9 +125,8 @@ class Desk:
         return running.judge(briefs.read(json.loads(json.dumps(self.asked(*jobs)))))
 
     def _subject(self, job: str) -> Subject:
-        versions = [self._version(job, number) for number in (CANDIDATE, LIVE)]
-        standings = [standing(self.through[number]) for number in (CANDIDATE, LIVE)]
-        return Subject(*versions, *standings)
+        candidate, live = (self._version(job, number) for number in (CANDIDATE, LIVE))
+        return Subject(candidate, live, standing(self.through[CANDIDATE]), standing(self.through[LIVE]))
 
     def _version(self, job: str, number: int) -> Version:
         return replace(version(job), version=number, starts_at=self.starts[number])
@@ -137,9 +136,9 @@ class Desk:
 
     def _stage(self, owner: psycopg.Connection[Any], job: str, number: int) -> None:
         owner.execute(
-            "insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest, settings, "
-            "topic, topic_id, starts_at, start_offsets) values (%s, %s, 'CAUGHT_UP', 'stopped', 'a', 's', 'r', "
-            """'{"allowed_lateness_ms": 0}', 't', 'i', %s, '{"0": 100}')""",
+            "insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest, "
+            "settings, topic, topic_id, starts_at, start_offsets) values "
+            """(%s, %s, 'CAUGHT_UP', 'stopped', 'a', 's', 'r', '{"allowed_lateness_ms": 0}', 't', 'i', %s, '{"0": 100}')""",
             [job, number, self.starts[number]],
         )
         owner.execute("select registry.add_rows_partition(%s, %s)", [job, number])
@@ -153,9 +152,9 @@ class Desk:
         duplicate_micros = total("seen_impression_micros", "seen_click_micros") - micros
         read = counted + duplicate + offsets
         owner.execute(
-            "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
-            "read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, counted_micros, "
-            "duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed) "
+            "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, "
+            "end_offsets, read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, "
+            "counted_micros, duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed) "
             "values (%s, %s, 1, 0, 1, 'i', '{}', '{}', %s, %s, %s, 0, 0, 0, %s, 0, %s, %s, 0, 0, 0, 0, 0)",
             [job, number, read, counted, duplicate, offsets, micros, duplicate_micros],
         )

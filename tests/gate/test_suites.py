@@ -15,7 +15,7 @@ ROWS = ad_rows(range(5))
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        ({"clicks": -11}, ["clicks_not_negative"]),
+        ({"impressions": -11}, ["impressions_not_negative", "spend_bounds"]),
         ({"clicks": 1}, ["clicks_seen"]),
         ({"impression_micros": 2_000}, ["impression_micros_seen"]),
         ({"click_micros": 10**13, "seen_click_micros": 10**13}, ["spend_bounds"]),

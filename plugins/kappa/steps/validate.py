@@ -92,8 +92,8 @@ def run_program(command: list[str], folder: Path, seconds: float) -> Ended:
     with words.open("wb") as said:
         try:
             code: int | None = subprocess.run(
-                command, cwd=folder, env=surroundings(os.environ), stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-                timeout=seconds,
+                command, cwd=folder, env=surroundings(os.environ), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=said, timeout=seconds,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             code = None
