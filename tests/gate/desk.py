@@ -137,8 +137,9 @@ class Desk:
     def _stage(self, owner: psycopg.Connection[Any], job: str, number: int) -> None:
         owner.execute(
             "insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest, "
-            "settings, topic, topic_id, starts_at, start_offsets) values "
-            """(%s, %s, 'CAUGHT_UP', 'stopped', 'a', 's', 'r', '{"allowed_lateness_ms": 0}', 't', 'i', %s, '{"0": 100}')""",
+            "settings, topic, topic_id, starts_at, start_offsets) "
+            "values (%s, %s, 'CAUGHT_UP', 'stopped', 'a', 's', 'r', "
+            """'{"allowed_lateness_ms": 0}', 't', 'i', %s, '{"0": 100}')""",
             [job, number, self.starts[number]],
         )
         owner.execute("select registry.add_rows_partition(%s, %s)", [job, number])
@@ -154,7 +155,8 @@ class Desk:
         owner.execute(
             "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, "
             "end_offsets, read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, "
-            "counted_micros, duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed) "
+            "counted_micros, duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, "
+            "rows_changed) "
             "values (%s, %s, 1, 0, 1, 'i', '{}', '{}', %s, %s, %s, 0, 0, 0, %s, 0, %s, %s, 0, 0, 0, 0, 0)",
             [job, number, read, counted, duplicate, offsets, micros, duplicate_micros],
         )
