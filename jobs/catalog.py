@@ -21,6 +21,13 @@ class Effect(StrEnum):
     TUNING = "tuning"
 
 
+class Approval(StrEnum):
+    """Whether a person has to agree to a promotion of a job. It decides no number, so it is in no digest."""
+
+    AUTO = "auto"
+    ASK = "ask"
+
+
 @dataclass(frozen=True)
 class JobSetting:
     """One integer setting of a job: its default, bounds (both included), effect and meaning."""
@@ -39,6 +46,7 @@ class Job:
 
     `keys` group the events beside the minute of event_time; empty for a stateless job. `table` is the table in schema
     `data` that holds the rows of all its versions. `stateful` jobs keep one set of events per group and window.
+    `approval` is the policy for promoting a replay of the job; a request may only be stricter.
     """
 
     name: str
@@ -47,6 +55,7 @@ class Job:
     table: str
     settings: tuple[JobSetting, ...]
     window_ms: int = MINUTE_MS
+    approval: Approval = Approval.ASK
 
     @property
     def stateful(self) -> bool:

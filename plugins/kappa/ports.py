@@ -16,6 +16,8 @@ from jobs.settings import Settings
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Registry
+from kappa.hooks.release_postgres import PostgresReleases
+from kappa.hooks.releases import Releases
 from kappa.hooks.spark import Cluster, StandaloneCluster
 
 
@@ -50,6 +52,7 @@ class Platform:
     cluster: Cluster
     open_log: Callable[[], AbstractContextManager[Log]]
     clock: Clock
+    releases: Releases
 
 
 def connect(settings: Settings) -> Platform:
@@ -63,10 +66,10 @@ def connect(settings: Settings) -> Platform:
         except KafkaError as error:
             raise Unreachable("Kafka", settings.kafka, error) from error
 
+    cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui)
     registry = PostgresRegistry(settings.dsn("kappa_registry"))
-    return Platform(
-        settings, registry, StandaloneCluster(settings.spark_rest, settings.spark_ui), open_log, WallClock()
-    )
+    releases = PostgresReleases(settings.dsn("kappa_registry"), settings.dsn("kappa_owner"))
+    return Platform(settings, registry, cluster, open_log, WallClock(), releases)
 
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:

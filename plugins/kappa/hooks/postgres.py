@@ -8,17 +8,15 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from kappa.hooks import statements
+from kappa.hooks import staging, statements
 from kappa.hooks.changes import PostgresChanges
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother
+from kappa.hooks.conflicts import ServedByAnother
 from kappa.hooks.health import PostgresHealth
 from kappa.hooks.launches import PostgresLaunches
 from kappa.hooks.leases import PostgresLeases
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
 from kappa.hooks.transactions import Connection, audit, take_turn
 from kappa.states import Desired, State
-
-STAGED = "deploy.staged"
 
 
 class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth):
@@ -37,17 +35,11 @@ class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, Postgr
 
     def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
         """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
-        key = {"job": version.job, "version": version.version}
         with self.transaction() as connection:
             take_turn(connection, version.job)
-            if not connection.execute(statements.INSERT_VERSION, _row(version)).rowcount:
-                _check_stager(connection, version, by)
-                return
-            connection.execute("insert into registry.fence (job, version) values (%(job)s, %(version)s)", key)
-            for partition, offset in version.start_offsets.items():
-                connection.execute(statements.INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
-            connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
-            audit(connection, Entry(by, STAGED, version.job, version.version, evidence))
+            made = staging.insert_version(connection, version, by, staging.DEPLOYED, evidence)
+            if not made and staging.stager(connection, version) != by.run_id:
+                raise staging.staged_by_another(connection, version)
 
     def desire(self, job: str, version: int, desired: Desired) -> None:
         """Set the desired state."""
@@ -117,14 +109,6 @@ class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, Postgr
             return [_entry(row) for row in rows]
 
 
-def _row(version: Version) -> dict[str, Any]:
-    settings, offsets = (
-        Jsonb(dict(version.settings)),
-        Jsonb({str(p): o for p, o in version.start_offsets.items()}),
-    )
-    return {**vars(version), "settings": settings, "start_offsets": offsets}
-
-
 def _version(row: DictRow) -> Version:
     offsets = {int(p): int(o) for p, o in row["start_offsets"].items()}
     held = {name: row[name] for name in Version.__dataclass_fields__}
@@ -135,21 +119,11 @@ def _version(row: DictRow) -> Version:
 
 def _segments(connection: Connection, job: str) -> list[Segment]:
     rows = connection.execute(
-        "select job, from_window::text, to_window::text, version from registry.segment where job = "
-        "%s order by from_window",
+        "select job, from_window::text, to_window::text, version from registry.segment s where job = %s "
+        "order by s.from_window",
         [job],
     )
     return [Segment(**row) for row in rows]
-
-
-def _check_stager(connection: Connection, version: Version, by: Author) -> None:
-    """A version that exists already must have been made by this very run."""
-    row = connection.execute(
-        "select run_id from registry.audit where job = %s and version = %s and action = %s order by audit_id limit 1",
-        [version.job, version.version, STAGED],
-    ).fetchone()
-    if not row or row["run_id"] != by.run_id:
-        raise StagedByAnother(version.job, version.version, row["run_id"] if row else "(unknown)")
 
 
 def _open_all(connection: Connection, segment: Segment, by: Author) -> None:

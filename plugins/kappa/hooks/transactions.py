@@ -35,8 +35,8 @@ class PostgresTransactions:
             ) as connection:
                 connection.execute("set local lock_timeout = '10s'")
                 yield connection
-        except psycopg.OperationalError as error:
-            raise Unreachable("Postgres", _address(self._dsn), error) from error
+        except (psycopg.OperationalError, psycopg.errors.TransactionTimeout) as error:
+            raise Unreachable("Postgres", address(self._dsn), error) from error
 
 
 def take_turn(connection: Connection, job: str) -> None:
@@ -51,6 +51,7 @@ def audit(connection: Connection, entry: Entry) -> None:
     connection.execute(statements.INSERT_AUDIT, values)
 
 
-def _address(dsn: str) -> str:
+def address(dsn: str) -> str:
+    """Host and port of a connection string."""
     held = psycopg.conninfo.conninfo_to_dict(dsn)
     return f"{held.get('host')}:{held.get('port')}"

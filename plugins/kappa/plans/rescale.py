@@ -161,9 +161,9 @@ def decide_rescale(
     moves = wanted.get(STATE_PARTITIONS) != current.settings.get(STATE_PARTITIONS)
     if moves:
         _check_state(request, current, state)
-    usable = free_cores + (_slots(current.settings) if current.version in found.running else 0)
-    if _slots(wanted) > _slots(current.settings) and _slots(wanted) > usable:
-        raise TooFewFreeCores(request.job, _slots(wanted), usable)
+    usable = free_cores + (slots(current.settings) if current.version in found.running else 0)
+    if slots(wanted) > slots(current.settings) and slots(wanted) > usable:
+        raise TooFewFreeCores(request.job, slots(wanted), usable)
     new = replace(old, settings=wanted, generation=next_generation if moves else old.generation)
     action = Action.REPARTITION if moves else Action.RESTART if new != old else Action.UNCHANGED
     runs = current.desired is Desired.RUNNING
@@ -230,7 +230,7 @@ def _check_state(request: RescaleRequest, current: Version, state: StateFacts | 
             raise UnsupportedOperator(name, operator, sorted(OPERATORS))
 
 
-def _slots(settings: Mapping[str, int]) -> int:
+def slots(settings: Mapping[str, int]) -> int:
     """The worker's cores that a version takes: with an executor, its driver takes one of its own."""
     return settings[EXECUTOR_CORES] + settings["executors"]
 

@@ -1,0 +1,125 @@
+"""Running the suites: a context that lives as long as this process, and Great Expectations' results as findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import great_expectations as gx
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from gate import parity, refused
+from gate.brief import BadBrief, Brief, Subject
+from gate.findings import MOST_ROWS, Comparison, Finding, Severity, Verdict, plain, plain_rows
+from gate.suites import ad_ctr_minute, client_spend_minute, quarantine
+from gate.suites.expecting import BLOCK, OFFENDING
+
+SUITES: Mapping[str, ModuleType] = {
+    "ad_ctr_minute": ad_ctr_minute,
+    "client_spend_minute": client_spend_minute,
+    "quarantine": quarantine,
+}
+"""Table -> the module of its suite."""
+
+
+def judge(brief: Brief) -> Verdict:
+    """Hold every candidate against its suite and what is live. Raises BadBrief, and what the database raises."""
+    begun = time.monotonic()
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    source = context.data_sources.add_postgres("kappa", connection_string=brief.database)
+    findings = [found for subject in brief.subjects for found in _held(context, source, brief, subject)]
+    comparisons = [_compared(brief, subject) for subject in brief.subjects]
+    return Verdict(tuple(findings), tuple(comparisons), time.monotonic() - begun)
+
+
+def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator[Finding]:
+    """The findings of one candidate."""
+    expectations = _suite(subject).expectations(brief, subject)
+    suite = gx.ExpectationSuite(name=subject.table, expectations=expectations)
+    asset = source.add_query_asset(subject.table, query=parity.rows_of(subject, subject.candidate))
+    batch = asset.add_batch_definition_whole_table("candidate").get_batch()
+    listed = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
+    # COMPLETE hands out the rows of statements (at most 200) and of ready-made expectations their keys.
+    format_ = {
+        "result_format": "COMPLETE",
+        "unexpected_index_column_names": listed,
+        "partial_unexpected_count": MOST_ROWS,
+        "return_unexpected_index_query": False,
+    }
+    results = batch.validate(context.suites.add(suite), result_format=format_).results
+    # They come in another order than that of the suite, in which they can be read.
+    found = {result.expectation_config.meta["name"]: finding(subject.table, result) for result in results}
+    yield from (found[expectation.meta["name"]] for expectation in expectations)
+
+
+def _suite(subject: Subject) -> ModuleType:
+    if subject.table not in SUITES:
+        raise BadBrief(f"table {subject.table!r} has no suite; suites exist for {', '.join(SUITES)}")
+    return SUITES[subject.table]
+
+
+def finding(suite: str, result: Any) -> Finding:
+    """One of Great Expectations' results as a finding."""
+    asked, found = result.expectation_config, result.result or {}
+    problem = _problem(result.exception_info)
+    count, rows = _offending(found)
+    return Finding(
+        suite=suite,
+        expectation=asked.meta["name"],
+        says=asked.description,
+        severity=Severity.BLOCK if asked.severity == BLOCK else Severity.WARN,
+        success=bool(result.success) and problem is None,
+        observed=_observed(bool(result.success), count, found, problem),
+        count=count,
+        rows=plain_rows(rows),
+        problem=problem,
+    )
+
+
+def _offending(found: Mapping[str, Any]) -> tuple[int, list[Mapping[str, Any]]]:
+    """How many rows are wrong, and some of them."""
+    if "details" in found:
+        rows = found["details"].get("unexpected_rows") or []
+        count = rows[0][OFFENDING] if rows else 0
+        return count, [{name: row[name] for name in row if name != OFFENDING} for row in rows]
+    return found.get("unexpected_count") or 0, found.get("unexpected_index_list") or []
+
+
+def _observed(success: bool, count: int, found: Mapping[str, Any], problem: str | None) -> str:
+    if problem is not None:
+        return "not looked at: it raised an exception"
+    if count:
+        return f"{count:,} offending row{'s' if count > 1 else ''}"
+    if "observed_value" in found and "details" not in found:
+        return (
+            f"{found['observed_value']:,}" if isinstance(found["observed_value"], int) else str(found["observed_value"])
+        )
+    return "as expected" if success else "not as expected"
+
+
+def _problem(info: Any) -> str | None:
+    """The exception's message, from one record of an exception or from one per metric."""
+    if not isinstance(info, Mapping):
+        return None
+    if "raised_exception" in info:
+        return (
+            str(info.get("exception_message") or "an exception without a message") if info["raised_exception"] else None
+        )
+    return next((problem for held in info.values() if (problem := _problem(held))), None)
+
+
+def _compared(brief: Brief, subject: Subject) -> Comparison:
+    """What the comparison of a job comprises."""
+    statement = parity.counted(subject) if subject.windowed else refused.counted(subject)
+    engine = create_engine(brief.database, poolclass=NullPool)
+    with engine.connect() as connection:
+        row = connection.execute(text(statement)).mappings().one()
+    figures = {name: plain(value) for name, value in row.items() if name != "compared"}
+    return Comparison(
+        subject.job, subject.live, subject.candidate, subject.since, subject.until, row["compared"], figures
+    )

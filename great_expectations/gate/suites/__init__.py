@@ -1,0 +1,1 @@
+"""One suite per served table, one for what holds between tables."""

@@ -1,0 +1,13 @@
+"""The suite of the served table `client_spend_minute`: one row per client and minute, of which every day is a sum."""
+
+from __future__ import annotations
+
+import great_expectations.expectations as gxe
+
+from gate.brief import Brief, Subject
+from gate.suites import windowed
+
+
+def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+    """What a candidate of `client_spend` must show."""
+    return [*windowed.shape(subject), *windowed.rules(subject), *windowed.comparison(brief, subject)]

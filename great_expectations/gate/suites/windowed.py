@@ -1,0 +1,89 @@
+"""The expectations that every table of windows has; the suites of the served tables are made of them."""
+
+from __future__ import annotations
+
+import great_expectations.expectations as gxe
+
+from gate import accounting, parity
+from gate.brief import Brief, Parity, Subject
+from gate.suites.expecting import BLOCK, WARN, named, no_rows
+
+
+def shape(subject: Subject) -> list[gxe.Expectation]:
+    """Each row by itself: keys unique, nothing null, nothing negative, no more counted than seen, money within the
+    contract, windows where they belong."""
+    keys = [*subject.keys, "window_start"]
+    covers = [m for m in subject.measures if f"seen_{m}" in subject.measures]
+    return [
+        named("keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a key has one row", column_list=keys),
+        named("rows_present", gxe.ExpectTableRowCountToBeBetween, "the candidate has rows", min_value=1),
+        *(
+            named(f"{column}_not_null", gxe.ExpectColumnValuesToNotBeNull, f"{column} is known", column=column)
+            for column in (*keys, *subject.measures)
+        ),
+        *(
+            named(
+                f"{measure}_not_negative",
+                gxe.ExpectColumnValuesToBeBetween,
+                f"{measure} is not negative",
+                column=measure,
+                min_value=0,
+            )
+            for measure in subject.measures
+        ),
+        *(
+            named(
+                f"{measure}_seen",
+                gxe.ExpectColumnPairValuesAToBeGreaterThanB,
+                f"no more {measure} were counted than seen",
+                column_A=f"seen_{measure}",
+                column_B=measure,
+                or_equal=True,
+            )
+            for measure in covers
+        ),
+    ]
+
+
+def rules(subject: Subject) -> list[gxe.Expectation]:
+    """What rows and books must show together."""
+    return [
+        no_rows(
+            "spend_bounds", "no event costs more than 10^12 micros (contract, section 1)", accounting.unaffordable()
+        ),
+        no_rows("windows_in_place", "windows start at an edge, none before T", accounting.misplaced(subject)),
+        no_rows("rows_match_books", "rows and batches agree in events and money", accounting.unbooked(subject)),
+        *books(subject),
+    ]
+
+
+def books(subject: Subject) -> list[gxe.Expectation]:
+    """What holds of every candidate's accounting, whatever its table holds."""
+    return [
+        no_rows("conservation", "every record read has one fate, per batch", accounting.residual(subject)),
+        no_rows("nothing_skipped", "every record since the start was read", accounting.unread(subject)),
+        no_rows("not_over", "the candidate has neither failed nor been retired", accounting.over(subject)),
+        no_rows(
+            "freshness",
+            f"the candidate is complete to within {accounting.BEHIND_SECONDS} s of the live version",
+            accounting.behind(subject),
+            WARN,
+        ),
+    ]
+
+
+def comparison(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+    """Candidate against live, on the windows that are final in both and not before T."""
+    exact, reported = brief.parity is Parity.EXACT, brief.parity is Parity.REPORT
+    says = {
+        Parity.EXACT: "candidate and live are equal in every measure",
+        Parity.DECLARED: "measures differ within their bands only, all others are equal",
+        Parity.REPORT: "differences are listed only",
+    }
+    return [
+        no_rows("something_compared", "there is something to compare", parity.nothing_compared(subject)),
+        no_rows(
+            "row_count", "candidate and live have as many rows", parity.counts_differ(subject), BLOCK if exact else WARN
+        ),
+        no_rows("parity", says[brief.parity], parity.differing(brief, subject), WARN if reported else BLOCK),
+    ]

@@ -1,0 +1,170 @@
+"""Which versions are stopped and which are retired: what no segment names and no window, pin or run protects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from kappa.hooks.registry import OPEN_END, Segment, Version
+from kappa.states import Desired, State
+
+Key = tuple[str, int]
+"""A job and a version of it."""
+
+NEVER_SERVED = frozenset({State.CATCHING_UP, State.CAUGHT_UP, State.STAGED})
+
+
+class Action(StrEnum):
+    """What becomes of a version. A retirement ends its driver first, where it has one."""
+
+    STOP = "stop"
+    RETIRE = "retire"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How long versions that no longer serve are kept.
+
+    `rollback`: a previous version runs on; `candidate`: so does one whose replay has ended without a promotion;
+    `state`: once either is over, rows and checkpoint are kept so much longer.
+    """
+
+    rollback: timedelta = timedelta(hours=1)
+    state: timedelta = timedelta(hours=24)
+    candidate: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of one version, and why."""
+
+    job: str
+    version: int
+    action: Action
+    why: str
+
+    @property
+    def name(self) -> str:
+        """The version for people."""
+        return f"{self.job} v{self.version}"
+
+
+@dataclass(frozen=True)
+class RetirePlan:
+    """What becomes of each version that is not retired yet."""
+
+    verdicts: tuple[Verdict, ...]
+
+    def of(self, action: Action) -> tuple[Verdict, ...]:
+        """The verdicts of one kind."""
+        return tuple(verdict for verdict in self.verdicts if verdict.action is action)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan for people."""
+        return [(verdict.name, f"{verdict.action}: {verdict.why}") for verdict in self.verdicts]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for machines."""
+        return {"verdicts": [{**vars(verdict), "action": verdict.action.value} for verdict in self.verdicts]}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> RetirePlan:
+        """The plan that `to_json` wrote."""
+        return cls(tuple(Verdict(**{**verdict, "action": Action(verdict["action"])}) for verdict in held["verdicts"]))
+
+
+def decide_retire(
+    versions: Sequence[Version],
+    segments: Iterable[Segment],
+    pins: Collection[Key],
+    ages: Mapping[Key, datetime | None],
+    now: datetime,
+    windows: Windows = Windows(),
+    busy: Mapping[Key, str] | None = None,
+) -> RetirePlan:
+    """The plan over all versions of all jobs, in their order.
+
+    `ages` say since when a version is previous, or since when its replay has ended; `busy` names, in words, the open
+    replay, lease or change of those that have one. A version that only an old segment names is stopped like any
+    other, since its windows are final, and never retired.
+    """
+    held = tuple(segments)
+    live = {s.job: s.version for s in held if s.to_window == OPEN_END}
+    last_good = _last_good(versions, live)
+    verdicts = []
+    for version in versions:
+        if version.state is State.RETIRED:
+            continue
+        key = (version.job, version.version)
+        why = _protected(version, live, last_good, pins, busy or {})
+        named = any((s.job, s.version) == key for s in held)
+        action, reason = (Action.KEEP, why) if why else _by_age(version, ages.get(key), now, windows, named)
+        verdicts.append(Verdict(*key, action, reason))
+    return RetirePlan(tuple(verdicts))
+
+
+def kept_until(since: datetime, windows: Windows = Windows()) -> datetime:
+    """Until when a version that is previous since then can be rolled back to, if it is not pinned."""
+    return since + windows.rollback + windows.state
+
+
+def _protected(
+    version: Version,
+    live: Mapping[str, int],
+    last_good: Mapping[str, int],
+    pins: Collection[Key],
+    busy: Mapping[Key, str],
+) -> str | None:
+    """What forbids any act on a version, if anything does."""
+    key = (version.job, version.version)
+    if live.get(version.job) == version.version or version.state is State.LIVE:
+        return "it serves the live end"
+    if key in busy:
+        return busy[key]
+    if key in pins:
+        return "it is pinned"
+    if last_good.get(version.job) == version.version:
+        return "it is the last good one: the live version has failed"
+    return None
+
+
+def _last_good(versions: Sequence[Version], live: Mapping[str, int]) -> dict[str, int]:
+    """By job the version that would be gone back to, where the one at the live end has failed."""
+    failed = {v.job for v in versions if v.state is State.FAILED and live.get(v.job) == v.version}
+    previous = [v for v in versions if v.job in failed and v.state is State.PREVIOUS]
+    return {v.job: v.version for v in sorted(previous, key=lambda v: v.version)}
+
+
+def _by_age(
+    version: Version, since: datetime | None, now: datetime, windows: Windows, named: bool
+) -> tuple[Action, str]:
+    if version.state is State.STAGED and since is None:
+        return Action.KEEP, "it is staged: its deployment is not finished"
+    if since is None:
+        return Action.KEEP, f"it is {version.state}, and since when is not known"
+    running = windows.candidate if version.state in NEVER_SERVED else windows.rollback
+    stops, retires = since + running, since + running + windows.state
+    what = _what(version, since)
+    if now >= retires and not named:
+        return Action.RETIRE, f"{what}; its windows ended at {_at(retires)}"
+    if now >= stops and version.desired is Desired.RUNNING and version.state is not State.FAILED:
+        return Action.STOP, f"{what}; {'a segment names it, so it' if named else 'it'} is kept, but runs no more"
+    if named:
+        return Action.KEEP, f"{what}, and a segment names it: readers see its windows"
+    until = stops if now < stops and version.desired is Desired.RUNNING else retires
+    return Action.KEEP, f"{what}; {'it runs on' if until == stops else 'rows and state are kept'} until {_at(until)}"
+
+
+def _what(version: Version, since: datetime) -> str:
+    if version.state is State.PREVIOUS:
+        return f"previous since {_at(since)}"
+    said = "it failed" if version.state is State.FAILED else "not promoted"
+    return f"{said}, its replay ended at {_at(since)}"
+
+
+def _at(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%dT%H:%M:%SZ}"

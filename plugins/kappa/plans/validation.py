@@ -1,0 +1,117 @@
+"""What a validation is told, and how its outcome is read; the validation itself is a program of its own, in
+`great_expectations/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from jobs.catalog import find
+from jobs.settings import DATABASE, HOST, Settings
+from kappa.hooks.registry import Version
+from kappa.replays import Replay, Standing
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+ROLE = "kappa_registry"
+MEASURES = (
+    "impressions", "clicks", "impression_micros", "click_micros",
+    "seen_impressions", "seen_clicks", "seen_impression_micros", "seen_click_micros",
+)  # fmt: skip
+"""The columns of a windowed job's rows beside its keys: those that a band may name."""
+PASSED, FAILED = 0, 1
+"""Exit codes of the program; any other is a crash."""
+SAID = 2_000
+"""The most of a crashed program's last words that is kept, in characters."""
+
+Outcome = Mapping[str, Any]
+"""The program's output: success, crashed, statistics, compared_rows, comparisons, results, seconds, report; of a crash
+success, crashed, problem."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A candidate beside the live version of its job: the versions and how far each is."""
+
+    candidate: Version
+    live: Version
+    candidate_standing: Standing
+    live_standing: Standing
+
+    def to_json(self) -> dict[str, Any]:
+        """What the program is told of it; moments in epoch ms, null where a version starts with the log or nothing is
+        final yet."""
+        job = find(self.candidate.job)
+        return {
+            "job": job.name,
+            "table": job.table,
+            "keys": list(job.keys),
+            "measures": list(MEASURES) if job.stateful else [],
+            "window_ms": job.window_ms,
+            "candidate": self.candidate.version,
+            "live": self.live.version,
+            "candidate_starts_ms": _ms(self.candidate.starts_at),
+            "live_starts_ms": _ms(self.live.starts_at),
+            "candidate_through_ms": _ms(self.candidate_standing.complete_through),
+            "live_through_ms": _ms(self.live_standing.complete_through),
+        }
+
+
+def brief(settings: Settings, replay: Replay, subjects: Iterable[Subject], seconds: float) -> dict[str, Any]:
+    """The program's input. It holds no secret: the database's URL names a password file."""
+    return {
+        "replay_id": str(replay.replay_id),
+        "run_id": replay.run_id,
+        "asked_by": replay.asked_by,
+        "reason": replay.reason,
+        "database": database(settings, seconds),
+        "parity": str(replay.parity),
+        "bands": [
+            {"column": b.column, "direction": b.direction, "most_permille": b.most_permille} for b in replay.bands
+        ],
+        "jobs": [subject.to_json() for subject in subjects],
+    }
+
+
+def database(settings: Settings, seconds: float) -> str:
+    """SQLAlchemy's URL of the role that validates: it reads only, and its statements end by themselves after `seconds`
+    even where the program that asked is gone."""
+    options = f"-c default_transaction_read_only=on -c statement_timeout={round(seconds * 1000)}"
+    given = {"passfile": str(settings.passfile(ROLE)), "application_name": "kappa:validation", "options": options}
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
+    return f"postgresql+psycopg2://{ROLE}@{HOST}:{settings.ports.postgres}/{DATABASE}?{query}"
+
+
+def read_outcome(exit_code: int, output: str | None, last_words: str) -> Outcome:
+    """What the program handed back, or that it crashed: no output, one that cannot be read, or one that its exit code
+    gives the lie to."""
+    if output is None:
+        return crash(f"it ended with exit code {exit_code} and left no output", last_words)
+    try:
+        held = json.loads(output)
+        success, crashed, compared = held["success"] is True, held["crashed"], held["compared_rows"]
+    except (ValueError, KeyError, TypeError) as error:
+        return crash(f"its output cannot be read: {error}", last_words)
+    if crashed is not False or exit_code not in (PASSED, FAILED):
+        first = next((r["problem"] for r in held.get("results", []) if r.get("problem")), None)
+        problem = f"an expectation raised an exception: {first}" if first else f"it ended with exit code {exit_code}"
+        return {**held, **crash(problem, "")}
+    if success != (exit_code == PASSED):
+        return crash(f"its exit code {exit_code} and its output (success: {success}) say different things", last_words)
+    if success and not compared:
+        return {**held, "success": False}
+    return dict(held)
+
+
+def crash(problem: str, last_words: str) -> dict[str, Any]:
+    """The outcome of a validation that did not come to its end."""
+    told = f" Its last words: {last_words.strip()[-SAID:]}" if last_words.strip() else ""
+    return {"success": False, "crashed": True, "problem": f"The validation crashed: {problem}.{told}"}
+
+
+def _ms(moment: datetime | None) -> int | None:
+    """The last whole millisecond up to a moment: rounded up, a window could seem final before it is."""
+    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)

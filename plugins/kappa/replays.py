@@ -1,0 +1,157 @@
+"""Replays and what comes of them: an attempt to serve windows from new versions, the hand-over, the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+from uuid import UUID
+
+from jobs.catalog import Approval as Approval
+from jobs.log import Offsets
+from kappa.hooks.registry import Segment
+
+
+class Parity(StrEnum):
+    """What the comparison of candidate and live must show: the same rows, rows within declared bands, or nothing."""
+
+    EXACT = "exact"
+    DECLARED = "declared"
+    REPORT = "report"
+
+
+class Answer(StrEnum):
+    """What became of the question whether to promote."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    TIMED_OUT = "timed out"
+
+
+Direction = Literal["up", "down", "any"]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A measure that may differ under declared parity: in which direction, by how many thousandths of the live value.
+
+    `most_permille` None: by any amount.
+    """
+
+    column: str
+    direction: Direction
+    most_permille: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The band as JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Band:
+        """The band that `to_json` wrote."""
+        return cls(held["column"], held["direction"], held["most_permille"])
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.
+
+    `starts_ms` is T in epoch ms, None for candidates that start with the log. `answer` is an Answer, `outcome` a
+    sentence; both, and `validation`, are None until known.
+    """
+
+    replay_id: UUID
+    run_id: str
+    versions: Mapping[str, int]
+    live: Mapping[str, int]
+    starts_ms: int | None
+    parity: Parity
+    bands: tuple[Band, ...]
+    approval: Approval
+    promote: bool
+    asked_by: str
+    reason: str | None
+    price: Mapping[str, Any] = field(default_factory=dict)
+    validation: Mapping[str, Any] | None = None
+    answer: str | None = None
+    answered_by: str | None = None
+    outcome: str | None = None
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """Segments to be moved, for all jobs at once: `before` is what the plan saw, `after` what shall be.
+
+    `olds` serve the live end now and `targets` shall, by job; `from_window` is the first window that moves.
+    """
+
+    jobs: tuple[str, ...]
+    before: tuple[Segment, ...]
+    after: tuple[Segment, ...]
+    targets: Mapping[str, int]
+    olds: Mapping[str, int]
+    from_window: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """A hand-over that was made; offsets are the next ones by job and partition, of the old and of the new version."""
+
+    release_id: int
+    jobs: tuple[str, ...]
+    before: tuple[Segment, ...]
+    after: tuple[Segment, ...]
+    offsets_before: Mapping[str, Offsets]
+    offsets_after: Mapping[str, Offsets]
+    promoted_at: datetime
+    promoted_by: str
+    approved_by: str | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a version is: what it committed, what its driver last knew of the log, what is final.
+
+    `end_offsets` has no entry for a partition whose end was never asked for; `read` counts records from its start on.
+    """
+
+    next_offsets: Offsets
+    end_offsets: Offsets
+    complete_through: datetime | None
+    newest_event_time: datetime | None
+    lag_events: int
+    lag_seconds: float
+    read: int
+    committed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How many records a target's partition is behind the live version it is to follow."""
+
+    job: str
+    version: int
+    partition: int
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.job} v{self.version} partition {self.partition} by {self.records} records"
+
+
+def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
+    """Where a target's next offsets are short of the live ones."""
+    missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}
+    return [Lag(job, version, partition, records) for partition, records in missing.items() if records > 0]
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What a retirement gave back: the bytes of the version's rows, 0 where they were gone already."""
+
+    job: str
+    version: int
+    rows_bytes: int

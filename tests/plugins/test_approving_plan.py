@@ -1,0 +1,96 @@
+"""Who has to agree to a promotion, and who may: the stricter rule counts, and nobody answers oneself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kappa.plans.approving import (
+    LaxerThanPolicy,
+    NotValidated,
+    OwnRequest,
+    WasRejected,
+    answer_sentence,
+    answerers,
+    check_answerer,
+    check_promotable,
+    decide_approval,
+)
+from kappa.replays import Answer, Approval, Parity, Replay
+
+from jobs.catalog import JOBS, Job
+
+ASK, AUTO = Approval.ASK, Approval.AUTO
+REPLAY = Replay(UUID(int=1), "run-1", {"ad_ctr": 2, "client_spend": 5}, {"ad_ctr": 1, "client_spend": 4}, None,
+                Parity.EXACT, (), ASK, True, "anna", "because", validation={"success": True})  # fmt: skip
+
+
+def jobs(*policies: Approval) -> list[Job]:
+    """Jobs of these policies."""
+    return [replace(job, approval=policy) for job, policy in zip(JOBS.values(), policies, strict=False)]
+
+
+def test_every_job_of_the_catalogue_asks_by_default() -> None:
+    assert {job.approval for job in JOBS.values()} == {ASK}
+    assert Job("new", "", (), "", ()).approval is ASK
+
+
+@pytest.mark.parametrize(
+    ("policies", "asked", "decided"),
+    [
+        ([AUTO], None, AUTO),
+        ([AUTO], AUTO, AUTO),
+        ([AUTO], ASK, ASK),
+        ([ASK], None, ASK),
+        ([ASK], ASK, ASK),
+        ([AUTO, ASK], None, ASK),
+        ([AUTO, AUTO], None, AUTO),
+    ],
+)
+def test_the_strictest_of_the_policies_and_the_request_counts(
+    policies: list[Approval], asked: Approval | None, decided: Approval
+) -> None:
+    assert decide_approval(jobs(*policies), asked) is decided
+
+
+def test_a_request_that_is_laxer_than_a_policy_is_refused_and_names_the_job() -> None:
+    with pytest.raises(LaxerThanPolicy, match=r"the policy of client_spend is to ask .* nothing was changed"):
+        decide_approval(jobs(AUTO, ASK), AUTO)
+
+
+def test_where_there_are_several_users_the_requester_is_not_among_those_who_may_answer() -> None:
+    assert answerers("anna", ["ben", "anna", "cleo"]) == ("ben", "cleo")
+    check_answerer("anna", "ben", ["anna", "ben"])
+    with pytest.raises(OwnRequest, match=r"somebody else has to answer; nothing was promoted.*These may: ben\."):
+        check_answerer("anna", "anna", ["anna", "ben"])
+
+
+@pytest.mark.parametrize("users", [["anna"], []])
+def test_an_only_user_answers_oneself(users: list[str]) -> None:
+    assert answerers("anna", users) == ("anna",)
+    check_answerer("anna", "anna", users)
+
+
+def test_a_schedule_that_asked_is_answered_by_anybody() -> None:
+    assert answerers("scheduled", ["anna"]) == ("anna",)
+
+
+@pytest.mark.parametrize("validation", [None, {}, {"success": False}, {"crashed": True}])
+def test_what_did_not_pass_a_validation_is_not_promoted(validation: dict[str, Any] | None) -> None:
+    with pytest.raises(NotValidated, match=r"ad_ctr v2, client_spend v5 .* Nothing was changed"):
+        check_promotable(replace(REPLAY, validation=validation))
+
+
+def test_a_rejection_is_not_gone_round_by_hand_but_a_time_out_may_be() -> None:
+    with pytest.raises(WasRejected, match="rejected by ben"):
+        check_promotable(replace(REPLAY, answer="rejected", answered_by="ben"))
+    check_promotable(replace(REPLAY, answer="timed out"))
+    check_promotable(REPLAY)
+
+
+def test_the_note_says_who_answered() -> None:
+    assert answer_sentence(Answer.REJECTED, "ben") == "rejected by ben"
+    assert answer_sentence(Answer.APPROVED, None) == "approved by nobody known"
+    assert answer_sentence(Answer.TIMED_OUT, None) == "timed out"

@@ -1,0 +1,46 @@
+"""Bands of declared parity: as they are written, and what they may name."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from kappa.plans import bands as band_texts
+from kappa.plans.bands import MEASURES, InvalidBand, NoBands, UnknownBand, UnusedBands
+from kappa.replays import Band, Parity
+
+from tests.plugins.replay_plans import (
+    CLICKS_DOWN,
+    ROOT,
+    refusal,
+)
+
+
+def test_bands_and_parity_have_to_go_together() -> None:
+    assert "at least one band" in refusal(NoBands, parity=Parity.DECLARED)
+    assert "clicks:down:50" in refusal(UnusedBands, parity=Parity.REPORT, bands=(CLICKS_DOWN,))
+
+
+def test_a_band_of_no_measure_of_the_jobs_is_refused() -> None:
+    unknown = (Band("ctr", "up", None),)
+    assert "'ctr'" in refusal(UnknownBand, parity=Parity.DECLARED, bands=unknown)
+    assert "(they have none)" in refusal(UnknownBand, "quarantine", parity=Parity.DECLARED, bands=(CLICKS_DOWN,))
+
+
+def test_the_measures_that_bands_may_name_are_those_of_the_rows() -> None:
+    tree = ast.parse((ROOT / "jobs" / "schemas.py").read_text())
+    assigned = {
+        n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+    }
+    assert ast.literal_eval(assigned["MEASURES"]) == MEASURES
+
+
+@pytest.mark.parametrize("written", ["clicks:down:50", "clicks:any", "seen_clicks:up:0"])
+def test_a_band_is_written_as_it_is_read(written: str) -> None:
+    assert band_texts.text(band_texts.read(written)) == written
+
+
+@pytest.mark.parametrize("written", ["", "clicks", "clicks:less", "clicks:down:-1", "clicks:down:5:5", ":down"])
+def test_what_is_no_band_is_refused(written: str) -> None:
+    with pytest.raises(InvalidBand, match="nothing was changed"):
+        band_texts.read(written)

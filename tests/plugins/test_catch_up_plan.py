@@ -1,0 +1,168 @@
+"""How a candidate catches up, told from readings: four states, several readings in a row, and why it fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
+from kappa.replays import Standing
+from kappa.states import State
+
+from tests.plugins.fakes import NOON
+
+EXPECTED = 100_000
+DEADLINE = NOON + timedelta(hours=6)
+
+
+def reading(at: float, read: int, unread: int, lag: float, **facts: Any) -> Reading:
+    """A candidate so many seconds after its launch, whose latest batch was committed a second before."""
+    now = NOON + timedelta(seconds=at)
+    standing = Standing({0: read}, {0: read + unread}, NOON, NOON, unread, lag, read, now - timedelta(seconds=1))
+    return Reading(now, State.CATCHING_UP, standing, **facts)
+
+
+def changed(one: Reading, **facts: Any) -> Reading:
+    """The same reading of another standing."""
+    return replace(one, standing=replace(one.standing, **facts))
+
+
+def judged(*readings: Reading) -> Progress:
+    """The progress after these readings of a replay of EXPECTED records."""
+    return judge(readings, EXPECTED, NOON, DEADLINE)
+
+
+NEAR = [reading(at, 100_000 + at, 40, 4.9) for at in (100, 110, 120)]
+FAR = reading(60, 10_000, 90_000, 7_200.0)
+
+
+def test_three_readings_in_a_row_within_five_seconds_are_ready() -> None:
+    assert judged(*NEAR).state is CatchUp.READY
+    assert judged(FAR, *NEAR).state is CatchUp.READY
+
+
+def test_a_quiet_topic_is_ready_however_old_its_last_record_is() -> None:
+    quiet = [changed(reading(at, 100_000, 0, 0.0), committed_at=NOON) for at in (900, 910, 920)]
+    assert judged(*quiet).state is CatchUp.READY
+
+
+@pytest.mark.parametrize("outlier", [0, 1, 2])
+def test_one_reading_further_away_makes_it_begin_anew(outlier: int) -> None:
+    readings = [changed(one, lag_seconds=5.1) if n == outlier else one for n, one in enumerate(NEAR)]
+    assert judged(*readings).state is CatchUp.LAGGING
+
+
+def test_fewer_readings_are_not_enough() -> None:
+    assert judged(*NEAR[:2]).state is CatchUp.LAGGING
+
+
+def test_a_candidate_that_has_not_seen_the_whole_log_is_not_ready_though_nothing_seems_unread() -> None:
+    started = [changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None) for at in (1, 2, 3)]
+    assert judged(*started).state is CatchUp.HYDRATING
+
+
+def test_within_a_minute_it_lags_and_beyond_it_hydrates() -> None:
+    assert judged(reading(60, 99_000, 1_000, 60.0)).state is CatchUp.LAGGING
+    assert judged(reading(60, 99_000, 1_000, 60.1)).state is CatchUp.HYDRATING
+
+
+def test_a_driver_that_is_gone_does_not_look_ready_by_its_own_last_word() -> None:
+    gone = [replace(changed(reading(at, 100_000, 0, 0.0), committed_at=NOON), log_ends={0: 100_000 + 10 * at})
+            for at in (60, 70, 80)]  # fmt: skip
+    assert judged(*gone).state is CatchUp.HYDRATING
+    assert judged(*gone).eta_s is None
+    later = replace(gone[-1], at=NOON + timedelta(seconds=301))
+    assert judged(*gone, later).state is CatchUp.FAILING
+
+
+def test_what_came_since_the_last_batch_waits_no_longer_than_that() -> None:
+    busy = [replace(reading(at, 100_000 + at, 0, 0.0), log_ends={0: 100_000 + at + 900}) for at in (60, 70, 80)]
+    assert judged(*busy).state is CatchUp.READY
+
+
+def test_rate_and_eta_are_told_from_the_readings() -> None:
+    progress = judged(reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 81_000, 800.0))
+    assert (progress.done, progress.total) == (20_000, 101_000)
+    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 90.0)
+    assert progress.sentence == "hydrating: 20,000 of 101,000 records (20%), 1,000/s, ready in about 1 min 30 s"
+
+
+def test_before_the_driver_knows_the_log_the_plans_count_stands_for_it() -> None:
+    progress = judged(changed(reading(5, 0, 0, 0.0), complete_through=None, committed_at=None))
+    assert (progress.done, progress.total, progress.rate_per_s) == (0, EXPECTED, 0.0)
+
+
+def test_a_candidate_that_does_not_come_nearer_has_no_eta() -> None:
+    progress = judged(reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 90_000, 900.0))
+    assert progress.eta_s is None
+    assert "not coming nearer yet" in progress.sentence
+
+
+def failure(*readings: Reading) -> str:
+    """Why a candidate is failing by its readings."""
+    progress = judged(*readings)
+    assert progress.state is CatchUp.FAILING
+    return progress.sentence
+
+
+def test_a_version_that_gave_up_is_failing_with_its_reason_even_if_it_was_ready() -> None:
+    said = failure(*NEAR[:2], replace(NEAR[2], state=State.FAILED, failure="the driver was started 10 times"))
+    assert "its driver gave up (the driver was started 10 times)" in said
+    assert "retired" in failure(replace(NEAR[2], state=State.RETIRED))
+
+
+def test_no_commit_for_five_minutes_with_records_unread_is_failing() -> None:
+    still = changed(reading(1_000, 10_000, 90_000, 900.0), committed_at=NOON + timedelta(seconds=699))
+    assert "no batch was committed for 5 min 01 s since its last one, with 90,000 records unread" in failure(still)
+    assert judged(changed(still, committed_at=NOON + timedelta(seconds=700))).state is CatchUp.HYDRATING
+
+
+def test_a_driver_that_never_came_up_is_failing_after_five_minutes() -> None:
+    never = changed(reading(301, 0, 0, 0.0), complete_through=None, committed_at=None)
+    assert "since its launch" in failure(never)
+    assert judged(replace(never, at=NOON + timedelta(seconds=300))).state is CatchUp.HYDRATING
+
+
+def test_a_commit_of_before_the_launch_does_not_count_against_it() -> None:
+    old = changed(reading(100, 10_000, 90_000, 900.0), committed_at=NOON - timedelta(hours=1))
+    assert judged(old).state is CatchUp.HYDRATING
+
+
+def test_past_the_deadline_it_is_failing_unless_it_is_ready() -> None:
+    late = reading(6 * 3600, 10_000, 90_000, 900.0)
+    assert "not ready by 2" in failure(late)
+    assert judge(NEAR, EXPECTED, NOON, NOON).state is CatchUp.READY
+
+
+def test_a_log_that_no_longer_allows_it_is_failing_at_once() -> None:
+    assert failure(replace(FAR, infeasible="the log dropped 7 records")) == "failing: the log dropped 7 records"
+
+
+@pytest.mark.parametrize(
+    ("readings", "state"),
+    [([NEAR, NEAR], "ready"), ([NEAR, [FAR]], "hydrating"), ([NEAR, NEAR[:2]], "lagging")],
+)
+def test_jobs_that_are_promoted_together_are_as_far_as_the_last_of_them(
+    readings: Sequence[Sequence[Reading]], state: str
+) -> None:
+    one, other = (judged(*held) for held in readings)
+    both = together({"client_spend": other, "ad_ctr": one})
+    assert both.state == state
+    assert (both.done, both.total) == (one.done + other.done, one.total + other.total)
+    assert both.sentence == f"ad_ctr {one.sentence}; client_spend {other.sentence}"
+
+
+def test_the_eta_of_several_jobs_is_the_longest_and_unknown_where_one_is() -> None:
+    progress = judged(FAR)
+    short, long = replace(progress, eta_s=5.0), replace(progress, eta_s=9.0)
+    assert together({"ad_ctr": short, "client_spend": long}).eta_s == 9.0
+    assert together({"ad_ctr": short, "client_spend": replace(long, eta_s=None)}).eta_s is None
+
+
+def test_progress_survives_json() -> None:
+    progress = judged(*NEAR)
+    assert Progress.from_json(json.loads(json.dumps(progress.to_json()))) == progress
