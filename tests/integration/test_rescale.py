@@ -114,6 +114,10 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
     assert runs_as(deployed)["partitions"] in (before["partitions"], 3)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "mark", ["warm", "held", "stopped", "copied", "repartitioned", "proved", "switched", "launched"]
+)
 def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Stack, mark: str) -> None:
     """F26: once a phase is reached, all that works on the rescale is killed: Spark's side and Airflow's."""
     before = runs_as(deployed)

@@ -94,6 +94,7 @@ def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> 
     assert "would come 30 s too late" in said
     safe = datetime.fromisoformat(re.search(r"Start at (\S+) or later", said)[1]).timestamp() * 1000  # type: ignore[index]
     appended = safe - 5 * MINUTE_MS
+    assert short.retention_ms is not None
     assert appended + short.retention_ms - NOW >= (30 + 90_000 / 5_500) * 1000
     assert safe < T + 2 * MINUTE_MS
 
