@@ -22,7 +22,7 @@ from jobs.settings import Settings
 
 SPAN_SECONDS = 110 * 60.0
 LONGEST_HOURS = 3
-SETTLE_SECONDS = 20.0
+SETTLE_SECONDS = 10.0
 MOMENTS = (
     "held",
     "stopped",
