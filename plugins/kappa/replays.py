@@ -142,6 +142,12 @@ class Lag:
         return f"{self.job} v{self.version} partition {self.partition} by {self.records} records"
 
 
+def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
+    """Where a target's next offsets are short of the live ones."""
+    missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}
+    return [Lag(job, version, partition, records) for partition, records in missing.items() if records > 0]
+
+
 @dataclass(frozen=True)
 class Freed:
     """What a retirement gave back: the bytes of the version's rows, 0 where they were gone already."""

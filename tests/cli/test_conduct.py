@@ -16,6 +16,7 @@ from cli.following import Outcome
 from jobs.catalog import UnknownJob
 from jobs.refusals import Refusal
 from jobs.settings import Settings
+from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 
 
@@ -61,7 +62,7 @@ def leases(monkeypatch: pytest.MonkeyPatch) -> Leases:
 def platform(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Platform:
     registry = FakeRegistry()
     log = FakeLog({0: 0}, {0: []})
-    made = Platform(settings, registry, FakeCluster(registry), log.opened, registry.clock)
+    made = Platform(settings, registry, FakeCluster(registry), log.opened, registry.clock, FakeReleases(registry))
     monkeypatch.setattr(conduct, "connect", lambda _: made)
     return made
 

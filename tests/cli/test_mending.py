@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from cli import mending
 from cli.following import Outcome
 from jobs.refusals import Refusal
+from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -36,7 +37,14 @@ class Plan:
 def platform(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Platform:
     """Fakes behind the command; giving back leases does nothing."""
     registry = FakeRegistry()
-    made = Platform(settings, registry, FakeCluster(registry), FakeLog({0: 0}, {0: []}).opened, registry.clock)
+    made = Platform(
+        settings,
+        registry,
+        FakeCluster(registry),
+        FakeLog({0: 0}, {0: []}).opened,
+        registry.clock,
+        FakeReleases(registry),
+    )
     monkeypatch.setattr(mending, "connect", lambda _: made)
     monkeypatch.setattr(mending, "plan_repair", lambda _, job: Plan(job))
     monkeypatch.setattr("cli.conduct.lease.release", lambda *_: None)

@@ -14,8 +14,10 @@ from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
 from jobs.settings import Settings
+from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
+from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial, ReleaseTrial, serve
 
 CODE = {
     "jobs/run.py": "print('driver')\n",
@@ -39,6 +41,7 @@ class Stage:
     clock: FakeClock
     log: FakeLog
     checkout: Path
+    releases: FakeReleases
 
     def change(self, path: str, old: str, new: str) -> None:
         """Edit the checkout's code."""
@@ -67,8 +70,9 @@ def stage(tmp_path: Path, checkout: Path) -> Stage:
     now_ms = int(NOON.timestamp() * 1000)
     log = FakeLog({0: 0, 1: 0}, {0: [now_ms - 60_000], 1: []})
     settings = Settings(home=tmp_path / "state")
-    platform = Platform(settings, registry, cluster, log.opened, registry.clock)
-    made = Stage(platform, registry, cluster, registry.clock, log, checkout)
+    releases = FakeReleases(registry)
+    platform = Platform(settings, registry, cluster, log.opened, registry.clock, releases)
+    made = Stage(platform, registry, cluster, registry.clock, log, checkout, releases)
     made.build()
     return made
 
@@ -90,6 +94,25 @@ def trial(request: pytest.FixtureRequest, job: str) -> Iterator[Trial]:
         yield FakeTrial(job)
         return
     with PostgresTrial(job, request.getfixturevalue("stack")).prepared() as prepared:
+        yield prepared
+
+
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+def releasing(request: pytest.FixtureRequest, job: str) -> Iterator[ReleaseTrial]:
+    """Both Releases over two jobs of the test's own."""
+    names = (job, f"{job}_b")
+    if request.param == "fake":
+        yield FakeReleaseTrial(names)
+        return
+    with PostgresReleaseTrial(names, request.getfixturevalue("stack")).prepared() as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def serving(stack: Settings, job: str) -> Iterator[PostgresReleaseTrial]:
+    """Releases in Postgres over two jobs that each serve version 1."""
+    with PostgresReleaseTrial((job, f"{job}_b"), stack).prepared() as prepared:
+        serve(prepared)
         yield prepared
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Entry, Heartbeat, Segment, Version
+from kappa.hooks.registry import Author, Entry, Heartbeat, Segment, Version
+from kappa.hooks.staging import STAGED
+from kappa.replays import Release
+
+from jobs.log import Offsets
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 Key = tuple[str, int]
@@ -32,7 +36,8 @@ class FakeClock:
 
 @dataclass
 class Memory:
-    """The rows that more than one part of the registry reads; `updated` is when a version's row was last written."""
+    """The rows that more than one part of the registry reads; `updated` is when a version's row was last written,
+    `next_offsets` how far its driver read, `ends` what that knew of the log."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     held: dict[Key, Version] = field(default_factory=dict)
@@ -41,12 +46,31 @@ class Memory:
     beats: dict[Key, Heartbeat] = field(default_factory=dict)
     lines: dict[Key, list[str]] = field(default_factory=dict)
     audit: list[tuple[datetime, Entry]] = field(default_factory=list)
+    epochs: dict[Key, int] = field(default_factory=dict)
+    next_offsets: dict[Key, Offsets] = field(default_factory=dict)
+    ends: dict[Key, Offsets] = field(default_factory=dict)
+    released: list[Release] = field(default_factory=list)
 
     def record(self, entry: Entry) -> None:
         self.audit.append((self.clock.now(), entry))
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         return [entry for _, entry in self.audit if entry.author.run_id == run_id]
+
+    def make(self, version: Version, by: Author, action: str, evidence: Mapping[str, Any]) -> bool:
+        """Make a version, unless it exists; whether it was made."""
+        key = (version.job, version.version)
+        if key in self.held:
+            return False
+        self.held[key], self.epochs[key] = replace(version, generation=1), 0
+        self.updated[key], self.next_offsets[key] = self.clock.now(), dict(version.start_offsets)
+        self.record(Entry(by, action, *key, evidence))
+        return True
+
+    def stager(self, job: str, version: int) -> str:
+        """The run that made a version, by the audit."""
+        made = (e for _, e in self.audit if (e.action, e.job, e.version) in {(a, job, version) for a in STAGED})
+        return next((entry.author.run_id for entry in made), "(unknown)")
 
     def known(self, job: str, version: int) -> Version:
         """The version. Raises UnknownVersion."""

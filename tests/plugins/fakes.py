@@ -12,8 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
-from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Launch, Segment, Version
+from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
+from kappa.hooks.staging import DEPLOYED
+from kappa.replays import Release
 from kappa.states import Desired, State
 
 from jobs.log import Offsets, Topic
@@ -30,9 +32,12 @@ class FakeRegistry(FakeLeases, FakeHealth):
     """The Registry in memory."""
 
     launches: dict[UUID, Launch] = field(default_factory=dict)
-    epochs: dict[tuple[str, int], int] = field(default_factory=dict)
     drained: dict[tuple[str, int], datetime] = field(default_factory=dict)
-    releases: int = 0
+
+    @property
+    def releases(self) -> int:
+        """How many releases were made."""
+        return len(self.released)
 
     def versions(self, job: str) -> list[Version]:
         return [v for (name, _), v in sorted(self.held.items()) if name == job]
@@ -42,14 +47,8 @@ class FakeRegistry(FakeLeases, FakeHealth):
 
     def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
         key = (version.job, version.version)
-        if key in self.held:
-            stager = next((e.author.run_id for _, e in self.audit if _is(e, "deploy.staged", *key)), "(unknown)")
-            if stager != by.run_id:
-                raise StagedByAnother(*key, stager)
-            return
-        self.held[key], self.epochs[key] = replace(version, generation=1), 0
-        self.updated[key] = self.clock.now()
-        self.record(Entry(by, "deploy.staged", *key, evidence))
+        if not self.make(version, by, DEPLOYED, evidence) and self.stager(*key) != by.run_id:
+            raise StagedByAnother(*key, self.stager(*key))
 
     def desire(self, job: str, version: int, desired: Desired) -> None:
         self.alter(job, version, desired=desired)
@@ -113,10 +112,16 @@ class FakeRegistry(FakeLeases, FakeHealth):
         changed = not before or self.held[job, version].state in (State.STAGED, State.FAILED)
         if not before:
             self.served[job] = [Segment(job, BEGINNING, OPEN_END, version)]
-            self.releases += 1
+            self.released.append(self._first_release(job, version, by))
         if self.held[job, version].state in (State.STAGED, State.FAILED):
             self.alter(job, version, state=State.LIVE)
         return changed
+
+    def _first_release(self, job: str, version: int, by: Author) -> Release:
+        evidence = {"run_id": by.run_id, "reason": by.reason, "first_deployment": True}
+        reached, now = dict(self.next_offsets[job, version]), self.clock.now()
+        after = (Segment(job, BEGINNING, OPEN_END, version),)
+        return Release(len(self.released) + 1, (job,), (), after, {}, {job: reached}, now, by.actor, None, evidence)
 
 
 class FakeCluster:
@@ -199,7 +204,3 @@ class FakeLog:
     @contextmanager
     def opened(self) -> Iterator[FakeLog]:
         yield self
-
-
-def _is(entry: Entry, action: str, job: str, version: int) -> bool:
-    return (entry.action, entry.job, entry.version) == (action, job, version)

@@ -22,8 +22,8 @@ from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
-    "audit", "release", "segment", "lease", "generation", "change", "launch", "progress", "fence", "heartbeat", "batch",
-    "red_line", "job_version", "output",
+    "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "progress", "fence",
+    "heartbeat", "batch", "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
     "read", "counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter",
@@ -171,5 +171,5 @@ class PostgresTrial:
     def _forget(self, owner: psycopg.Connection[Any]) -> None:
         owner.execute(f"drop table data.{self.job}")
         for table in TABLES:
-            column = "%s = any(jobs)" if table == "release" else "job = %s"
+            column = {"release": "%s = any(jobs)", "replay": "versions ? %s"}.get(table, "job = %s")
             owner.execute(f"delete from registry.{table} where {column}", [self.job])

@@ -119,8 +119,8 @@ def _version(row: DictRow) -> Version:
 
 def _segments(connection: Connection, job: str) -> list[Segment]:
     rows = connection.execute(
-        "select job, from_window::text, to_window::text, version from registry.segment where job = "
-        "%s order by from_window",
+        "select job, from_window::text, to_window::text, version from registry.segment s where job = %s "
+        "order by s.from_window",
         [job],
     )
     return [Segment(**row) for row in rows]

@@ -64,7 +64,7 @@ class HeldUp(Refusal):
     def __init__(self, plan: HandOver, seconds: float) -> None:
         super().__init__(
             f"{_names(plan)}: another hand-over, or a batch of the live version that does not end, was in the way for "
-            f"{seconds:g} s; nothing was moved. Try again; if it stays so, look at the live driver with './kappa status'."
+            f"{seconds:g} s; nothing was moved. Try again; if it stays so, look at that driver with './kappa status'."
         )
 
 
@@ -102,8 +102,8 @@ class RowsInUse(Refusal):
     def __init__(self, job: str, version: int, seconds: float) -> None:
         super().__init__(
             f"{job} v{version} is RETIRED, but its rows could not be dropped: a transaction has used their table, or "
-            f"another retirement has, for {seconds:g} s. No reader was made to wait. Run it again: ./kappa retire {job} "
-            f"{version}."
+            f"another retirement has, for {seconds:g} s. No reader was made to wait. "
+            f"Run it again: ./kappa retire {job} {version}."
         )
 
 

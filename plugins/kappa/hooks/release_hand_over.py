@@ -7,7 +7,7 @@ every partition, and no old one commits in between: its batch takes its fence `f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,10 +20,10 @@ from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from kappa.hooks.release_replays import newest_replay_of
-from kappa.hooks.release_segments import canonical
+from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.release_standing import release
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
-from kappa.replays import Answer, HandOver, Lag, Release
+from kappa.replays import Answer, HandOver, Lag, Release, behind
 from kappa.states import State
 
 POLL_SECONDS = 0.05
@@ -87,10 +87,10 @@ def _in_time(connection: Connection, plan: HandOver, ends: float, seconds: float
 
 
 def _made(connection: Connection, plan: HandOver, by: Author) -> Release | None:
-    """What this run made of this plan before: after the segments moved there is only forward."""
+    """What this run made of this plan, or of an earlier one to the same end: once moved there is only forward."""
     rows = connection.execute(_MADE, [by.run_id, list(plan.jobs)]).fetchall()
-    made = (release(row) for row in rows)
-    return next((one for one in made if (one.before, one.after) == (plan.before, plan.after)), None)
+    found = _segments(connection, plan)
+    return next((one for one in map(release, rows) if carried_out(plan, one, found)), None)
 
 
 def _check(connection: Connection, plan: HandOver) -> bool:
@@ -142,12 +142,6 @@ def _lags(connection: Connection, plan: HandOver) -> list[Lag]:
         live, target = (_offsets(connection, job, of[job]) for of in (plan.olds, plan.targets))
         lags += behind(job, plan.targets[job], live, target)
     return lags
-
-
-def behind(job: str, version: int, live: Mapping[int, int], target: Mapping[int, int]) -> list[Lag]:
-    """Where a target's next offsets are short of the live ones."""
-    missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}
-    return [Lag(job, version, partition, records) for partition, records in missing.items() if records > 0]
 
 
 def _offsets(connection: Connection, job: str, version: int) -> dict[int, int]:

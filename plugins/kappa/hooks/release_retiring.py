@@ -13,8 +13,14 @@ from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import Pinned, RowsInUse, StillServes
-from kappa.hooks.transactions import CONNECT_TIMEOUT_SECONDS, Connection, PostgresTransactions, audit, take_turn
-from kappa.hooks.transactions import address as address_of
+from kappa.hooks.transactions import (
+    CONNECT_TIMEOUT_SECONDS,
+    Connection,
+    PostgresTransactions,
+    address,
+    audit,
+    take_turn,
+)
 from kappa.replays import Freed
 from kappa.states import State, check_transition
 
@@ -59,23 +65,25 @@ class PostgresRetiring(PostgresTransactions):
         """
         with self.transaction() as connection:
             _set_retired(connection, job, version, by)
-        freed = Freed(job, version, self._drop_rows(job, version))
-        if freed.rows_bytes:
+        gone = self._drop_rows(job, version)
+        if gone is not None:
             with self.transaction() as connection:
-                audit(connection, Entry(by, "retire.freed", job, version, {"rows_bytes": freed.rows_bytes}))
-        return freed
+                audit(connection, Entry(by, "retire.freed", job, version, {"rows_bytes": gone}))
+        return Freed(job, version, gone or 0)
 
     def unfreed(self) -> set[tuple[str, int]]:
         """Versions that are RETIRED and still have their rows, as (job, version): their retirement was cut short."""
         with self.transaction() as connection:
             return {(row["job"], row["version"]) for row in connection.execute(_UNFREED)}
 
-    def _drop_rows(self, job: str, version: int) -> int:
-        """Drop the version's rows; their bytes. Raises RowsInUse."""
+    def _drop_rows(self, job: str, version: int) -> int | None:
+        """Drop the version's rows; their bytes, None where there were none. Raises RowsInUse."""
         with self._owner() as owner:
             found = owner.execute(_CHILD, {"job": job, "version": version}).fetchone()
             if found is None or found["bytes"] is None:
-                return 0
+                return None
+            if not _is_alone(owner, found["parent"]):
+                raise RowsInUse(job, version, self._lock_seconds)
             try:
                 _detach(owner, found["parent"], found["child"])
                 owner.execute(sql.SQL("drop table data.{}").format(sql.Identifier(found["child"])))
@@ -97,7 +105,7 @@ class PostgresRetiring(PostgresTransactions):
             ) as connection:
                 yield connection
         except psycopg.OperationalError as error:
-            raise Unreachable("Postgres", address_of(self._owner_dsn), error) from error
+            raise Unreachable("Postgres", address(self._owner_dsn), error) from error
 
 
 def _set_retired(connection: Connection, job: str, version: int, by: Author) -> None:
@@ -119,11 +127,14 @@ def _set_retired(connection: Connection, job: str, version: int, by: Author) -> 
     audit(connection, Entry(by, "retire.done", job, version, {"was": row["state"]}))
 
 
+def _is_alone(owner: Connection, parent: str) -> bool:
+    """Whether no other retirement is at work on the table; none begins while this connection lives."""
+    row = owner.execute(_ALONE, {"parent": parent}).fetchone()
+    return bool(row and row["alone"])
+
+
 def _detach(owner: Connection, parent: str, child: str) -> None:
-    """Take the rows out of their table; first finish any detachment that was cut short, of which there can be one."""
-    alone = owner.execute(_ALONE, {"parent": parent}).fetchone()
-    if not alone or not alone["alone"]:
-        raise errors.LockNotAvailable
+    """Take the rows out of their table; a detachment that was cut short is finished first: it would refuse another."""
     rows = owner.execute(_ATTACHED, {"parent": parent}).fetchall()
     attached = {row["child"]: row["pending"] for row in rows}
     for name, pending in attached.items():

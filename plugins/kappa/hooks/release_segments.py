@@ -9,18 +9,28 @@ from itertools import pairwise
 
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
 from kappa.hooks.release_conflicts import BrokenSegments
-from kappa.replays import HandOver
+from kappa.replays import HandOver, Release
 
 
 def canonical(plan: HandOver) -> HandOver:
-    """The plan with its moments as the registry writes them and in its order. Raises BrokenSegments."""
-    after = ordered(plan.after)
+    """The plan with its moments as the registry writes them and in its order.
+
+    Raises BrokenSegments; ValueError for a plan whose olds or targets do not serve the open end.
+    """
+    before, after = ordered(plan.before), ordered(plan.after)
     for job in plan.jobs:
         check_cover(job, [segment for segment in after if segment.job == job])
+    if (serving_end(before), serving_end(after)) != (set(plan.olds.items()), set(plan.targets.items())):
+        raise ValueError(f"olds and targets of {plan} are not what its segments say of the open end")
     return replace(
-        plan, jobs=tuple(sorted(plan.jobs)), before=ordered(plan.before), after=after,
+        plan, jobs=tuple(sorted(plan.jobs)), before=before, after=after,
         from_window=moment(plan.from_window),
     )  # fmt: skip
+
+
+def carried_out(plan: HandOver, release: Release, found: Sequence[Segment]) -> bool:
+    """Whether a release of the same run was this plan's, or one that was made anew while its segments are in force."""
+    return release.after == plan.after and (release.before == plan.before or tuple(found) == plan.after)
 
 
 def ordered(segments: Iterable[Segment]) -> tuple[Segment, ...]:

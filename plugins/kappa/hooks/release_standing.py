@@ -12,24 +12,23 @@ from kappa.hooks.registry import Segment
 from kappa.hooks.transactions import PostgresTransactions
 from kappa.replays import Release, Standing
 
-_OFFSETS = """
-select coalesce(jsonb_object_agg("partition", {column}) filter (where {column} is not null), '{{}}')
-from registry.progress p where (p.job, p.version) = (v.job, v.version)"""
-_STANDING = f"""
-select ({_OFFSETS.format(column="next_offset")}) as next_offsets, ({_OFFSETS.format(column="end_offset")}) as end_offsets,
-    c.complete_through, h.newest_event_time, c.lag_events, c.lag_seconds, h.committed_at, v.start_offsets
+_STANDING = """
+select p.next_offsets, p.end_offsets, c.complete_through, h.newest_event_time, c.lag_events, c.lag_seconds,
+    h.committed_at, v.start_offsets
 from registry.job_version v join registry.completeness c using (job, version)
-    left join registry.heartbeat h using (job, version)
+left join registry.heartbeat h using (job, version)
+cross join lateral (select jsonb_object_agg("partition", next_offset) as next_offsets,
+    jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
+    from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
 _RELEASES = """
 select * from registry.release where %(job)s::text is null or %(job)s = any(jobs) order by release_id"""
-_SERVED_THE_END = """exists (select from jsonb_array_elements({column}) s where (s ->> 'job', s ->> 'to_window')
-    = (v.job, 'infinity') and (s ->> 'version')::integer = v.version)"""
-_PREVIOUS_SINCE = f"""
-select max(r.promoted_at) as since from registry.job_version v join registry.release r on v.job = any(r.jobs)
-where v.job = %s and v.version = %s and v.state = 'PREVIOUS'
-    and {_SERVED_THE_END.format(column="r.segments_before")}
-    and not {_SERVED_THE_END.format(column="r.segments_after")}"""
+_PREVIOUS_SINCE = """
+select max(r.promoted_at) as since
+from registry.job_version v
+cross join jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')) as end_of
+join registry.release r on r.segments_before @> end_of
+where v.job = %s and v.version = %s and v.state = 'PREVIOUS'"""
 
 
 class PostgresStanding(PostgresTransactions):
@@ -57,15 +56,18 @@ class PostgresStanding(PostgresTransactions):
 
 def release(row: DictRow) -> Release:
     """A row of registry.release."""
-    moved = {
-        "jobs": tuple(row["jobs"]),
-        "before": tuple(Segment(**held) for held in row["segments_before"]),
-        "after": tuple(Segment(**held) for held in row["segments_after"]),
-        "offsets_before": {job: offsets(held) for job, held in row["offsets_before"].items()},
-        "offsets_after": {job: offsets(held) for job, held in row["offsets_after"].items()},
-    }
-    same = ("release_id", "promoted_at", "promoted_by", "approved_by", "evidence")
-    return Release(**moved, **{name: row[name] for name in same})
+    return Release(
+        release_id=row["release_id"],
+        jobs=tuple(row["jobs"]),
+        before=tuple(Segment(**held) for held in row["segments_before"]),
+        after=tuple(Segment(**held) for held in row["segments_after"]),
+        offsets_before={job: offsets(held) for job, held in row["offsets_before"].items()},
+        offsets_after={job: offsets(held) for job, held in row["offsets_after"].items()},
+        promoted_at=row["promoted_at"],
+        promoted_by=row["promoted_by"],
+        approved_by=row["approved_by"],
+        evidence=row["evidence"],
+    )
 
 
 def offsets(stored: dict[str, int] | None) -> Offsets:

@@ -35,7 +35,7 @@ class PostgresTransactions:
             ) as connection:
                 connection.execute("set local lock_timeout = '10s'")
                 yield connection
-        except psycopg.OperationalError as error:
+        except (psycopg.OperationalError, psycopg.errors.TransactionTimeout) as error:
             raise Unreachable("Postgres", address(self._dsn), error) from error
 
 
