@@ -127,7 +127,7 @@ class FakeReleases:
 
     def previous_since(self, job: str, version: int) -> datetime | None:
         held = self.memory.held.get((job, version))
-        left = (r for r in self.releases(job) if _ends(r.before, job) == version != _ends(r.after, job))
+        left = (r for r in self.releases(job) if _ends(r.before, job) == version)
         times = [release.promoted_at for release in left]
         return max(times) if times and held and held.state is State.PREVIOUS else None
 

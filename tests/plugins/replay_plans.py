@@ -24,23 +24,14 @@ from jobs.catalog import JOBS, MINUTE_MS, resolve
 from jobs.refusals import Refusal
 
 ROOT = Path(__file__).parents[2]
-
 TOPIC = ("ad_events", "topic-one")
-
 CODE = Code("shape", "result", {"fates.py: LATE": "2"})
-
 OTHER = Code("shape", "other result", {"fates.py: LATE": "3"})
-
 BOTH = ("ad_ctr", "client_spend")
-
 T = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS
-
 HOUR_MS = 60 * MINUTE_MS
-
 NOW = T + 10 * HOUR_MS
-
 START = StartPoint("asked", T, {0: 1_000, 1: 500})
-
 LOG = LogFacts(
     ends={0: 61_000, 1: 30_500},
     samples={0: ((1_000, T - 5 * MINUTE_MS),), 1: ((500, T - 4 * MINUTE_MS),)},
@@ -49,9 +40,7 @@ LOG = LogFacts(
     arrivals_per_s=500.0,
     now_ms=NOW,
 )
-
 WEIGHT = Weight(rows_bytes=3_000_000, checkpoint_bytes=1_000_000, state_keys=40_000, replays_per_s=5_500.0)
-
 CLICKS_DOWN = Band("clicks", "down", 50)
 
 

@@ -80,6 +80,16 @@ def test_a_hand_over_tried_again_by_its_run_is_the_same_release(releasing: Relea
     assert served(releasing) == list(whole(releasing.names, 1)), "only forward: another run went back meanwhile"
 
 
+def test_a_run_that_goes_back_on_its_own_release_makes_another(releasing: ReleaseTrial) -> None:
+    serve(releasing)
+    by = author()
+    candidates(releasing, by)
+    forth = releasing.releases.hand_over(plan(releasing), by)
+    went_back = releasing.releases.hand_over(back(releasing), by)
+    assert went_back.release_id > forth.release_id
+    assert served(releasing) == list(whole(releasing.names, 1))
+
+
 def test_candidates_that_are_behind_are_named_and_nothing_is_changed(releasing: ReleaseTrial) -> None:
     serve(releasing)
     candidates(releasing, author())

@@ -94,8 +94,7 @@ def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> 
     assert "would come 30 s too late" in said
     safe = datetime.fromisoformat(re.search(r"Start at (\S+) or later", said)[1]).timestamp() * 1000  # type: ignore[index]
     appended = safe - 5 * MINUTE_MS
-    assert short.retention_ms is not None
-    assert appended + short.retention_ms - NOW >= (30 + 90_000 / 5_500) * 1000
+    assert appended + (short.retention_ms or 0) - NOW >= (30 + 90_000 / 5_500) * 1000
     assert safe < T + 2 * MINUTE_MS
 
 
@@ -117,6 +116,11 @@ def test_the_slack_is_that_of_a_replay_played_record_by_record(seed: int) -> Non
     ]
     tightest = min(*left, retention / 1000 - takes)
     assert slack_seconds(log, dict.fromkeys(samples, 10), per_s, starting=0.0) == pytest.approx(tightest)
+
+
+def test_what_is_appended_now_is_read_last_and_must_be_there_then() -> None:
+    log = replace(LOG, samples={0: ((1_000, NOW),)}, retention_ms=50_000)
+    assert slack_seconds(log, START.offsets, 900.0, starting=0.0) == pytest.approx(50 - 90_000 / 900)
 
 
 def test_a_log_that_drops_nothing_has_no_slack_and_an_empty_one_all_of_it() -> None:

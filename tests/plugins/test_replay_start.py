@@ -24,7 +24,6 @@ from tests.plugins.replay_plans import (
 )
 
 HEAD = LogHead({0: 7, 1: 0}, {0: T - 2 * HOUR_MS - 5 * MINUTE_MS, 1: None})
-
 FINAL: dict[str, int | None] = {"ad_ctr": NOW - 3 * HOUR_MS + 1, "client_spend": NOW - 2 * HOUR_MS}
 
 

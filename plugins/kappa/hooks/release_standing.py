@@ -27,7 +27,7 @@ _PREVIOUS_SINCE = """
 select max(r.promoted_at) as since
 from registry.job_version v
 cross join jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')) as end_of
-join registry.release r on r.segments_before @> end_of and not r.segments_after @> end_of
+join registry.release r on r.segments_before @> end_of
 where v.job = %s and v.version = %s and v.state = 'PREVIOUS'"""
 
 
