@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
@@ -24,6 +25,13 @@ SUITES: Mapping[str, ModuleType] = {
     "quarantine": quarantine,
 }
 """Table -> the module of its suite."""
+KEYS = "unexpected_index_column_names"
+LISTED = {
+    "result_format": "COMPLETE",
+    "partial_unexpected_count": MOST_ROWS,
+    "return_unexpected_index_query": False,
+}
+"""The result format that hands out rows: of a statement all of them, of a ready-made expectation their keys."""
 
 
 def judge(brief: Brief) -> Verdict:
@@ -38,23 +46,26 @@ def judge(brief: Brief) -> Verdict:
 
 
 def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator[Finding]:
-    """The findings of one candidate."""
+    """The findings of one candidate, in the order of its suite.
+
+    Ready-made expectations are first asked for yes or no only: each would scan the rows twice more, to list what is not
+    there. Those that are not met are asked again, with the statements, for their rows.
+    """
     expectations = _suite(subject).expectations(brief, subject)
-    suite = gx.ExpectationSuite(name=subject.table, expectations=expectations)
     asset = source.add_query_asset(subject.table, query=parity.rows_of(subject, subject.candidate))
     batch = asset.add_batch_definition_whole_table("candidate").get_batch()
-    listed = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
-    # COMPLETE hands out the rows of statements (at most 200) and of ready-made expectations their keys.
-    format_ = {
-        "result_format": "COMPLETE",
-        "unexpected_index_column_names": listed,
-        "partial_unexpected_count": MOST_ROWS,
-        "return_unexpected_index_query": False,
-    }
-    results = batch.validate(context.suites.add(suite), result_format=format_).results
-    # They come in another order than that of the suite, in which they can be read.
-    found = {result.expectation_config.meta["name"]: finding(subject.table, result) for result in results}
-    yield from (found[expectation.meta["name"]] for expectation in expectations)
+
+    def ask(name: str, asked: list[Any], result_format: Mapping[str, Any]) -> dict[str, Finding]:
+        suite = context.suites.add(gx.ExpectationSuite(name=f"{subject.table}_{name}", expectations=asked))
+        results = batch.validate(suite, result_format=dict(result_format)).results
+        return {r.expectation_config.meta["name"]: finding(subject.table, r) for r in results}
+
+    ready = [e for e in expectations if not isinstance(e, gxe.UnexpectedRowsExpectation)]
+    found = ask("shape", ready, {"result_format": "BOOLEAN_ONLY"})
+    met = {name for name, one in found.items() if one.success}
+    keys = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
+    found |= ask("rows", [e for e in expectations if e.meta["name"] not in met], LISTED | {KEYS: keys})
+    yield from (found[e.meta["name"]] for e in expectations)
 
 
 def _suite(subject: Subject) -> ModuleType:
