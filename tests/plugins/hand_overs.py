@@ -33,12 +33,7 @@ def a_replay(starts_ms: int | None = T, **versions: int) -> Replay:
     """A replay of both jobs (or of those given) from T: v2 against v1, v5 against v4."""
     asked = versions or {"ad_ctr": 2, "client_spend": 5}
     live = {job: {"ad_ctr": 1, "client_spend": 4}[job] for job in asked}
-<<<<<<< HEAD
-    by = ("anna", "because")
-    return Replay(UUID(int=1), "run-1", asked, live, starts_ms, Parity.EXACT, (), Approval.ASK, True, *by, {})
-=======
     return Replay(UUID(int=1), "run-1", asked, live, starts_ms, Parity.EXACT, (), Approval.ASK, True, "anna", "because")
->>>>>>> lc5-replans
 
 
 def released(plan: HandOverPlan, number: int) -> Release:
