@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -59,7 +59,8 @@ def processes(stack: Stack, *words: str) -> list[psutil.Process]:
             line = " ".join(process.cmdline())
         except psutil.Error:
             continue
-        if all(word in line for word in words) and "supervisord" not in line:
+        # Postgres names its backends after their users, of which one is Airflow.
+        if all(word in line for word in words) and "supervisord" not in line and not line.startswith("postgres"):
             found.append(process)
     return found
 
@@ -68,5 +69,6 @@ def kill(stack: Stack, *words: str) -> int:
     """kill -9 of those processes; how many there were."""
     victims = processes(stack, *words)
     for process in victims:
-        process.send_signal(signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
     return len(victims)

@@ -6,6 +6,7 @@ import json
 import random
 import time
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -105,7 +106,8 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
         orphans = {process.pid for process in processes(deployed, "jobs/repartition.py")}
         for parent in {ancestor for pid in orphans for ancestor in psutil.Process(pid).parents()}:
             if "airflow" in " ".join(parent.cmdline()) and "scheduler" not in " ".join(parent.cmdline()):
-                parent.kill()
+                with suppress(psutil.NoSuchProcess):
+                    parent.kill()
         assert {p.pid for p in processes(deployed, "jobs/repartition.py")} & orphans, (
             "the application outlives its task"
         )
