@@ -125,8 +125,11 @@ class FakeRegistry(FakeLeases, FakeHealth):
 
 
 class FakeCluster:
-    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds
-    it."""
+    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it.
+
+    Drivers of artifacts in `broken` never come to life, those in `looping` beat with a new epoch each time and commit
+    nothing; a driver in `leaving` has seen the request to stop, and ends whatever is wanted by then.
+    """
 
     def __init__(self, registry: FakeRegistry, slow_seconds: float = 5.0) -> None:
         self.registry, self.slow = registry, timedelta(seconds=slow_seconds)
@@ -134,6 +137,8 @@ class FakeCluster:
         self.states: dict[str, DriverState] = {}
         self.obedient = True
         self.broken: set[str] = set()
+        self.looping: set[str] = set()
+        self.leaving: set[str] = set()
         self.free = 8
         registry.clock.meanwhile.append(self.work)
 
@@ -160,21 +165,25 @@ class FakeCluster:
         """What the drivers do while time passes: claim, beat, obey."""
         for name in self.running():
             submission, alive_at = self.submissions[name]
-            faulty = any(f"/{digest}/" in argument for digest in self.broken for argument in submission.arguments)
-            if self.registry.clock.now() >= alive_at and not faulty:
-                self._drive(name, submission.arguments)
+            if self.registry.clock.now() >= alive_at and not _is_of(submission, self.broken):
+                self._drive(name, submission)
 
-    def _drive(self, name: str, arguments: Sequence[str]) -> None:
-        values = dict(pairwise(arguments))
+    def _drive(self, name: str, submission: Submission) -> None:
+        values = dict(pairwise(submission.arguments))
         job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
         if not self.registry.claim(launch_id, name):
             self.states[name] = DriverState.FINISHED
-        elif self.registry.held[job, version].desired is Desired.STOPPED and self.obedient:
+        elif name in self.leaving or (self.registry.held[job, version].desired is Desired.STOPPED and self.obedient):
             self.registry.end_launch(launch_id)
             self.states[name] = DriverState.FINISHED
         else:
-            now = self.registry.clock.now()
-            self.registry.beats[job, version] = Heartbeat(1, name, now, 0.0, now)
+            now, loops = self.registry.clock.now(), _is_of(submission, self.looping)
+            epoch = round(now.timestamp()) if loops else 1
+            self.registry.beats[job, version] = Heartbeat(epoch, name, now, 0.0, None if loops else now)
+
+
+def _is_of(submission: Submission, digests: set[str]) -> bool:
+    return any(f"/{digest}/" in argument for digest in digests for argument in submission.arguments)
 
 
 @dataclass

@@ -137,6 +137,38 @@ def test_code_that_never_starts_makes_way_for_the_old_one(stage: Stage, author: 
     assert (stage.clock.now() - silent_since).total_seconds() < 60
 
 
+def test_code_that_keeps_ending_makes_way_for_the_old_one(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    new = tuned(stage, old)
+    stage.cluster.looping.add(new.artifact)
+    with pytest.raises(steps.ChangeUndone, match=r"ended 2 times without committing a batch.*was undone"):
+        run_all(stage.platform, old, new, OTHER)
+    assert now(stage) == old
+
+
+def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    stage.registry.hold(change.change_id)
+    stage.cluster.leaving.update(stage.cluster.running())
+    settle(stage.platform, change, OTHER)
+    stage.clock.sleep(60)
+    assert now(stage) == old
+
+
+def test_only_the_checkpoint_before_the_last_rescale_is_kept(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    repartition(stage)
+    folder = stage.platform.settings.checkpoint(JOB, 1, 1).parent
+    for run, size in (("run-a", 4), ("run-b", 3)):
+        new = RunsAs(old.artifact, {**old.settings, "state_partitions": size}, old.generation + 1)
+        for generation in (old.generation, new.generation):
+            (folder / f"g{generation}").mkdir(parents=True, exist_ok=True)
+        run_all(stage.platform, old, new, Author("tester", run))
+        old = new
+    assert sorted(kept.name for kept in folder.iterdir()) == ["g2", "g3"]
+
+
 def test_a_repartition_that_refused_leaves_the_stream_alone(stage: Stage, author: Author) -> None:
     old = deployed(stage, author)
     change = steps.begin(stage.platform, "rescale", JOB, 1, old, wider(old), OTHER)

@@ -72,6 +72,14 @@ def test_what_a_verb_holds_is_not_touched(stage: Stage, author: Author) -> None:
     assert stage.cluster.running() == []
 
 
+def test_what_a_dead_run_holds_is_repaired(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    lease.take(stage.platform, "rescale", JOB, author, 900, 0, lambda _: False)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    plan = repair.plan_repair(stage.platform, JOB, lambda _: True)
+    assert "was started again" in repair.carry_out(stage.platform, plan, REPAIR, lambda _: True)
+
+
 def test_a_change_that_nobody_holds_is_settled(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     (version,) = stage.registry.versions(JOB)
