@@ -87,8 +87,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class Brief:
-    """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path is
-    the schema of the rows."""
+    """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
+    is the schema of the rows."""
 
     replay_id: str
     run_id: str
