@@ -14,7 +14,7 @@ from rich.console import Console
 from cli.entry import CHECKOUT
 from jobs.refusals import Refusal
 
-TYPED = ("jobs", "stack", "cli", "plugins/kappa", "dags", "bench", "tests")
+TYPED = ("jobs", "stack", "cli", "plugins/kappa", "dags", "great_expectations", "bench", "tests")
 SCRIPTS = ("kappa", ".ci/run")
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "truth", "jobs")} | {"kappa": "plugins/kappa"}
+FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "truth", "jobs", "great_expectations")} | {
+    "kappa": "plugins/kappa"
+}
 SHARED = {"jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log", "jobs.checkpoints"}
 
 

@@ -65,6 +65,11 @@ class Subject:
     live_through: datetime | None
 
     @property
+    def rows(self) -> str:
+        """The partition that holds the candidate's rows, in schema data."""
+        return f"{self.table}_v{self.candidate}"
+
+    @property
     def windowed(self) -> bool:
         """Whether its rows are windows with measures; else they are records that were refused."""
         return bool(self.measures)
@@ -82,7 +87,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class Brief:
-    """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password."""
+    """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
+    is the schema of the rows."""
 
     replay_id: str
     run_id: str

@@ -104,10 +104,10 @@ def _sums(figures: Mapping[str, Any]) -> str:
 
 def _sum(name: str, live: int, candidate: int) -> str:
     change = candidate - live
-    share = f" ({change / live:+.3%})" if change and live else ""
+    share = f" ({change / live:+.3%})" if live and abs(change / live) >= 0.00001 else ""
     cells = "".join(f'<td class="number">{number}</td>' for number in (f"{live:,}", f"{candidate:,}"))
     marked = ' class="number differs"' if change else ' class="number"'
-    return f"<tr><th>{escape(name)}</th>{cells}<td{marked}>{change:+,}{share}</td></tr>"
+    return f"<tr><th>{escape(name)}</th>{cells}<td{marked}>{f'{change:+,}' if change else '0'}{share}</td></tr>"
 
 
 def _rank(finding: Finding) -> tuple[bool, bool]:
@@ -129,14 +129,25 @@ def _rows(rows: Iterable[Mapping[str, Any]]) -> str:
     held = list(rows)
     if not held:
         return ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in held[0])
-    body = "".join(f"<tr>{''.join(_cell(row, name) for name in row)}</tr>" for row in held)
+    shown = [name for name in held[0] if _telling(held, name)]
+    head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+    body = "".join(f"<tr>{''.join(_cell(row, name) for name in shown)}</tr>" for row in held)
     return f'<div class="scroll"><table class="rows"><tr>{head}</tr>{body}</table></div>'
+
+
+def _telling(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
+    """Whether a column says something: one of two sides does where they differ in some row."""
+    return any(row.get(_beside(name), row) != row.get(name) for row in rows)
+
+
+def _beside(name: str) -> str:
+    """The column of the other side, if this is one of two."""
+    return f"candidate_{name[5:]}" if name.startswith("live_") else f"live_{name.removeprefix('candidate_')}"
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
     """A value; marked where the live and the candidate's value beside it differ."""
-    other = f"candidate_{name[5:]}" if name.startswith("live_") else f"live_{name.removeprefix('candidate_')}"
+    other = _beside(name)
     differs = " differs" if other in row and row[other] != row[name] else ""
     value = "" if row[name] is None else str(row[name])
     return f'<td class="{"number" if isinstance(row[name], int) else ""}{differs}">{escape(value)}</td>'

@@ -1,7 +1,7 @@
 """The comparison of candidate and live rows as SQL: a full join on the windows that are final in both.
 
-The statements contain `{batch}`, which Great Expectations replaces by the candidate's rows: with an alias of its own in
-a statement without a join, without one in a statement with a join. Every one is a pure function of the brief.
+The statements contain `{batch}`, which Great Expectations replaces by the table of the candidate's rows. Every one is a
+pure function of the brief.
 """
 
 from __future__ import annotations
@@ -11,11 +11,6 @@ from datetime import datetime
 from gate.brief import Band, Brief, Direction, Parity, Subject
 
 BATCH = "{batch}"
-
-
-def rows_of(subject: Subject, version: int) -> str:
-    """All rows of a version."""
-    return f"select * from data.{subject.table} where version = {version}"
 
 
 def differing(brief: Brief, subject: Subject) -> str:
@@ -37,7 +32,7 @@ def counted(subject: Subject) -> str:
     """What the comparison comprises, in one row: compared, live and candidate rows, first and last window, and the sum
     of each measure on both sides."""
     sums = (f"sum(l.{m})::numeric as live_{m}, sum(c.{m})::numeric as candidate_{m}" for m in subject.measures)
-    joined = _joined(subject).replace(BATCH, f"({rows_of(subject, subject.candidate)})")
+    joined = _joined(subject).replace(BATCH, f"data.{subject.rows}")
     window = "coalesce(c.window_start, l.window_start)"
     return (
         "select count(*) as compared, count(l.version) as live_rows, count(c.version) as candidate_rows, "

@@ -51,21 +51,25 @@ def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator
     Ready-made expectations are first asked for yes or no only: each would scan the rows twice more, to list what is not
     there. Those that are not met are asked again, with the statements, for their rows.
     """
-    expectations = _suite(subject).expectations(brief, subject)
-    asset = source.add_query_asset(subject.table, query=parity.rows_of(subject, subject.candidate))
+    suite = _suite(subject)
+    # A query asset would be read as a whole, to learn its columns.
+    asset = source.add_table_asset(subject.table, table_name=subject.rows)
     batch = asset.add_batch_definition_whole_table("candidate").get_batch()
 
     def ask(name: str, asked: list[Any], result_format: Mapping[str, Any]) -> dict[str, Finding]:
-        suite = context.suites.add(gx.ExpectationSuite(name=f"{subject.table}_{name}", expectations=asked))
-        results = batch.validate(suite, result_format=dict(result_format)).results
+        held = context.suites.add(gx.ExpectationSuite(name=f"{subject.table}_{name}", expectations=asked))
+        results = batch.validate(held, result_format=dict(result_format)).results
         return {r.expectation_config.meta["name"]: finding(subject.table, r) for r in results}
 
-    ready = [e for e in expectations if not isinstance(e, gxe.UnexpectedRowsExpectation)]
+    ready = [e for e in suite.expectations(brief, subject) if not isinstance(e, gxe.UnexpectedRowsExpectation)]
     found = ask("shape", ready, {"result_format": "BOOLEAN_ONLY"})
     met = {name for name, one in found.items() if one.success}
     keys = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
+    # Built anew: an expectation belongs to one suite for ever.
+    expectations = suite.expectations(brief, subject)
+    names = [e.meta["name"] for e in expectations]
     found |= ask("rows", [e for e in expectations if e.meta["name"] not in met], LISTED | {KEYS: keys})
-    yield from (found[e.meta["name"]] for e in expectations)
+    yield from (found[name] for name in names)
 
 
 def _suite(subject: Subject) -> ModuleType:

@@ -50,6 +50,13 @@ def test_the_verdict_comes_first_then_what_was_compared_then_what_is_wrong() -> 
     assert "-1 (-10.000%)" in text
 
 
+def test_of_the_measures_only_those_that_differ_are_shown() -> None:
+    row = {"ad_id": "x", "live_clicks": 1, "candidate_clicks": 2, "live_impressions": 7, "candidate_impressions": 7}
+    text = Seen(render(BRIEF, Verdict((replace(FOUND, rows=(row,)),), (), 1.0))).text
+    assert "candidate_clicks" in text
+    assert "impressions" not in text
+
+
 def test_a_crash_is_told_apart_from_a_failure() -> None:
     crashed = replace(MET, success=False, severity=Severity.WARN, problem="relation is gone")
     text = Seen(render(BRIEF, Verdict((crashed,), (COMPARED,), 1.0))).text

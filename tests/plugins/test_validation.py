@@ -54,7 +54,7 @@ def test_the_database_is_named_by_its_password_file_and_cannot_be_written_to(tmp
     url = make_url(database(Settings(home=tmp_path / "a b's $HOME"), 90))
     assert url.password is None
     assert url.query["passfile"] == f"{tmp_path}/a b's $HOME/secrets/kappa_registry.pgpass"
-    assert url.query["options"] == "-c default_transaction_read_only=on -c statement_timeout=90000"
+    assert url.query["options"] == "-c search_path=data -c default_transaction_read_only=on -c statement_timeout=90000"
 
 
 def test_the_input_holds_what_was_asked(tmp_path: Path) -> None:

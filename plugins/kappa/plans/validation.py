@@ -77,9 +77,9 @@ def brief(settings: Settings, replay: Replay, subjects: Iterable[Subject], secon
 
 
 def database(settings: Settings, seconds: float) -> str:
-    """SQLAlchemy's URL of the role that validates: it reads only, and its statements end by themselves after `seconds`
-    even where the program that asked is gone."""
-    options = f"-c default_transaction_read_only=on -c statement_timeout={round(seconds * 1000)}"
+    """SQLAlchemy's URL of the role that validates, for schema data: it reads only, and its statements end by themselves
+    after `seconds` even where the program that asked is gone."""
+    options = f"-c search_path=data -c default_transaction_read_only=on -c statement_timeout={round(seconds * 1000)}"
     given = {"passfile": str(settings.passfile(ROLE)), "application_name": "kappa:validation", "options": options}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
     return f"postgresql+psycopg2://{ROLE}@{HOST}:{settings.ports.postgres}/{DATABASE}?{query}"
