@@ -12,7 +12,7 @@ from kappa.ports import Platform, connect
 from kappa.steps import lease
 
 from cli.airflow_runs import Airflow, Holders, run_id
-from cli.following import Follower, Outcome
+from cli.following import Follower, Outcome, Watch
 from cli.showing import err
 from jobs.catalog import find
 from jobs.refusals import Refusal
@@ -37,6 +37,15 @@ def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str,
     airflow = Airflow(settings)
     runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
     return Follower(airflow, connect(settings).registry, err).follow(runs)
+
+
+def by_one_run(
+    settings: Settings, dag_id: str, jobs: Sequence[str], form: Mapping[str, Any], watches: Sequence[Watch] = ()
+) -> list[Outcome]:
+    """One run for all jobs together; `watches` tell more of it while it goes. Raises Unreachable, AirflowRefused."""
+    airflow = Airflow(settings)
+    run = airflow.trigger_together(dag_id, jobs, form)
+    return Follower(airflow, connect(settings).registry, err, watches).follow([run])
 
 
 def in_place(
