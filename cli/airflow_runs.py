@@ -120,7 +120,9 @@ class Airflow:
         """Where to look at the run."""
         return f"{self._url}/dags/{run.dag_id}/runs/{run.run_id}"
 
-    def of_run(self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def of_run(
+        self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """What Airflow answers below a run's own path; `what` names the request. Raises AirflowRefused."""
         return _checked(what, self._call(method, f"{self._path(run)}/{rest}", body))
 

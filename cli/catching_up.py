@@ -30,7 +30,9 @@ class CatchUps:
         pursuit = pursuit_of(self._platform, self._verb, Author("", run.run_id))
         if pursuit is None or any(self._ends(entry) for entry in self._platform.registry.entries(run.run_id)):
             return None
-        return together({job: self._progress(pursuit, job, version) for job, version in pursuit.versions.items()}).sentence
+        return together(
+            {job: self._progress(pursuit, job, version) for job, version in pursuit.versions.items()}
+        ).sentence
 
     def _ends(self, entry: Entry) -> bool:
         return entry.action in {f"{self._verb}.{end}" for end in ENDS}

@@ -52,9 +52,7 @@ class Watch(Protocol):
 class Follower:
     """Watches runs together, on a terminal by one line each, elsewhere by a plain line per change."""
 
-    def __init__(
-        self, airflow: Airflow, registry: Registry, console: Console, watches: Sequence[Watch] = ()
-    ) -> None:
+    def __init__(self, airflow: Airflow, registry: Registry, console: Console, watches: Sequence[Watch] = ()) -> None:
         self._airflow, self._registry, self._console, self._watches = airflow, registry, console, watches
         self._told: dict[tuple[Run, Watch], tuple[float, str]] = {}
 

@@ -36,24 +36,34 @@ def register(app: typer.Typer) -> None:
     app.command()(reprocess)
 
 
+Start = Annotated[str, typer.Option("--from", help="earliest, or T: a full minute that is final.")]
+Given = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that differs.")]
+Digest = Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")]
+Asked = Annotated[Parity, typer.Option(help="Against the live rows: equal, equal within bands, or only told.")]
+Bands = Annotated[
+    list[str] | None,
+    typer.Option(metavar="BAND", help="For declared: clicks:down:50 is at most 50 thousandths less; clicks:any."),
+]
+Approve = Annotated[Approval | None, typer.Option(help="Only stricter than the catalogue's policy.")]
+Rate = Annotated[int | None, typer.Option(metavar="N", help="At most so many records/s per job.")]
+Cores = Annotated[int | None, typer.Option(metavar="N", help="Cores per job.")]
+
+
 def reprocess(
     jobs: Jobs,
-    start: Annotated[str, typer.Option("--from", help="earliest, or T: a full minute that is final.")] = EARLIEST,
-    given: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that differs.")] = None,
-    artifact: Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")] = "",
-    parity: Annotated[Parity, typer.Option(help="Against the live rows: equal, equal within bands, only told.")] = Parity.EXACT,
-    band: Annotated[
-        list[str] | None,
-        typer.Option(metavar="BAND", help="For declared: clicks:down:50 is at most 50 thousandths less; clicks:any."),
-    ] = None,
-    approve: Annotated[Approval | None, typer.Option(help="Only stricter than the catalogue's policy.")] = None,
-    rate: Annotated[int | None, typer.Option(metavar="N", help="At most so many records/s per job.")] = None,
-    cores: Annotated[int | None, typer.Option(metavar="N", help="Cores per job.")] = None,
+    start: Start = EARLIEST,
+    given: Given = None,
+    artifact: Digest = "",
+    parity: Asked = Parity.EXACT,
+    band: Bands = None,
+    approve: Approve = None,
+    rate: Rate = None,
+    cores: Cores = None,
     reason: Reason = None,
     wait: Wait = False,
     dry_run: DryRun = False,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compute jobs anew from the log, beside the live versions, and promote them together once they are validated.
 
     Exit 1, too, when somebody rejects it or nobody answers.

@@ -61,6 +61,19 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
     assert run.run_id.startswith("deploy_stream-ad_ctr-")
 
 
+def test_one_run_for_several_jobs_names_them_all(settings: Settings) -> None:
+    seen: list[dict[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        return httpx.Response(200, json={})
+
+    run = airflow(settings, answer).trigger_together("reprocess_stream", ["ad_ctr", "client_spend"], {"rate": 5})
+    assert seen[0]["conf"] == {"jobs": ["ad_ctr", "client_spend"], "rate": 5}
+    assert run.job == "ad_ctr, client_spend"
+    assert run.run_id.startswith("reprocess_stream-ad_ctr.client_spend-")
+
+
 def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.airflow_runs.time.sleep", lambda _: None)
     answers = iter([httpx.Response(404, json={"detail": "no such DAG"}), httpx.Response(200, json={})])
