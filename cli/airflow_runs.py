@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease
+from kappa.leases import Lease, dag_of
 
 from jobs.refusals import Refusal
 from jobs.settings import Settings
@@ -102,7 +102,7 @@ class Airflow:
     def has_ended(self, verb: str, run_id: str) -> bool:
         """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
         AirflowRefused."""
-        answer = self._call("GET", self._path(Run(f"{verb}_stream", run_id, "")))
+        answer = self._call("GET", self._path(Run(dag_of(verb), run_id, "")))
         if answer.status_code == httpx.codes.NOT_FOUND:
             return False
         return _checked("to show a run", answer)["state"] in ENDED

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from kappa.hooks.registry import Author, Entry
 from kappa.plans.catch_up import Progress, Reading, judge, together
 from kappa.ports import Platform
@@ -22,7 +20,7 @@ class CatchUps:
 
     def __init__(self, platform: Platform, verb: str) -> None:
         self._platform, self._verb = platform, verb
-        self._readings: dict[str, deque[Reading]] = {}
+        self._readings: dict[str, list[Reading]] = {}
 
     def look(self, run: Run, seen: Seen) -> str | None:
         """Records done, rate and ETA; nothing before the versions are launched and after they have caught up. Raises
@@ -39,7 +37,7 @@ class CatchUps:
 
     def _progress(self, pursuit: Pursuit, job: str, number: int) -> Progress:
         """The run asks the log itself, too; here the driver's last word on it is enough."""
-        readings = self._readings.setdefault(job, deque(maxlen=READINGS))
         state, standing = version_of(self._platform, job, number).state, self._platform.releases.standing(job, number)
-        readings.append(Reading(self._platform.clock.now(), state, standing))
-        return judge(readings, pursuit.expected, pursuit.began, pursuit.deadline)
+        kept = self._readings.get(job, [])[1 - READINGS :]
+        self._readings[job] = [*kept, Reading(self._platform.clock.now(), state, standing)]
+        return judge(self._readings[job], pursuit.expected, pursuit.began, pursuit.deadline)

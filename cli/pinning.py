@@ -45,9 +45,7 @@ def pinned(platform: Platform, job: str, version: int, by: Author) -> str:
     platform.releases.pin(job, version, by)
     if there:
         return f"{job} v{version} was pinned already; nothing was changed."
-    return (
-        f"{job} v{version} is pinned: it is not stopped and not retired until './kappa pin {job} {version} --remove'."
-    )
+    return f"{job} v{version} is pinned: nothing stops or retires it until './kappa pin {job} {version} --remove'."
 
 
 def taken_away(platform: Platform, job: str, version: int, by: Author) -> str:

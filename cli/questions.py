@@ -86,7 +86,8 @@ class Questions:
 
     def _answer(self, run: Run, option: str) -> None:
         """Give the answer once; a refusal is shown, and the question stays."""
-        assert self._question is not None and self._as is not None
+        assert self._question is not None
+        assert self._as is not None
         user, session = self._as
         try:
             answer(session, run, self._question, option)

@@ -114,9 +114,9 @@ def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
 
 def _replay(replay: dict[str, Any], c: dict[str, Any]) -> tuple[Any, ...]:
     """One candidate's row: what its replay is at, and how far it has come."""
-    eta = c["eta_seconds"]
+    eta, name = c["eta_seconds"], f"{c['job']} v{c['version']}, against v{c['live']}"
     return (
-        f"{c['job']} v{c['version']}, against v{c['live']}", replay["phase"], (replay["from"] or "the log's begin")[:19],
+        name, replay["phase"], (replay["from"] or "the log's begin")[:19],
         replay["parity"], f"{c['read']:,}", f"{c['unread']:,}", f"{c['rate_per_second']:,.0f}",
         None if eta is None else duration(eta), replay["asked_by"], replay["run_id"],
     )  # fmt: skip

@@ -25,7 +25,8 @@ def release(**changed: Any) -> dict[str, Any]:
     """A release of ad_ctr v2 in place of v1 from T on."""
     made = {
         "release_id": 7, "jobs": ["ad_ctr"], "segments_before": [segment(1)],
-        "segments_after": [segment(1, ends=T), segment(2, begins=T)], "offsets_before": {"ad_ctr": {"0": 1000, "1": 2000}},
+        "segments_after": [segment(1, ends=T), segment(2, begins=T)],
+        "offsets_before": {"ad_ctr": {"0": 1000, "1": 2000}},
         "offsets_after": {"ad_ctr": {"0": 1003, "1": 2000}}, "promoted_at": AT, "promoted_by": "admin",
         "approved_by": "operator", "evidence": {"hand_over_seconds": 0.42, "reason": "30 s"},
     }  # fmt: skip

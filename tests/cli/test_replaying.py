@@ -55,7 +55,8 @@ def run(*words: str) -> Result:
 
 def test_all_jobs_are_one_run_with_everything_that_was_given(sent: Sent) -> None:
     words = ["--from", "2026-01-31T09:30Z", "--set", "click_interval_ms=30000", "--parity", "declared", "--band",
-             "clicks:down:50", "--approve", "ask", "--rate", "2000", "--cores", "1", "--reason", "30 s", "--wait"]  # fmt: skip
+             "clicks:down:50", "--approve", "ask", "--rate", "2000", "--cores", "1",
+             "--reason", "30 s", "--wait"]  # fmt: skip
     result = run("client_spend", "ad_ctr", "ad_ctr", *words, "--json")
     ((dag, jobs, form),) = sent
     assert (dag, jobs) == ("reprocess_stream", ["ad_ctr", "client_spend"])
