@@ -10,6 +10,7 @@ import pytest
 import typer
 from kappa.hooks.registry import Author
 from kappa.ports import Platform
+from kappa.steps import promote as steps_of_promotion
 from typer.testing import CliRunner, Result
 
 from cli import conduct, promoting, retiring
@@ -17,7 +18,6 @@ from cli.following import Outcome
 from cli.options import NoReason
 from jobs.catalog import UnknownJob
 from jobs.refusals import Refusal
-from jobs.settings import Settings
 from tests.plugins.fakes import FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -74,9 +74,9 @@ def steps(monkeypatch: pytest.MonkeyPatch, registry: FakeRegistry) -> Steps:
     monkeypatch.setattr(promoting, "by_one_run", made.by_one_run)
     monkeypatch.setattr(retiring, "by_airflow", made.by_airflow)
     monkeypatch.setattr(retiring, "plan_retire", lambda *_: Plan())
-    monkeypatch.setattr(promoting.promoting, "plan_promote", made.plan_promote)
-    monkeypatch.setattr(promoting.promoting, "plan_rollback", lambda *_: Plan())
-    monkeypatch.setattr(promoting.promoting, "carry_out", made.carry_out)
+    monkeypatch.setattr(steps_of_promotion, "plan_promote", made.plan_promote)
+    monkeypatch.setattr(steps_of_promotion, "plan_rollback", lambda *_: Plan())
+    monkeypatch.setattr(steps_of_promotion, "carry_out", made.carry_out)
     return made
 
 
@@ -139,11 +139,12 @@ class Broken(Refusal):
     """No."""
 
 
-def test_a_refusal_is_in_the_audit_of_every_job(settings: Settings, registry: FakeRegistry, steps: Steps) -> None:
+def test_a_refusal_is_in_the_audit_of_every_job(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(platform: Platform, by: Author) -> str:
         raise Broken("the segments changed")
 
-    platform = promoting.connect(settings)
+    platform = cast("Platform", SimpleNamespace(registry=registry))
+    monkeypatch.setattr("cli.conduct.lease.release", lambda platform, by: None)
     outcome = conduct.attempt_together(platform, "rollback", ["ad_ctr", "client_spend"], "why", refuse)
     assert (outcome.success, outcome.job) == (False, "ad_ctr, client_spend")
     entries = registry.entries(outcome.run_id)
