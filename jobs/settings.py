@@ -76,8 +76,8 @@ class Supervision:
 
 @dataclass(frozen=True)
 class Releases:
-    """How long versions are kept that no longer serve, or never did: a previous one runs `rollback_minutes`, a candidate
-    whose replay ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`."""
+    """How long versions are kept that do not serve: a previous one runs `rollback_minutes`, a candidate whose replay
+    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`."""
 
     rollback_minutes: int = 60
     candidate_minutes: int = 60

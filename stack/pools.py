@@ -23,7 +23,7 @@ class PoolsRefused(Refusal):
 
 
 def wanted(settings: Settings) -> list[dict[str, Any]]:
-    """The pools: `replay` for one catch-up at a time, which waits deferred, `spark_cores` for the cores of finite Spark work."""
+    """The pools: `replay` for one catch-up at a time, also while deferred, `spark_cores` for finite Spark work."""
     cores = max(settings.cluster.worker_cores, FINITE_CORES)
     return [
         {"name": "replay", "slots": 1, "include_deferred": True, "description": "One version at a time catches up"},

@@ -9,28 +9,24 @@ from typing import Any
 
 from jobs.catalog import find
 from jobs.refusals import Refusal
-from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Segment, Version
-from kappa.hooks.release_segments import canonical, carried_out, ordered
-from kappa.leases import LIVE_END
+from kappa.hooks.registry import BEGINNING, Author, Entry
 from kappa.plans.approving import check_answerer, check_promotable, names
-from kappa.plans.catch_up import READY_SECONDS, Reading
+from kappa.plans.catch_up import Reading
 from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows
 from kappa.plans.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.plans.retiring import kept_until
-from kappa.ports import Platform, wait_until
-from kappa.replays import Answer, Approval, HandOver, Release, Replay, Standing
+from kappa.ports import Platform
+from kappa.replays import Answer, Approval, Release, Replay, Standing
 from kappa.states import State
 from kappa.steps import catch_up
 from kappa.steps import lease as leasing
+from kappa.steps.hand_over import hand_over, release_of, segments_of, serving, versions_of
 from kappa.steps.launch import version_of
 from kappa.steps.lease import IsOver
 from kappa.steps.repair import nobody_ended
 from kappa.steps.retire import windows
 
 PROMOTE, ROLLBACK = "promote", "rollback"
-LIVE_END_SECONDS = 180.0
-WAIT_SECONDS = 60.0
-"""How long another hand-over of the job is waited for, and a version that is to take over to come close enough."""
 HELD_SECONDS = 3600.0
 
 
@@ -63,17 +59,6 @@ class NotApproved(Refusal):
         super().__init__(
             f"nobody has agreed to promoting {names(replay)} yet; nothing was changed. Answer the question in Airflow, "
             f"or promote by hand: ./kappa promote {' '.join(sorted(replay.versions))}."
-        )
-
-
-class TooFarBehind(Refusal):
-    """A version that is to serve is not close enough to the end of the log."""
-
-    def __init__(self, behind: Collection[str], seconds: float) -> None:
-        super().__init__(
-            f"not close enough to the end of the log within {seconds:.0f} s: {', '.join(behind)} (at most "
-            f"{READY_SECONDS:.0f} s are allowed); nothing was moved and the live versions serve on. Try again when "
-            "'./kappa status' shows it caught up."
         )
 
 
@@ -111,14 +96,16 @@ def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: C
     check_promotable(replay)
     if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
         check_answerer(replay.asked_by, by.actor, users)
-    return _move_plan(platform, forward(_segments(platform, replay.versions), replay, _versions(platform, jobs)))
+    return _move_plan(platform, forward(segments_of(platform, replay.versions), replay, versions_of(platform, jobs)))
 
 
 def plan_rollback(platform: Platform, jobs: Collection[str]) -> MovePlan:
     """The plan of rolling back the newest release of these jobs: it says how fresh the versions are that would serve
     again, and until when that can be done. Changes nothing. Raises as `back`."""
     names_of = sorted({find(job).name for job in jobs})
-    plan = back(platform.releases.releases(), _segments(platform, names_of), names_of, _versions(platform, names_of))
+    plan = back(
+        platform.releases.releases(), segments_of(platform, names_of), names_of, versions_of(platform, names_of)
+    )
     return _move_plan(platform, plan)
 
 
@@ -146,42 +133,18 @@ def promote(platform: Platform, verb: str, replay: Replay, by: Author, is_over: 
             raise NotApproved(fresh)
         if by_hand and fresh.approval is Approval.ASK:
             platform.releases.note_answer(fresh.replay_id, Answer.APPROVED, by)
-        plan = forward(_segments(platform, fresh.versions), fresh, _versions(platform, fresh.versions))
+        plan = forward(segments_of(platform, fresh.versions), fresh, versions_of(platform, fresh.versions))
         release = hand_over(platform, verb, plan, by, is_over)
     said = promoted_sentence(release)
     platform.releases.end_replay(fresh.replay_id, said)
     return said
 
 
-def release_of(platform: Platform, replay: Replay) -> Release | None:
-    """The release by which all of the replay's candidates serve the live end now, if they do."""
-    segments = ordered(_segments(platform, replay.versions))
-    ends = {(s.job, s.version) for s in segments if s.to_window == OPEN_END}
-    if not ends or ends != set(replay.versions.items()):
-        return None
-    fitting = (r for r in platform.releases.releases() if set(r.jobs) == set(replay.versions))
-    return next((r for r in reversed(list(fitting)) if ordered(r.after) == segments), None)
-
-
-def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over: IsOver = nobody_ended) -> Release:
-    """Move the segments, under the leases of the live ends; this run's release where it has moved them already.
-
-    Raises UnderWay, TooFarBehind, NotHolder, and as `Releases.hand_over`: nothing was moved then.
-    """
-    if made := _made(platform, plan, by):
-        return made
-    leasing.check_all(platform, plan.targets, by)
-    live_ends = dict.fromkeys(plan.jobs, LIVE_END)
-    leasing.take_on(platform, verb, live_ends, by, LIVE_END_SECONDS, WAIT_SECONDS, is_over)
-    _wait_close(platform, plan.targets)
-    return platform.releases.hand_over(plan, by)
-
-
 def conclude(platform: Platform, verb: str, release: Release, by: Author) -> str:
     """Write down and say what a hand-over by hand did."""
     said = promoted_sentence(release) if verb == PROMOTE else _rolled_back_sentence(release)
     for job in release.jobs:
-        number = _served_end(release.after, job)
+        number = serving(release.after, job)
         told = {"sentence": said, "release_id": release.release_id}
         platform.registry.record(Entry(by, f"{verb}.done", job, number, told))
     return said
@@ -210,7 +173,7 @@ def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, s
 def promoted_sentence(release: Release) -> str:
     """What a promotion did, in one sentence."""
     seconds = release.evidence.get("hand_over_seconds", 0)
-    moved = ", ".join(f"{job} v{_served_end(release.after, job)}" for job in release.jobs)
+    moved = ", ".join(f"{job} v{serving(release.after, job)}" for job in release.jobs)
     since = release.evidence.get("from_window", "")
     windows_of = "all windows" if since == BEGINNING else f"the windows from {since} on"
     return f"release {release.release_id}: {moved} serve {windows_of}; the hand-over took {seconds} s."
@@ -218,7 +181,7 @@ def promoted_sentence(release: Release) -> str:
 
 def _rolled_back_sentence(release: Release) -> str:
     moved = ", ".join(
-        f"{job} v{_served_end(release.before, job)} -> v{_served_end(release.after, job)}" for job in release.jobs
+        f"{job} v{serving(release.before, job)} -> v{serving(release.after, job)}" for job in release.jobs
     )
     seconds = release.evidence.get("hand_over_seconds", 0)
     return f"release {release.release_id} rolled back: {moved}; the hand-over took {seconds} s."
@@ -254,7 +217,7 @@ def _until(platform: Platform, job: str, number: int) -> datetime | None:
 
 
 def _newest_waiting(platform: Platform, job: str) -> int:
-    live = _served_end(platform.registry.segments(job), job) or 0
+    live = serving(platform.registry.segments(job), job) or 0
     waiting = [
         v.version
         for v in platform.registry.versions(job)
@@ -263,39 +226,3 @@ def _newest_waiting(platform: Platform, job: str) -> int:
     if not waiting:
         raise NothingToPromote(job)
     return waiting[-1]
-
-
-def _wait_close(platform: Platform, targets: Mapping[str, int]) -> None:
-    """Wait until each is at most READY_SECONDS behind. Raises TooFarBehind."""
-    if not wait_until(platform.clock, WAIT_SECONDS, lambda: not _far(platform, targets)):
-        raise TooFarBehind(_far(platform, targets), WAIT_SECONDS)
-
-
-def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
-    with platform.open_log() as log:
-        ends = log.ends()
-    far = []
-    for job, number in sorted(targets.items()):
-        standing = platform.releases.standing(job, number)
-        lag = Reading(platform.clock.now(), State.CAUGHT_UP, standing, ends).lag_seconds
-        if lag is None or lag > READY_SECONDS:
-            far.append(f"{job} v{number} is {'not known' if lag is None else f'{lag:.1f} s'} behind")
-    return far
-
-
-def _made(platform: Platform, plan: HandOver, by: Author) -> Release | None:
-    wanted, found = canonical(plan), ordered(_segments(platform, plan.jobs))
-    ours = [r for r in platform.releases.releases() if r.evidence.get("run_id") == by.run_id]
-    return next((r for r in reversed(ours) if r.jobs == wanted.jobs and carried_out(wanted, r, found)), None)
-
-
-def _segments(platform: Platform, jobs: Collection[str]) -> list[Segment]:
-    return [segment for job in sorted(jobs) for segment in platform.registry.segments(job)]
-
-
-def _versions(platform: Platform, jobs: Collection[str]) -> list[Version]:
-    return [version for job in jobs for version in platform.registry.versions(job)]
-
-
-def _served_end(segments: Collection[Segment], job: str) -> int | None:
-    return next((s.version for s in segments if (s.job, s.to_window) == (job, OPEN_END)), None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -11,14 +12,19 @@ from jobs.refusals import Refusal
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.approving import answer_sentence, names
+from kappa.plans.catch_up import Progress
 from kappa.plans.report import offending, verdict
 from kappa.plans.reprocess import ReprocessPlan
+from kappa.plans.retiring import NEVER_SERVED
 from kappa.ports import Platform
 from kappa.replays import Answer, Replay
 from kappa.states import OVER
+from kappa.steps import catch_up
 from kappa.steps import lease as leasing
+from kappa.steps.catch_up import Pursuit
+from kappa.steps.hand_over import release_of
 from kappa.steps.launch import version_of
-from kappa.steps.promote import promoted_sentence, release_of
+from kappa.steps.promote import promoted_sentence
 from kappa.steps.retire import free
 from kappa.steps.stop import end_driver
 from kappa.steps.validate import SECONDS, Runner, validate
@@ -76,7 +82,7 @@ def stage(platform: Platform, verb: str, plan: ReprocessPlan, by: Author) -> Rep
     """Make all candidates and the replay, or none. Raises StagedByAnother, NotHolder, ReplayOver."""
     leasing.check_all(platform, candidates(platform, plan, by), by)
     if platform.releases.replay_of_run(by.run_id) is not None:
-        return open_of_run(platform, by)
+        return open_of_run(platform, by) or of_run(platform, by)
     platform.registry.record(Entry(by, f"{verb}.planned", evidence={"plan": plan.to_json()}))
     return platform.releases.stage_candidates(plan.staged(), plan.replay(uuid4(), by.run_id, by.actor), by)
 
@@ -89,14 +95,54 @@ def of_run(platform: Platform, by: Author) -> Replay:
     return replay
 
 
-def open_of_run(platform: Platform, by: Author) -> Replay:
-    """The replay of this run, which goes on. Raises LookupError, ReplayOver: then what it left running is stopped."""
+def open_of_run(platform: Platform, by: Author) -> Replay | None:
+    """The replay of this run, which goes on; None where it came to its end, so that nothing is left to do.
+
+    Raises LookupError, ReplayOver: it was given up, and what it left running is stopped.
+    """
     replay = of_run(platform, by)
     if not replay.ended:
         return replay
-    if replay.answer is None and not _served(platform, replay):
-        _stop(platform, replay, by)
+    if _came_to_its_end(platform, replay):
+        return None
+    _stop(platform, replay, by)
     raise ReplayOver(replay)
+
+
+def _came_to_its_end(platform: Platform, replay: Replay) -> bool:
+    """Whether it was promoted, was answered, or showed what it was to show."""
+    if release_of(platform, replay) is not None or replay.answer in (Answer.REJECTED, Answer.TIMED_OUT):
+        return True
+    return not replay.promote and bool((replay.validation or {}).get("success"))
+
+
+def pursue(platform: Platform, verb: str, by: Author) -> Pursuit | None:
+    """Start the candidates, which then catch up; None where that is over. Raises NeverReady, which ends the replay,
+    ReplayOver, NotHolder."""
+    replay = open_of_run(platform, by)
+    if replay is None:
+        return None
+    each = int(replay.price["records"]) // max(len(replay.versions), 1)
+    with _ending(platform, verb, replay, by):
+        return catch_up.launch(platform, verb, replay.versions, each, float(replay.price["eta_seconds"]), by)
+
+
+def reached(platform: Platform, verb: str, progress: Progress, by: Author) -> None:
+    """Take the end of the catch-up. Raises NeverReady, which ends the replay, ReplayOver, NotHolder."""
+    replay = open_of_run(platform, by)
+    if replay is None:
+        return
+    with _ending(platform, verb, replay, by):
+        catch_up.caught_up(platform, verb, replay.versions, progress, by)
+
+
+@contextmanager
+def _ending(platform: Platform, verb: str, replay: Replay, by: Author) -> Iterator[None]:
+    try:
+        yield
+    except catch_up.NeverReady as refusal:
+        abandon(platform, verb, replay, str(refusal), by)
+        raise
 
 
 def check(platform: Platform, verb: str, by: Author, seconds: float = SECONDS, run: Runner | None = None) -> Replay:
@@ -105,9 +151,9 @@ def check(platform: Platform, verb: str, by: Author, seconds: float = SECONDS, r
     Raises NotValid, ReplayOver, NotHolder, and as `validate`.
     """
     replay = open_of_run(platform, by)
+    if replay is None or replay.answer is not None:
+        return replay or of_run(platform, by)
     leasing.check_all(platform, replay.versions, by)
-    if replay.answer is not None:
-        return replay
     outcome = dict(validate(platform, replay, platform.releases.standing, seconds, run))
     noted = platform.releases.note_validation(replay.replay_id, outcome)
     said = verdict(outcome)
@@ -184,14 +230,10 @@ def _refute(platform: Platform, verb: str, replay: Replay, said: str, by: Author
 
 
 def _stop(platform: Platform, replay: Replay, by: Author) -> None:
+    """End the drivers of candidates; of one that has served, the retirement decides."""
     for job, number in sorted(replay.versions.items()):
-        end_driver(platform, job, number, by)
-
-
-def _served(platform: Platform, replay: Replay) -> bool:
-    """Whether readers see any of its candidates."""
-    named = {(s.job, s.version) for job in replay.versions for s in platform.registry.segments(job)}
-    return bool(named & set(replay.versions.items()))
+        if version_of(platform, job, number).state in NEVER_SERVED | OVER:
+            end_driver(platform, job, number, by)
 
 
 def _record(platform: Platform, action: str, replay: Replay, evidence: Mapping[str, Any], by: Author) -> None:
