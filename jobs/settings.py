@@ -77,11 +77,15 @@ class Supervision:
 @dataclass(frozen=True)
 class Releases:
     """How long versions are kept that do not serve: a previous one runs `rollback_minutes`, a candidate whose replay
-    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`."""
+    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`.
+
+    `prove_cron` (UTC) is when a replay is proved, once somebody has switched that on.
+    """
 
     rollback_minutes: int = 60
     candidate_minutes: int = 60
     state_hours: int = 24
+    prove_cron: str = "15 3 * * *"
 
 
 @dataclass(frozen=True)

@@ -168,12 +168,14 @@ def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: dat
         ends = log.ends()
         if not closely:
             return _LogView(ends, {}, None)
-        least = _least(standings)
-        ages = {p: log.append_time(p, offset) for p, offset in least.items()}
-        samples = {p: ((least[p], at_ms),) if at_ms is not None else () for p, at_ms in ages.items()}
+        firsts, least = log.earliest(), _least(standings)
+        # Where the next record is gone already no age is asked for: a consumer sent there would wait for nothing.
+        there = {p: offset for p, offset in least.items() if firsts.get(p, 0) <= offset < ends.get(p, 0)}
+        ages = {p: log.append_time(p, offset) for p, offset in there.items()}
+        samples = {p: ((there[p], at_ms),) if at_ms is not None else () for p, at_ms in ages.items()}
         now_ms = round(now.timestamp() * 1000)
         facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms)
-        return _LogView(ends, log.earliest(), facts)
+        return _LogView(ends, firsts, facts)
 
 
 def _least(standings: Mapping[str, Standing]) -> Offsets:
