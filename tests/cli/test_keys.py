@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import pty
-import sys
 import termios
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,8 +33,7 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """A terminal of the test's own, as (who types, what the program reads)."""
     typed, read = pty.openpty()
-    monkeypatch.setattr(sys, "stdin", Terminal(read))
-    monkeypatch.setattr(sys, "stderr", Terminal(read))
+    monkeypatch.setattr("cli.keys.sys", SimpleNamespace(stdin=Terminal(read), stderr=Terminal(read)))
     yield typed, read
     os.close(typed)
     os.close(read)
@@ -60,14 +59,20 @@ def test_keys_come_one_by_one_and_what_is_forgotten_never(terminal: tuple[int, i
 
 
 def test_the_terminal_is_given_back_as_it_was_whatever_happens(terminal: tuple[int, int]) -> None:
-    before = termios.tcgetattr(terminal[1])
-    with pytest.raises(KeyboardInterrupt), keys():
-        assert termios.tcgetattr(terminal[1]) != before
-        raise KeyboardInterrupt
+    before, meanwhile = termios.tcgetattr(terminal[1]), []
+
+    def interrupted() -> None:
+        with keys():
+            meanwhile.append(termios.tcgetattr(terminal[1]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert meanwhile != [before]
     assert termios.tcgetattr(terminal[1]) == before
 
 
 def test_where_no_terminal_is_nobody_presses_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("a"))
+    monkeypatch.setattr("cli.keys.sys", SimpleNamespace(stdin=io.StringIO("a"), stderr=io.StringIO()))
     with keys() as held:
         assert (held.there, held.pressed()) == (False, None)
