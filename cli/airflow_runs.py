@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease
+from kappa.leases import Lease, dag_of
 
 from jobs.refusals import Refusal
 from jobs.settings import Settings
@@ -28,9 +28,9 @@ ENDED = frozenset({"success", "failed"})
 class NoPassword(Refusal):
     """The stack's password for Airflow is not there."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, user: str) -> None:
         super().__init__(
-            f"{file} does not hold the password of Airflow's user '{USER}'. Run ./kappa up, which writes it."
+            f"{file} does not hold the password of Airflow's user '{user}'. Run ./kappa up, which writes it."
         )
 
 
@@ -43,7 +43,7 @@ class AirflowRefused(Refusal):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was triggered here for one job."""
+    """A run that was triggered here, for one job or for several together; `job` names them for people."""
 
     dag_id: str
     run_id: str
@@ -64,25 +64,31 @@ class Seen:
 
 
 class Airflow:
-    """A session with the api-server. Every call raises Unreachable when it does not answer."""
+    """A session of one user with the api-server. Every call raises Unreachable when it does not answer."""
 
-    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER) -> None:
         self._url = settings.airflow
         self._client = httpx.Client(base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport)
-        self._client.headers["Authorization"] = f"Bearer {self._token(settings)}"
+        self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
-        """Start a run with an id of our own. Waits for a DAG that Airflow has not read yet. Raises
-        AirflowRefused."""
-        run = Run(dag_id, run_id(dag_id, job), job)
-        body = {"logical_date": None, "dag_run_id": run.run_id, "conf": {"job": job, **conf}}
+        """Start a run for one job with an id of our own. Raises AirflowRefused."""
+        return self._begin(Run(dag_id, run_id(dag_id, job), job), {"job": job, **conf})
+
+    def trigger_together(self, dag_id: str, jobs: Sequence[str], conf: Mapping[str, Any]) -> Run:
+        """Start one run for all these jobs with an id of our own. Raises AirflowRefused."""
+        return self._begin(Run(dag_id, run_id(dag_id, ".".join(jobs)), ", ".join(jobs)), {"jobs": list(jobs), **conf})
+
+    def _begin(self, run: Run, conf: Mapping[str, Any]) -> Run:
+        """Start the run; waits for a DAG that Airflow has not read yet."""
+        body = {"logical_date": None, "dag_run_id": run.run_id, "conf": dict(conf)}
         deadline = time.monotonic() + KNOWN_AFTER_SECONDS
         while True:
-            answer = self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
+            answer = self._call("POST", f"/api/v2/dags/{run.dag_id}/dagRuns", body)
             if answer.status_code == httpx.codes.NOT_FOUND and time.monotonic() < deadline:
                 time.sleep(1)
                 continue
-            _checked(f"to run {dag_id}", answer)
+            _checked(f"to run {run.dag_id}", answer)
             return run
 
     def look(self, run: Run) -> Seen:
@@ -96,7 +102,7 @@ class Airflow:
     def has_ended(self, verb: str, run_id: str) -> bool:
         """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
         AirflowRefused."""
-        answer = self._call("GET", self._path(Run(f"{verb}_stream", run_id, "")))
+        answer = self._call("GET", self._path(Run(dag_of(verb), run_id, "")))
         if answer.status_code == httpx.codes.NOT_FOUND:
             return False
         return _checked("to show a run", answer)["state"] in ENDED
@@ -114,11 +120,17 @@ class Airflow:
         """Where to look at the run."""
         return f"{self._url}/dags/{run.dag_id}/runs/{run.run_id}"
 
+    def of_run(
+        self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What Airflow answers below a run's own path; `what` names the request. Raises AirflowRefused."""
+        return _checked(what, self._call(method, f"{self._path(run)}/{rest}", body))
+
     def _path(self, run: Run) -> str:
         return f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}"
 
-    def _token(self, settings: Settings) -> str:
-        body = {"username": USER, "password": _password(settings)}
+    def _token(self, settings: Settings, user: str) -> str:
+        body = {"username": user, "password": _password(settings, user)}
         return str(_checked("the login", self._call("POST", "/auth/token", body))["access_token"])
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
@@ -149,12 +161,12 @@ def run_id(verb: str, job: str) -> str:
     return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
 
 
-def _password(settings: Settings) -> str:
+def _password(settings: Settings, user: str) -> str:
     file = airflow_users(settings)
     try:
-        return str(json.loads(file.read_text())[USER])
+        return str(json.loads(file.read_text())[user])
     except (OSError, ValueError, KeyError) as error:
-        raise NoPassword(str(file)) from error
+        raise NoPassword(str(file), user) from error
 
 
 def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from kappa.hooks.registry import Author, Entry
 from kappa.ports import Platform, connect
 from kappa.steps import lease
 
-from cli.airflow_runs import Airflow, Holders, run_id
-from cli.following import Follower, Outcome
+from cli.airflow_runs import USER, Airflow, Holders, run_id
+from cli.following import Follower, Outcome, Watch
 from cli.showing import err
 from jobs.catalog import find
 from jobs.refusals import Refusal
@@ -39,6 +39,23 @@ def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str,
     return Follower(airflow, connect(settings).registry, err).follow(runs)
 
 
+def by_one_run(
+    settings: Settings,
+    dag_id: str,
+    jobs: Sequence[str],
+    form: Mapping[str, Any],
+    watches: Sequence[Watch] = (),
+    user: str = USER,
+) -> list[Outcome]:
+    """One run for all jobs together, asked for by that user of Airflow; `watches` tell more of it while it goes.
+
+    Raises Unreachable, AirflowRefused, NoPassword.
+    """
+    airflow = Airflow(settings, user=user)
+    run = airflow.trigger_together(dag_id, jobs, form)
+    return Follower(airflow, connect(settings).registry, err, watches).follow([run])
+
+
 def in_place(
     settings: Settings, verb: str, jobs: Sequence[str], reason: str | None, act: Act, wait: bool = False
 ) -> list[Outcome]:
@@ -55,15 +72,24 @@ def in_place(
 
 
 def attempt(platform: Platform, verb: str, job: str, reason: str | None, act: Act) -> Outcome:
-    """One act in place; a refusal is written to the audit, and no lease of its run outlives it. Raises
-    Unreachable."""
-    by = Author(getpass.getuser(), run_id(verb, job), reason)
+    """One act in place on one job: see `attempt_together`."""
+    return attempt_together(platform, verb, [job], reason, lambda platform, by: act(platform, job, by))
+
+
+def attempt_together(
+    platform: Platform, verb: str, jobs: Sequence[str], reason: str | None, act: Callable[[Platform, Author], str]
+) -> Outcome:
+    """One act in place on all these jobs; a refusal is written to the audit of each, and no lease of its run outlives
+    it. Raises Unreachable."""
+    by = Author(getpass.getuser(), run_id(verb, ".".join(jobs)), reason)
+    names = ", ".join(jobs)
     with _giving_back(platform, by):
         try:
-            return Outcome(job, by.run_id, True, act(platform, job, by))
+            return Outcome(names, by.run_id, True, act(platform, by))
         except Refusal as refusal:
-            platform.registry.record(Entry(by, f"{verb}.refused", job, evidence={"sentence": str(refusal)}))
-            return Outcome(job, by.run_id, False, str(refusal))
+            for job in jobs:
+                platform.registry.record(Entry(by, f"{verb}.refused", job, evidence={"sentence": str(refusal)}))
+            return Outcome(names, by.run_id, False, str(refusal))
 
 
 @contextmanager

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Registry
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from cli.airflow_runs import RESULT_TASK, Airflow, Run, Seen
@@ -17,6 +18,8 @@ from jobs.refusals import Refusal
 
 PAUSE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
+PLAIN_SECONDS = 10.0
+"""Without a terminal, what a watch says is printed no more often than this."""
 MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
 WORDS_OF_FAILURE = (".refused", ".failed")
 WIRING = frozenset({"choose"})
@@ -39,11 +42,19 @@ class Outcome:
         return asdict(self)
 
 
+class Watch(Protocol):
+    """Tells more of a run while it goes than its tasks do."""
+
+    def look(self, run: Run, seen: Seen) -> str | None:
+        """What is to be said of the run now; nothing, mostly. May raise a Refusal, which says nothing."""
+
+
 class Follower:
     """Watches runs together, on a terminal by one line each, elsewhere by a plain line per change."""
 
-    def __init__(self, airflow: Airflow, registry: Registry, console: Console) -> None:
-        self._airflow, self._registry, self._console = airflow, registry, console
+    def __init__(self, airflow: Airflow, registry: Registry, console: Console, watches: Sequence[Watch] = ()) -> None:
+        self._airflow, self._registry, self._console, self._watches = airflow, registry, console, watches
+        self._told: dict[tuple[Run, Watch], tuple[float, str]] = {}
 
     def follow(self, runs: Sequence[Run]) -> list[Outcome]:
         """The outcome of each run; an interruption leaves the runs as they are."""
@@ -57,7 +68,9 @@ class Follower:
                     if run not in seen or not seen[run].ended:
                         before, seen[run] = seen.get(run), self._look(run)
                         self._show(run, before, seen[run])
-                        progress.update(lines[run], description=line(run, seen[run]), completed=seen[run].ended)
+                        told = "".join(f"\n  {escape(words)}" for words in self._words(run, seen[run]))
+                        shown = line(run, seen[run]) + told
+                        progress.update(lines[run], description=shown, completed=seen[run].ended)
                 time.sleep(PAUSE_SECONDS)
         return [self._outcome(run, seen[run]) for run in runs]
 
@@ -78,6 +91,22 @@ class Follower:
         for task, state in begun(now).items():
             if not self._console.is_terminal and state != known.get(task):
                 self._console.print(f"{run.job}: {task} {state}", highlight=False)
+
+    def _words(self, run: Run, now: Seen) -> list[str]:
+        """What the watches say; without a terminal it is printed, each watch's words at most every PLAIN_SECONDS."""
+        heard: list[str] = []
+        for watch in self._watches if not now.ended else ():
+            words = _said(watch, run, now)
+            if words is not None:
+                heard.append(words)
+                self._tell(run, watch, words)
+        return heard
+
+    def _tell(self, run: Run, watch: Watch, words: str) -> None:
+        at, last = self._told.get((run, watch), (-PLAIN_SECONDS, ""))
+        if not self._console.is_terminal and words != last and time.monotonic() >= at + PLAIN_SECONDS:
+            self._told[run, watch] = (time.monotonic(), words)
+            self._console.print(f"{run.job}: {words}", highlight=False, markup=False)
 
     def _outcome(self, run: Run, seen: Seen) -> Outcome:
         if seen.state == "success":
@@ -100,6 +129,14 @@ class Follower:
 def begun(seen: Seen) -> dict[str, str]:
     """The tasks that were begun, with their states; what waits, wiring and branches not taken are left out."""
     return {task: state for task, state in seen.tasks.items() if task not in WIRING and state not in UNSEEN}
+
+
+def _said(watch: Watch, run: Run, now: Seen) -> str | None:
+    """A watch's words; a part of the stack that is away for a while is no reason to stop following."""
+    try:
+        return watch.look(run, now)
+    except Refusal:
+        return None
 
 
 def line(run: Run, seen: Seen) -> str:

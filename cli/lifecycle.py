@@ -71,7 +71,7 @@ def deploy(
 ) -> None:
     """Deploy jobs through Airflow and follow that to its end."""
     platform = settings()
-    asked = verbs.requests(platform, jobs, start, artifact, dict(_pair(item) for item in given or []))
+    asked = verbs.requests(platform, jobs, start, artifact, dict(pair(item) for item in given or []))
     if dry_run:
         plans = [plan_deploy(connect(platform), request) for request in asked]
         showing.plans(plans, as_json)
@@ -113,7 +113,8 @@ def stop(
     showing.outcomes(act(platform, jobs, reason_or_asked(reason), wait), as_json)
 
 
-def _pair(item: str) -> tuple[str, str]:
+def pair(item: str) -> tuple[str, str]:
+    """KEY and VALUE of a --set. Raises NotKeyValue."""
     name, equals, value = item.partition("=")
     if not (name and equals and value):
         raise NotKeyValue(item)

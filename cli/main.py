@@ -12,7 +12,8 @@ from rich.markup import escape
 from jobs.refusals import Refusal
 
 FAMILIES = (
-    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "history", "client", "truth", "lineage",
+    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "replaying", "promoting", "retiring",
+    "pinning", "releases", "history", "client", "truth", "lineage",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""The options that lifecycle commands share, and the question for a reason."""
+"""The options that lifecycle commands share, and how a reason and a version are given."""
 
 from __future__ import annotations
 
@@ -7,12 +7,26 @@ from typing import Annotated
 
 import typer
 
+from jobs.refusals import Refusal
+
+
+def version_number(given: str) -> int:
+    """The number of a version that is written like 2 or v2."""
+    number = given.removeprefix("v")
+    if not (number.isascii() and number.isdecimal()):
+        raise typer.BadParameter(f"{given}: give a version like 2 or v2")
+    return int(number)
+
+
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs of the catalogue.")]
 Reason = Annotated[str | None, typer.Option(help="Why; kept in the audit.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="For machines, on stdout.")]
 InPlace = Annotated[bool, typer.Option("--without-airflow", help="The same plan and steps, in place.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Where another run holds the job: wait, instead of being refused.")]
+VersionNumber = Annotated[
+    int, typer.Argument(metavar="VERSION", parser=version_number, help="Its number, like 2 or v2.")
+]
 
 
 def reason_or_asked(given: str | None) -> str | None:
@@ -21,3 +35,20 @@ def reason_or_asked(given: str | None) -> str | None:
         answer: str = typer.prompt("Reason (kept in the audit)", default="", show_default=False, err=True)
         return answer or None
     return given
+
+
+class NoReason(Refusal):
+    """What moves readers was asked for without a reason."""
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(
+            f"{verb} needs a reason, for it is kept with what it did; nothing was changed. Say why: --reason TEXT."
+        )
+
+
+def reason_required(verb: str, given: str | None) -> str:
+    """The reason; asked for on a terminal when it is missing. Raises NoReason."""
+    reason = (reason_or_asked(given) or "").strip()
+    if not reason:
+        raise NoReason(verb)
+    return reason

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from kappa.plans.price import duration
 from kappa.steps.resume import resume_all
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +22,7 @@ from stack.up import Echo, up
 
 FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
 HEADINGS = ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through")
+REPLAYING = ("phase", "from", "parity", "read", "unread", "records/s", "ETA", "asked by", "run")
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
@@ -96,6 +98,7 @@ def _show(report: dict[str, Any]) -> None:
     showing.table("fates", ("read", *FATES),
                   [(f"{job} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
                    for job, v in versions])  # fmt: skip
+    showing.table("replay", REPLAYING, [_replay(r, c) for r in report["replays"] for c in r["candidates"]])
     for red in report["red"]:
         showing.out.print(f"[bold red]red:[/] {escape(red['what'])}")
 
@@ -106,6 +109,16 @@ def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
         job, f"v{v['version']}", v["state"], v["desired"], v["lag_events"], _unit(v["lag_seconds"], "s"),
         _unit(v["freshness_seconds"], "s ago"), _unit(v["batch_ms"], "ms"),
         _unit(v["watermark_delay_ms"] and v["watermark_delay_ms"] / 60_000, "min"), (v["complete_through"] or "")[:19],
+    )  # fmt: skip
+
+
+def _replay(replay: dict[str, Any], c: dict[str, Any]) -> tuple[Any, ...]:
+    """One candidate's row: what its replay is at, and how far it has come."""
+    eta, name = c["eta_seconds"], f"{c['job']} v{c['version']}, against v{c['live']}"
+    return (
+        name, replay["phase"], (replay["from"] or "the log's begin")[:19],
+        replay["parity"], f"{c['read']:,}", f"{c['unread']:,}", f"{c['rate_per_second']:,.0f}",
+        None if eta is None else duration(eta), replay["asked_by"], replay["run_id"],
     )  # fmt: skip
 
 

@@ -41,14 +41,19 @@ def requests(
     Raises UnknownJob, UnknownArtifact.
     """
     names = [find(job).name for job in dict.fromkeys(jobs)]
+    named = digest(settings, artifact)
+    return [DeployRequest(job, start, named, given) for job in names]
+
+
+def digest(settings: Settings, artifact: str) -> str:
+    """The digest of the artifact that is named; without a name, of the checkout's code, built if need be. Raises
+    UnknownArtifact."""
     if artifact:
-        digest = artifacts.find(settings.artifacts, artifact).digest
-    else:
-        made, new = build(settings)
-        digest = made.digest
-        if new:
-            err.print(f"built artifact {digest}", highlight=False)
-    return [DeployRequest(job, start, digest, given) for job in names]
+        return artifacts.find(settings.artifacts, artifact).digest
+    made, new = build(settings)
+    if new:
+        err.print(f"built artifact {made.digest}", highlight=False)
+    return made.digest
 
 
 def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None, wait: bool = False) -> list[Outcome]:

@@ -41,12 +41,22 @@ class WrongTimestampType(Refusal):
 
 @dataclass(frozen=True)
 class Topic:
-    """What the broker says of the topic: its identity, its partitions, who stamps its records."""
+    """What the broker says of the topic: its identity, its partitions, who stamps its records, and for how long (ms) it
+    keeps them; None: none is dropped for its age."""
 
     name: str
     topic_id: str
     partitions: tuple[int, ...]
     timestamp_type: str
+    retention_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A record as it lies in the log: its append_time in epoch ms, and the bytes of its key and value."""
+
+    at_ms: int
+    bytes: int
 
 
 class Log(Protocol):
@@ -66,6 +76,9 @@ class Log(Protocol):
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
+
+    def appended(self, partition: int, offset: int) -> Appended | None:
+        """The first record at or after `offset`; None at the end of the partition."""
 
 
 class KafkaLog:
@@ -100,14 +113,17 @@ class KafkaLog:
             if not found:
                 raise MissingTopic(self._topic, self._bootstrap)
             partitions = tuple(sorted(p["partition_index"] for p in found[0]["partitions"]))
-            return Topic(self._topic, _topic_id(found[0]["topic_id"]), partitions, self._timestamp_type(admin))
+            stamped, keeps_ms = self._configured(admin)
+            return Topic(self._topic, _topic_id(found[0]["topic_id"]), partitions, stamped, keeps_ms)
         finally:
             admin.close()
 
-    def _timestamp_type(self, admin: KafkaAdminClient) -> str:
+    def _configured(self, admin: KafkaAdminClient) -> tuple[str, int | None]:
+        """Who stamps the records, and for how long (ms) they are kept."""
         resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
-        described = admin.describe_configs([resource], config_filter="all")
-        return str(described["topic"][self._topic]["message.timestamp.type"]["value"])
+        held = admin.describe_configs([resource], config_filter="all")["topic"][self._topic]
+        keeps_ms = int(held["retention.ms"]["value"])
+        return str(held["message.timestamp.type"]["value"]), keeps_ms if keeps_ms >= 0 else None
 
     def earliest(self) -> Offsets:
         """The first offset that is still there."""
@@ -125,13 +141,19 @@ class KafkaLog:
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
+        record = self.appended(partition, offset)
+        return record.at_ms if record else None
+
+    def appended(self, partition: int, offset: int) -> Appended | None:
+        """The first record at or after `offset`; None at the end of the partition."""
         tp = TopicPartition(self._topic, partition)
         if offset >= self._consumer.end_offsets([tp])[tp]:
             return None
         self._consumer.assign([tp])
         self._consumer.seek(tp, offset)
         for records in self._consumer.poll(timeout_ms=REQUEST_TIMEOUT_MS, max_records=1).values():
-            return int(records[0].timestamp)
+            first = records[0]
+            return Appended(int(first.timestamp), len(first.key or b"") + len(first.value or b""))
         return None
 
     def _partitions(self) -> list[TopicPartition]:

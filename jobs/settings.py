@@ -75,6 +75,20 @@ class Supervision:
 
 
 @dataclass(frozen=True)
+class Releases:
+    """How long versions are kept that do not serve: a previous one runs `rollback_minutes`, a candidate whose replay
+    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`.
+
+    `prove_cron` (UTC) is when a replay is proved, once somebody has switched that on.
+    """
+
+    rollback_minutes: int = 60
+    candidate_minutes: int = 60
+    state_hours: int = 24
+    prove_cron: str = "15 3 * * *"
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything a process must know about its stack; built once at an entry point and passed down.
 
@@ -87,6 +101,7 @@ class Settings:
     topic: Topic = field(default_factory=Topic)
     cluster: Cluster = field(default_factory=Cluster)
     supervision: Supervision = field(default_factory=Supervision)
+    releases: Releases = field(default_factory=Releases)
 
     @property
     def kafka(self) -> str:

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from jobs.settings import Settings
+from stack import replay_status
 
 RUNBOOK = "docs/runbook.md"
 
@@ -29,15 +30,17 @@ order by v.job, v.version"""
 _RED = "select job, version, what, since, detail from ops.red_lines order by since"
 
 
-def read(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """([{"job", "versions": [...]}], [{"what", "since", "runbook"}]); both empty while there is no registry."""
+def read(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """([{"job", "versions": [...]}], [{"what", "since", "runbook"}], the replays under way as `replay_status` has
+    them); all empty while there is no registry."""
     try:
         with psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=3, row_factory=dict_row) as connection:
             versions = connection.execute(_VERSIONS).fetchall()
             lines = connection.execute(_RED).fetchall()
+            replays = replay_status.read(connection)
     except (psycopg.OperationalError, psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
-        return [], []
-    return by_job(versions), [red_line(line) for line in lines] + broken_accounts(versions)
+        return [], [], []
+    return by_job(versions), [red_line(line) for line in lines] + broken_accounts(versions), replays
 
 
 def by_job(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:

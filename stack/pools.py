@@ -23,10 +23,10 @@ class PoolsRefused(Refusal):
 
 
 def wanted(settings: Settings) -> list[dict[str, Any]]:
-    """The pools: `replay` for one replay at a time, `spark_cores` for the cores of finite Spark work."""
+    """The pools: `replay` for one catch-up at a time, also while deferred, `spark_cores` for finite Spark work."""
     cores = max(settings.cluster.worker_cores, FINITE_CORES)
     return [
-        {"name": "replay", "slots": 1, "description": "One replay of the log at a time"},
+        {"name": "replay", "slots": 1, "include_deferred": True, "description": "One version at a time catches up"},
         {"name": "spark_cores", "slots": cores, "description": "Cores that finite Spark work takes"},
     ]
 

@@ -16,7 +16,7 @@ def status(settings: Settings, checkout: Path) -> dict[str, Any]:
     """The document of `status --json`.
 
     {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
-    "red": [{"what", "since", "runbook"}]}
+    "replays": [...], "red": [{"what", "since", "runbook"}]}
     """
     processes = Supervisor(Layout(settings, checkout)).processes()
     red: list[dict[str, str | None]] = [
@@ -26,11 +26,12 @@ def status(settings: Settings, checkout: Path) -> dict[str, Any]:
     ]
     if not processes:
         red = [{"what": "the stack is down", "since": None, "runbook": RUNBOOK}]
-    versions, lines = job_status.read(settings)
+    versions, lines, replays = job_status.read(settings)
     return {
         "endpoints": endpoints(settings),
         "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
         "jobs": versions,
+        "replays": replays,
         "red": red + lines,
     }
 

@@ -149,6 +149,15 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """What a version's rows take (bytes), and how many records a second its job was last seen to read with a full
+    backlog before it (None: never, or slowed down by its settings)."""
+
+    rows_bytes: int
+    replays_per_s: float | None
+
+
+@dataclass(frozen=True)
 class Freed:
     """What a retirement gave back: the bytes of the version's rows, 0 where they were gone already."""
 

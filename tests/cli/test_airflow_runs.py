@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
     conf = {"job": "ad_ctr", "start": "latest"}
     assert seen == [{"logical_date": None, "dag_run_id": run.run_id, "conf": conf}]
     assert run.run_id.startswith("deploy_stream-ad_ctr-")
+
+
+def test_one_run_for_several_jobs_names_them_all(settings: Settings) -> None:
+    seen: list[dict[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        return httpx.Response(200, json={})
+
+    run = airflow(settings, answer).trigger_together("reprocess_stream", ["ad_ctr", "client_spend"], {"rate": 5})
+    assert seen[0]["conf"] == {"jobs": ["ad_ctr", "client_spend"], "rate": 5}
+    assert run.job == "ad_ctr, client_spend"
+    assert run.run_id.startswith("reprocess_stream-ad_ctr.client_spend-")
 
 
 def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +138,18 @@ def test_a_lease_is_over_only_when_airflow_says_that_its_run_is(
 
     assert Holders(settings, server(handle))(HELD) is over
     assert asked == ["/api/v2/dags/rescale_stream/dagRuns/run-1"]
+
+
+@pytest.mark.parametrize(("verb", "dag"), [("retire", "retire_versions"), ("prove", "prove_replay")])
+def test_the_holder_of_a_scheduled_verb_is_looked_for_in_its_own_dag(settings: Settings, verb: str, dag: str) -> None:
+    asked: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(200, json={"state": "success"})
+
+    assert Holders(settings, server(handle))(replace(HELD, verb=verb)) is True
+    assert asked == [f"/api/v2/dags/{dag}/dagRuns/run-1"]
 
 
 def test_while_airflow_is_away_every_holder_counts_as_alive(settings: Settings, tmp_path: Path) -> None:

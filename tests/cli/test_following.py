@@ -14,6 +14,7 @@ from rich.console import Console
 from cli import following
 from cli.airflow_runs import Airflow, Run, Seen
 from cli.following import Follower, Outcome
+from jobs.refusals import Refusal
 from tests.plugins.fakes import FakeRegistry
 
 RUN = Run("deploy_stream", "run-1", "ad_ctr")
@@ -102,3 +103,30 @@ def test_a_later_failure_without_a_sentence_does_not_hide_the_refusal(monkeypatc
 def test_a_failure_without_a_word_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome, _ = follow(Scripted([Seen("failed", {"launch": "failed"})]), FakeRegistry(), monkeypatch)
     assert outcome.sentence == "ad_ctr: launch failed; its log is at http://airflow/run-1"
+
+
+class Words:
+    """A watch that says these words one after the other; a refusal is raised."""
+
+    def __init__(self, *said: str | Refusal) -> None:
+        self.said = list(said)
+
+    def look(self, run: Run, seen: Seen) -> str | None:
+        words = self.said.pop(0)
+        if isinstance(words, Refusal):
+            raise words
+        return words
+
+
+def test_what_a_watch_says_is_printed_once_and_again_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "PAUSE_SECONDS", 0.0)
+    shown: list[Seen | str] = [*[Seen("running", {})] * 4, Seen("success", {})]
+    watch, out = Words("1 of 9", Unreachable("Postgres", "here", "away"), "1 of 9", "[2] of 9"), io.StringIO()
+    airflow = cast("Airflow", Scripted(shown, "Done."))
+    (outcome,) = Follower(airflow, FakeRegistry(), Console(file=out), [watch]).follow([RUN])
+    assert out.getvalue().splitlines() == ["ad_ctr: 1 of 9"]
+    assert (outcome.success, watch.said) == (True, [])
+    monkeypatch.setattr(following, "PLAIN_SECONDS", 0.0)
+    watch = Words("1 of 9", "1 of 9", "[2] of 9", "[2] of 9")
+    Follower(cast("Airflow", Scripted(shown)), FakeRegistry(), Console(file=out), [watch]).follow([RUN])
+    assert out.getvalue().splitlines()[1:] == ["ad_ctr: 1 of 9", "ad_ctr: [2] of 9"]

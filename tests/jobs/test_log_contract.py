@@ -63,6 +63,14 @@ def test_there_is_no_append_time_at_the_end(log: Log) -> None:
     assert log.append_time(1, 0) is None
 
 
+def test_a_record_has_an_append_time_and_a_size(log: Log) -> None:
+    record = log.appended(0, 1)
+    assert record is not None
+    assert record.at_ms == log.append_time(0, 1)
+    assert record.bytes > 0
+    assert log.appended(0, 3) is None
+
+
 def test_a_topic_has_an_id_and_partitions_and_is_stamped_by_the_broker(log: Log) -> None:
     topic = log.describe()
     assert topic.topic_id

@@ -24,7 +24,7 @@ from kappa.hooks.release_conflicts import (
 from kappa.hooks.release_replays import answered
 from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.staging import REPLAYED
-from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, behind
+from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, behind
 from kappa.states import Desired, State, check_transition
 
 from tests.plugins.fake_memory import Key, Memory
@@ -46,6 +46,8 @@ class FakeReleases:
     in_use: set[Key] = field(default_factory=set)
     lag_seconds: dict[Key, float] = field(default_factory=dict)
     final: dict[Key, datetime] = field(default_factory=dict)
+    ended_at: dict[UUID, datetime] = field(default_factory=dict)
+    speeds: dict[str, float] = field(default_factory=dict)
 
     def stage_candidates(self, versions: Sequence[Version], replay: Replay, by: Author) -> Replay:
         if {version.job: version.version for version in versions} != dict(replay.versions):
@@ -71,6 +73,14 @@ class FakeReleases:
     def replay_of_run(self, run_id: str) -> Replay | None:
         return next((replay for replay in self.attempts.values() if replay.run_id == run_id), None)
 
+    def replay_of_versions(self, versions: Mapping[str, int]) -> Replay | None:
+        fitting = [r for r in self.attempts.values() if set(versions.items()) <= set(r.versions.items())]
+        return fitting[-1] if fitting else None
+
+    def replay_ended_at(self, job: str, version: int) -> datetime | None:
+        replay = self.replay_of_versions({job: version})
+        return self.ended_at.get(replay.replay_id) if replay else None
+
     def open_replays(self) -> list[Replay]:
         return [replay for replay in self.attempts.values() if not replay.ended]
 
@@ -91,6 +101,7 @@ class FakeReleases:
     def end_replay(self, replay_id: UUID, outcome: str) -> Replay:
         if not self.replay(replay_id).ended:
             self.attempts[replay_id] = replace(self.replay(replay_id), outcome=outcome, ended=True)
+            self.ended_at[replay_id] = self.memory.clock.now()
         return self.replay(replay_id)
 
     def standing(self, job: str, version: int) -> Standing:
@@ -108,6 +119,10 @@ class FakeReleases:
             read=sum(reached.values()) - sum(begun.values()),
             committed_at=beat.committed_at if beat else None,
         )
+
+    def weighed(self, job: str, version: int) -> Weighed:
+        self.memory.known(job, version)
+        return Weighed(0 if (job, version) in self.freed else ROWS_BYTES, self.speeds.get(job))
 
     def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
         plan, ends = canonical(plan), self.memory.clock.now().timestamp() + seconds
@@ -201,8 +216,7 @@ class FakeReleases:
         return made
 
     def _release(self, plan: HandOver, by: Author, first: bool) -> Release:
-        fitting = (r for r in self.attempts.values() if set(plan.targets.items()) <= set(r.versions.items()))
-        replay = max(fitting, key=list(self.attempts.values()).index, default=None)
+        replay = self.replay_of_versions(plan.targets)
         evidence = {
             "run_id": by.run_id,
             "reason": by.reason,

@@ -18,7 +18,7 @@ from kappa.hooks.staging import DEPLOYED
 from kappa.replays import Release
 from kappa.states import Desired, State
 
-from jobs.log import Offsets, Topic
+from jobs.log import Appended, Offsets, Topic
 from tests.plugins.fake_health import FakeHealth
 from tests.plugins.fake_leases import FakeLeases
 from tests.plugins.fake_memory import NOON, FakeClock
@@ -191,8 +191,9 @@ class FakeLog:
     """The Log in memory: per partition, the first offset and the append times (ms) from there on."""
 
     first: Offsets
-    appended: Mapping[int, Sequence[int]]
+    times: Mapping[int, Sequence[int]]
     topic: Topic = TOPIC
+    record_bytes: int = 250
 
     def describe(self) -> Topic:
         return self.topic
@@ -201,14 +202,18 @@ class FakeLog:
         return dict(self.first)
 
     def ends(self) -> Offsets:
-        return {p: self.first[p] + len(self.appended[p]) for p in self.first}
+        return {p: self.first[p] + len(self.times[p]) for p in self.first}
 
     def offsets_at(self, append_ms: int) -> Offsets:
-        return {p: self.first[p] + sum(t < append_ms for t in self.appended[p]) for p in self.first}
+        return {p: self.first[p] + sum(t < append_ms for t in self.times[p]) for p in self.first}
 
     def append_time(self, partition: int, offset: int) -> int | None:
         index = offset - self.first[partition]
-        return self.appended[partition][index] if index < len(self.appended[partition]) else None
+        return self.times[partition][index] if index < len(self.times[partition]) else None
+
+    def appended(self, partition: int, offset: int) -> Appended | None:
+        at_ms = self.append_time(partition, offset)
+        return None if at_ms is None else Appended(at_ms, self.record_bytes)
 
     @contextmanager
     def opened(self) -> Iterator[FakeLog]:

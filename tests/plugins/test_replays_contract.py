@@ -48,6 +48,30 @@ def test_a_candidate_of_another_run_refuses_all_of_them(releasing: ReleaseTrial)
         releasing.registry.stage(version(taken, 2), other, {})
 
 
+def test_a_replay_is_found_by_its_candidates_and_says_when_it_ended(releasing: ReleaseTrial) -> None:
+    releases, job = releasing.releases, releasing.names[0]
+    first, second = stage(releasing, author(), 2), stage(releasing, author(), 3)
+    assert releases.replay_of_versions({job: 2}) == first
+    assert releases.replay_of_versions(second.versions) == second
+    assert releases.replay_of_versions({**second.versions, job: 2}) is None
+    assert releases.replay_ended_at(job, 2) is None
+    releases.end_replay(first.replay_id, "thrown away")
+    ended_at = releases.replay_ended_at(job, 2)
+    assert ended_at is not None
+    releases.end_replay(first.replay_id, "again")
+    assert releases.replay_ended_at(job, 2) == ended_at
+    assert (releases.replay_ended_at(job, 3), releases.replay_ended_at(job, 9)) == (None, None)
+
+
+def test_a_version_weighs_something_and_speed_is_unknown_until_measured(releasing: ReleaseTrial) -> None:
+    stage(releasing, author(), 2)
+    weighed = releasing.releases.weighed(releasing.names[0], 2)
+    assert weighed.rows_bytes > 0
+    assert weighed.replays_per_s is None
+    with pytest.raises(UnknownVersion):
+        releasing.releases.weighed(releasing.names[0], 9)
+
+
 def test_a_replay_is_found_by_its_id_by_its_run_and_among_the_open_ones(releasing: ReleaseTrial) -> None:
     releases, by = releasing.releases, author()
     assert releases.replay_of_run(by.run_id) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ update registry.replay set validation = %s where replay_id = %s and answer is nu
 _ANSWER = """
 update registry.replay set answer = %s, answered_by = %s, answered_at = clock_timestamp()
 where replay_id = %s and answer is null and ended_at is null"""
+_ENDED_AT = "select ended_at from registry.replay where versions @> %s order by begun_at desc limit 1"
 _END = """
 update registry.replay set outcome = %s, ended_at = clock_timestamp() where replay_id = %s and ended_at is null"""
 
@@ -60,6 +62,17 @@ class PostgresReplays(PostgresTransactions):
         """The replay that a run made, if it made one."""
         with self.transaction() as connection:
             return _find(connection, "where run_id = %s", [run_id])
+
+    def replay_of_versions(self, versions: Mapping[str, int]) -> Replay | None:
+        """The newest replay whose candidates these versions (by job) were, if there was one."""
+        with self.transaction() as connection:
+            return newest_replay_of(connection, versions)
+
+    def replay_ended_at(self, job: str, version: int) -> datetime | None:
+        """When the newest replay ended whose candidate the version was; None while it is open, or without one."""
+        with self.transaction() as connection:
+            row = connection.execute(_ENDED_AT, [Jsonb({job: version})]).fetchone()
+            return row["ended_at"] if row else None
 
     def open_replays(self) -> list[Replay]:
         """The replays that have not ended, the oldest first."""

@@ -10,7 +10,7 @@ from jobs.log import Offsets
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Segment
 from kappa.hooks.transactions import PostgresTransactions
-from kappa.replays import Release, Standing
+from kappa.replays import Release, Standing, Weighed
 
 _STANDING = """
 select p.next_offsets, p.end_offsets, c.complete_through, h.newest_event_time, c.lag_events, c.lag_seconds,
@@ -21,6 +21,22 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
+# Only batches that found as much as they may read, and took longer than the cadence: nothing but the work slowed them.
+_WEIGHED = """
+with work as (
+    select b.version, b.read, (w.settings ->> 'records_per_batch')::bigint as most,
+        make_interval(secs => (w.settings ->> 'cadence_ms')::double precision / 1000) as cadence,
+        b.committed_at - lag(b.committed_at) over (partition by b.version, b.generation order by b.batch_id) as took
+    from registry.batch b join registry.job_version w using (job, version) where b.job = %(job)s
+), speed as (
+    select sum(read) / extract(epoch from sum(took))::double precision as per_s from work
+    where took > cadence * 1.1 and took < interval '5 minutes' and read >= 0.9 * most
+    group by version having count(*) >= 2 order by version desc limit 1
+)
+select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
+    as rows_bytes, (select per_s from speed)::double precision as replays_per_s
+from registry.job_version v join registry.output o using (job)
+where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """
 select * from registry.release where %(job)s::text is null or %(job)s = any(jobs) order by release_id"""
 _PREVIOUS_SINCE = """
@@ -41,6 +57,14 @@ class PostgresStanding(PostgresTransactions):
             if row is None:
                 raise UnknownVersion(job, version)
             return _standing(row)
+
+    def weighed(self, job: str, version: int) -> Weighed:
+        """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
+        with self.transaction() as connection:
+            row = connection.execute(_WEIGHED, {"job": job, "version": version}).fetchone()
+            if row is None:
+                raise UnknownVersion(job, version)
+            return Weighed(**row)
 
     def releases(self, job: str | None = None) -> list[Release]:
         """The releases, of one job or of all, the oldest first."""

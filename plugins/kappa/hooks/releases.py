@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from kappa.hooks.registry import Author, Version
-from kappa.replays import Answer, Freed, HandOver, Release, Replay, Standing
+from kappa.replays import Answer, Freed, HandOver, Release, Replay, Standing, Weighed
 
 
 class Releases(Protocol):
@@ -22,6 +22,12 @@ class Releases(Protocol):
 
     def replay_of_run(self, run_id: str) -> Replay | None:
         """The replay that a run made, if it made one."""
+
+    def replay_of_versions(self, versions: Mapping[str, int]) -> Replay | None:
+        """The newest replay whose candidates these versions (by job) were, if there was one."""
+
+    def replay_ended_at(self, job: str, version: int) -> datetime | None:
+        """When the newest replay ended whose candidate the version was; None while it is open, or without one."""
 
     def open_replays(self) -> list[Replay]:
         """The replays that have not ended, the oldest first."""
@@ -37,6 +43,9 @@ class Releases(Protocol):
 
     def standing(self, job: str, version: int) -> Standing:
         """How far a version is, by what it committed. Raises UnknownVersion."""
+
+    def weighed(self, job: str, version: int) -> Weighed:
+        """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
 
     def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
         """Move the segments once the targets have read what the live versions have; the run's release if it did so.

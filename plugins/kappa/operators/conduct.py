@@ -31,6 +31,10 @@ WAIT_SECONDS = 5 * 60
 """The longest that a run waits for another one to give its version back."""
 RUN_TIMEOUT = timedelta(seconds=RUN_SECONDS + WAIT_SECONDS)
 STEP_TIMEOUT = timedelta(minutes=7)
+REPLAY_TIMEOUT = timedelta(hours=72)
+"""The longest that a run may take that lets versions catch up and then asks somebody; it holds these versions only."""
+ANSWER_TIMEOUT = timedelta(hours=12)
+"""The longest that a question stays open; then it is answered by no."""
 LONG_TIMEOUT = timedelta(minutes=14)
 """For what may wait twice, as for a new driver and then the old one again, and for work that grows with the state."""
 LEASE_TASK = "lease"
@@ -132,7 +136,7 @@ def _conduct() -> Conduct:
         platform=connect(from_environment(CHECKOUT)),
         author=Author(actor, run.run_id, params.get("reason") or None),
         params=params,
-        job=params["job"] or "",
+        job=params.get("job") or "",
         last_try=task.try_number > task.max_tries,
         run=note.RunName(run.dag_id, run.run_id),
         held=task.xcom_pull(task_ids=LEASE_TASK),

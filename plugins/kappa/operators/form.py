@@ -55,7 +55,7 @@ def deploy(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
         "job": job(),
         "artifact": Param(
             "", type="string", pattern="^[0-9a-f]{0,16}$", title="Artifact",
-            examples=["", *(artifact.digest for artifact in offered)], values_display=_labels(offered),
+            examples=["", *(artifact.digest for artifact in offered)], values_display=labels(offered),
             description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
         ),
         "start": Param(
@@ -81,8 +81,8 @@ def rescale() -> dict[str, Param]:
     """The form of `rescale_stream`."""
     return {
         "job": job(),
-        "partitions": _number("state_partitions", "State partitions", "Partitions of the state; empty: as they are"),
-        "cores": _number("executor_cores", "Cores", "Cores that do the work; empty: as they are"),
+        "partitions": number("state_partitions", "State partitions", "Partitions of the state; empty: as they are"),
+        "cores": number("executor_cores", "Cores", "Cores that do the work; empty: as they are"),
         "reason": reason(),
         "dry_run": dry_run(),
         "when_held": when_held(),
@@ -115,7 +115,7 @@ def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:
     return dict(_pair(line) for line in given.splitlines() if line.strip())
 
 
-def _number(setting: str, title: str, description: str) -> Param:
+def number(setting: str, title: str, description: str) -> Param:
     """A whole number within the bounds that every job's setting of that name has, or nothing."""
     bounds = [known for job in JOBS.values() for known in job.settings if known.name == setting]
     least, most = min(known.least for known in bounds), max(known.most for known in bounds)
@@ -129,7 +129,7 @@ def _number(setting: str, title: str, description: str) -> Param:
     )
 
 
-def _labels(offered: Sequence[Artifact]) -> dict[str, str]:
+def labels(offered: Sequence[Artifact]) -> dict[str, str]:
     built = {
         artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
     }

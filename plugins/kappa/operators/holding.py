@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from kappa.leases import Lease
+from kappa.leases import Lease, dag_of
 from kappa.operators.conduct import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
 from kappa.operators.form import WAIT
 from kappa.steps import lease as leasing
@@ -46,7 +46,7 @@ def is_over(held: Lease) -> bool:
     its lease until the lease's own end."""
     context: Any = get_current_context()
     try:
-        state = context["ti"].get_dagrun_state(f"{held.verb}_stream", held.run_id)
+        state = context["ti"].get_dagrun_state(dag_of(held.verb), held.run_id)
     except AirflowRuntimeError:
         return False
     return state in ENDED

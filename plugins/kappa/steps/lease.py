@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jobs.refusals import Refusal
 from kappa.hooks.conflicts import UnderWay
@@ -49,6 +49,32 @@ def take(
     return lease
 
 
+def take_on(
+    platform: Platform,
+    verb: str,
+    versions: Mapping[str, int],
+    by: Author,
+    seconds: float,
+    wait_seconds: float,
+    is_over: IsOver,
+) -> list[Lease]:
+    """The leases on these versions (by job), in the order of the jobs; LIVE_END is a job's live end.
+
+    Waits as `take` does. Taken again by the same run, they get a new end. Raises UnderWay: what this call took before
+    stays with the run, which gives everything back at its end.
+    """
+    return [
+        _asked(platform, verb, job, lambda number=number: number, by, seconds, wait_seconds, is_over)  # type: ignore[misc]
+        for job, number in sorted(versions.items())
+    ]
+
+
+def check_all(platform: Platform, versions: Mapping[str, int], by: Author) -> None:
+    """Pass when the run holds all of these versions. Raises NotHolder."""
+    for job, version in sorted(versions.items()):
+        check(platform, job, version, by)
+
+
 def release(platform: Platform, by: Author) -> None:
     """Give back what the run holds; nothing happens when it holds nothing."""
     platform.registry.release_leases(by)
@@ -64,9 +90,22 @@ def check(platform: Platform, job: str, version: int, by: Author) -> None:
 def _taken(
     platform: Platform, verb: str, job: str, by: Author, seconds: float, wait_seconds: float, is_over: IsOver
 ) -> Lease:
+    return _asked(platform, verb, job, lambda: target(platform, job), by, seconds, wait_seconds, is_over)
+
+
+def _asked(
+    platform: Platform,
+    verb: str,
+    job: str,
+    which: Callable[[], int],
+    by: Author,
+    seconds: float,
+    wait_seconds: float,
+    is_over: IsOver,
+) -> Lease:
     deadline = platform.clock.now().timestamp() + wait_seconds
     while True:
-        version = target(platform, job)
+        version = which()
         try:
             over = _dead_holder(platform, job, version, by, is_over)
             return platform.registry.take_lease(verb, job, version, by, seconds, over)

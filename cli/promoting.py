@@ -1,0 +1,102 @@
+"""The commands `promote` and `rollback`: let readers see other versions, all jobs of a release at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from kappa.hooks.registry import Author
+from kappa.ports import Platform, connect
+from kappa.steps import promote as promoting
+from kappa.steps.promote import PROMOTE, ROLLBACK, MovePlan
+
+from cli import showing
+from cli.airflow_runs import USER, Holders, run_id
+from cli.catching_up import CatchUps
+from cli.conduct import attempt_together, by_one_run, when_held
+from cli.entry import settings
+from cli.following import Outcome
+from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
+from cli.showing import err
+from jobs.catalog import find
+from jobs.settings import Settings
+from stack.passwords import AIRFLOW_USERS
+
+PROMOTE_DAG = "promote_stream"
+ROLLBACK_DAG = "rollback_stream"
+User = Annotated[
+    str, typer.Option("--as", metavar="USER", help="The user of Airflow who asks; a replay's own asker may not.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    for command in (promote, rollback):
+        app.command()(command)
+
+
+def promote(
+    jobs: Jobs,
+    user: User = USER,
+    reason: Reason = None,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Promote by hand the validated candidates that a replay of these jobs made; needs a reason.
+
+    Where somebody has to agree and nobody has answered, this is the answer.
+    """
+    stack, names = settings(), _names(jobs)
+    platform = connect(stack)
+    if dry_run:
+        by = Author(user, run_id(PROMOTE, ".".join(names)))
+        showing.plans([promoting.plan_promote(platform, names, by, tuple(AIRFLOW_USERS))], as_json)
+        return
+    form = _form(reason_required(PROMOTE, reason), wait)
+    watches = (CatchUps(platform, PROMOTE),)
+    showing.outcomes(by_one_run(stack, PROMOTE_DAG, names, form, watches, user), as_json)
+
+
+def rollback(
+    jobs: Jobs,
+    reason: Reason = None,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    in_place: InPlace = False,
+    as_json: Json = False,
+) -> None:
+    """Undo the newest release of these jobs: what served before serves again, as fresh as the log; needs a reason."""
+    stack, names = settings(), _names(jobs)
+    platform = connect(stack)
+    plan = promoting.plan_rollback(platform, names)
+    if dry_run:
+        showing.plans([plan], as_json)
+        return
+    if not as_json:
+        showing.plans([plan], as_json=False, title="what a rollback does")
+    why = reason_required(ROLLBACK, reason)
+    if in_place:
+        reached = [_in_place(stack, platform, names, plan, why)]
+    else:
+        reached = by_one_run(stack, ROLLBACK_DAG, names, _form(why, wait), (CatchUps(platform, ROLLBACK),))
+    showing.outcomes(reached, as_json)
+
+
+def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: MovePlan, reason: str) -> Outcome:
+    """The same plan and steps, here."""
+
+    def act(platform: Platform, by: Author) -> str:
+        return promoting.carry_out(platform, plan, by, Holders(stack), lambda step: err.print(step, highlight=False))
+
+    return attempt_together(platform, ROLLBACK, names, reason, act)
+
+
+def _names(jobs: Sequence[str]) -> list[str]:
+    """The jobs, each once, in order. Raises UnknownJob."""
+    return sorted({find(job).name for job in jobs})
+
+
+def _form(reason: str, wait: bool) -> dict[str, Any]:
+    return {"reason": reason, "when_held": when_held(wait), "dry_run": False}

@@ -1,0 +1,46 @@
+"""The command `retire`: give back the rows, checkpoint and code of one version before its time is over."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+from kappa.hooks.registry import Author
+from kappa.ports import connect
+from kappa.steps.retire import VERB, plan_retire
+
+from cli import showing
+from cli.airflow_runs import Holders, run_id
+from cli.conduct import by_airflow
+from cli.entry import settings
+from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
+from jobs.catalog import find
+
+RETIRE_DAG = "retire_versions"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command()(retire)
+
+
+def retire(
+    job: Annotated[str, typer.Argument(help="A job of the catalogue.")],
+    version: VersionNumber,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Retire a version now: its rows and checkpoint go, for good; needs a reason.
+
+    One that serves, is pinned, or that a run or replay holds is refused.
+    """
+    stack, name = settings(), find(job).name
+    by = Author(getpass.getuser(), run_id(VERB, name), reason)
+    plan = plan_retire(connect(stack), by, (name, version), Holders(stack))
+    if dry_run:
+        showing.plans([plan], as_json)
+        return
+    form = {"version": version, "reason": reason_required(VERB, reason), "dry_run": False}
+    showing.outcomes(by_airflow(stack, RETIRE_DAG, {name: form}), as_json)

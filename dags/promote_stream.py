@@ -1,0 +1,53 @@
+"""Promote by hand what a replay made, validated and nobody rejected: all its jobs in one transaction, or none.
+
+For a replay whose promotion failed or whose question nobody answered, and to go forward again after a roll-back. Where
+somebody has to agree, it cannot be who asked for the replay, if there is another user.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import dag, task
+from kappa.operators import replay_form, replaying
+from kappa.operators.asking import users
+from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.steps import promote
+
+VERB = promote.PROMOTE
+
+
+@task
+def plan() -> dict[str, Any]:
+    with conducting(VERB) as run:
+        planned = promote.plan_promote(run.platform, run.params["jobs"], run.author, users())
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@dag(
+    dag_id="promote_stream",
+    dag_display_name="Promote stream jobs",
+    schedule=None,
+    max_active_runs=8,
+    dagrun_timeout=REPLAY_TIMEOUT,
+    tags=["lifecycle", "replay"],
+    params=replay_form.move("Which **jobs**: all those of one replay"),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=False,
+)
+def promote_stream() -> None:
+    planned: Any = plan()
+    chosen: Any = replaying.choose(VERB, planned)
+    held, given = replaying.bracket(VERB, planned)
+    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB, planned=planned)
+    moved = replaying.hand_over(VERB, planned)
+    done = replaying.conclude_move.override(task_id="conclude")(VERB, planned)
+    chosen >> held >> caught_up >> moved >> done >> given
+    chosen >> done
+
+
+promote_stream()

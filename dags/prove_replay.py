@@ -1,0 +1,64 @@
+"""Prove that a replay gives what is served: replay a closed span with the same code, compare exactly, throw it away.
+
+Paused until somebody switches it on; what it costs, a dry run says. The audit gets "live equals replay over N records",
+or the rows that differ, with a red line on the candidate, which is kept for a day. With `promote` set it is the user's
+own reprocessing on schedule, as the jobs' policy allows. When it runs, `[releases] prove_cron` in kappa.toml says.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from airflow.sdk import CronTriggerTimetable, dag, task
+from kappa.operators import replay_form, replaying
+from kappa.operators.asking import AskOperator
+from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.steps import reprocess
+from kappa.steps.observe_replay import closed_span_start, plan_reprocess
+
+from jobs.settings import from_environment
+
+VERB = reprocess.PROVE
+
+
+@task
+def plan() -> dict[str, Any]:
+    with conducting(VERB) as run:
+        planned = reprocess.recall(run.platform, VERB, run.author)
+        if planned is None:
+            start = closed_span_start(run.platform, tuple(run.params["jobs"]), run.params["minutes"])
+            planned = plan_reprocess(run.platform, replay_form.prove_request(run.params, start), same_code=True)
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@dag(
+    dag_id="prove_replay",
+    dag_display_name="Prove by a replay",
+    schedule=CronTriggerTimetable(from_environment(CHECKOUT).releases.prove_cron, timezone="UTC"),
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=REPLAY_TIMEOUT,
+    tags=["lifecycle", "replay"],
+    params=replay_form.prove(),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=True,
+)
+def prove_replay() -> None:
+    planned: Any = plan()
+    chosen: Any = replaying.choose(VERB, planned)
+    held, given = replaying.bracket(VERB, planned)
+    staged, valid = replaying.stage(VERB, planned), replaying.validate(VERB)
+    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB)
+    asked, promoted = AskOperator(task_id="approve", verb=VERB), replaying.promote(VERB)
+    done = replaying.conclude(VERB, planned)
+    chosen >> held >> staged >> caught_up >> valid >> asked >> promoted >> done >> given
+    chosen >> done
+
+
+prove_replay()

@@ -1,0 +1,61 @@
+"""Replay the log into new versions of stream jobs, compare them with the live ones, ask, and let them serve.
+
+The candidates read beside the live versions into rows, checkpoints and state of their own, exactly from T on. When they
+have caught up, Great Expectations compares them in a process of its own; then the job's policy, or the form, says
+whether somebody is asked. All jobs are promoted in one transaction, or none. What is rejected, or nobody answered in
+12 hours, ends the run without an error, and without an event. A dry run prints plan and price in the log of `plan`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import dag, task
+from kappa import artifacts
+from kappa.operators import replay_form, replaying
+from kappa.operators.asking import AskOperator
+from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.steps import reprocess
+from kappa.steps.observe_replay import plan_reprocess
+
+from jobs.settings import from_environment
+
+VERB = reprocess.VERB
+
+
+@task
+def plan() -> dict[str, Any]:
+    with conducting(VERB) as run:
+        staged = reprocess.recall(run.platform, VERB, run.author)
+        planned = staged or plan_reprocess(run.platform, replay_form.reprocess_request(run.params))
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@dag(
+    dag_id="reprocess_stream",
+    dag_display_name="Reprocess stream jobs",
+    schedule=None,
+    max_active_runs=8,
+    dagrun_timeout=REPLAY_TIMEOUT,
+    tags=["lifecycle", "replay"],
+    params=replay_form.reprocess(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=False,
+)
+def reprocess_stream() -> None:
+    planned: Any = plan()
+    chosen: Any = replaying.choose(VERB, planned)
+    held, given = replaying.bracket(VERB, planned)
+    staged, valid = replaying.stage(VERB, planned), replaying.validate(VERB)
+    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB)
+    asked, promoted = AskOperator(task_id="approve", verb=VERB), replaying.promote(VERB)
+    done = replaying.conclude(VERB, planned)
+    chosen >> held >> staged >> caught_up >> valid >> asked >> promoted >> done >> given
+    chosen >> done
+
+
+reprocess_stream()

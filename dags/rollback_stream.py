@@ -1,0 +1,52 @@
+"""Roll back the newest release of stream jobs: the versions that served before serve again, all or none.
+
+The plan says first how fresh these versions are, and until when they can be rolled back to. One that is stopped is
+started and catches up first; the hand-over is that of a promotion, so no number is less exact than before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import dag, task
+from kappa.operators import replay_form, replaying
+from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.steps import promote
+
+VERB = promote.ROLLBACK
+
+
+@task
+def plan() -> dict[str, Any]:
+    with conducting(VERB) as run:
+        planned = promote.plan_rollback(run.platform, run.params["jobs"])
+        print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
+        return planned.to_json()
+
+
+@dag(
+    dag_id="rollback_stream",
+    dag_display_name="Roll back stream jobs",
+    schedule=None,
+    max_active_runs=8,
+    dagrun_timeout=REPLAY_TIMEOUT,
+    tags=["lifecycle", "replay"],
+    params=replay_form.move("Which **jobs**: all those of their newest release"),
+    default_args=dict(DEFAULTS),
+    access_control=dict(ACCESS),
+    doc_md=__doc__,
+    is_paused_upon_creation=False,
+)
+def rollback_stream() -> None:
+    planned: Any = plan()
+    chosen: Any = replaying.choose(VERB, planned)
+    held, given = replaying.bracket(VERB, planned)
+    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB, planned=planned)
+    moved = replaying.hand_over(VERB, planned)
+    done = replaying.conclude_move.override(task_id="conclude")(VERB, planned)
+    chosen >> held >> caught_up >> moved >> done >> given
+    chosen >> done
+
+
+rollback_stream()

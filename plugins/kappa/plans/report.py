@@ -1,0 +1,88 @@
+"""What a validation found, for people: in a sentence, and as the text of the question whether to promote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kappa.plans.approving import names
+from kappa.plans.bands import text
+from kappa.plans.start_point import utc
+from kappa.replays import Replay
+
+MOST_FINDINGS = 5
+MOST_ROWS = 5
+
+
+def verdict(outcome: Mapping[str, Any]) -> str:
+    """An outcome of `steps.validate` in one sentence."""
+    if outcome.get("crashed"):
+        return str(outcome.get("problem") or "the validation crashed")
+    compared = f"{outcome.get('compared_rows', 0):,} rows were compared"
+    if outcome.get("success"):
+        warned = [f for f in outcome.get("results", ()) if not f["success"]]
+        return f"{compared}, nothing speaks against it" + (f", {len(warned)} warnings" if warned else "")
+    against = [_finding(f) for f in blocking(outcome)]
+    more = f", and {len(against) - MOST_FINDINGS} more" if len(against) > MOST_FINDINGS else ""
+    return f"{compared}; {'; '.join(against[:MOST_FINDINGS]) or 'of some job there was nothing to compare'}{more}"
+
+
+def blocking(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The results that keep the candidates from being promoted."""
+    return [f for f in outcome.get("results", ()) if not f["success"] and f["severity"] == "block"]
+
+
+def offending(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Some rows of the results that block, for the audit."""
+    return [row for f in blocking(outcome) for row in f.get("rows", ())[:MOST_ROWS]]
+
+
+def markdown(replay: Replay) -> str:
+    """The report as Markdown: what would serve, since when, what was compared, and each expectation."""
+    outcome = replay.validation or {}
+    bands = f" ({', '.join(text(band) for band in replay.bands)})" if replay.bands else ""
+    facts = [
+        ("would serve", names(replay)),
+        ("serve now", ", ".join(f"{job} v{version}" for job, version in sorted(replay.live.items()))),
+        ("windows from", "the beginning of the log" if replay.starts_ms is None else utc(replay.starts_ms)),
+        ("parity", f"{replay.parity}{bands}"),
+        ("asked by", f"{replay.asked_by}: {replay.reason or 'no reason given'}"),
+        ("records", f"{int(replay.price.get('records', 0)):,}"),
+        ("found", verdict(outcome)),
+        ("report", f"{outcome.get('folder', '')}/report.html"),
+    ]
+    compared = [
+        (c["job"], f"v{c['candidate']} against v{c['live']}", f"{c['compared']:,}", *_figures(c))
+        for c in outcome.get("comparisons", ())
+    ]
+    results = [(f["suite"], f["says"], _mark(f), f["observed"]) for f in outcome.get("results", ())]
+    parts = [
+        _table(("", ""), facts),
+        "**Compared**\n\n" + _table(("job", "versions", "rows", "figures"), compared),
+        "**Expectations**\n\n" + _table(("suite", "expectation", "result", "observed"), results),
+        "Approve: the segments move to the candidates, in one transaction. Reject: nothing changes.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _figures(comparison: Mapping[str, Any]) -> tuple[str]:
+    return (", ".join(f"{name} {value}" for name, value in comparison.get("figures", {}).items()),)
+
+
+def _mark(finding: Mapping[str, Any]) -> str:
+    return "ok" if finding["success"] else f"**{finding['severity']}**"
+
+
+def _finding(finding: Mapping[str, Any]) -> str:
+    return f"{finding['suite']}: {finding['says']} ({finding['observed']})"
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text_of: object) -> str:
+    """A cell that can neither end its row nor be markup of the page."""
+    flat = " ".join(str(text_of).split())
+    return flat.replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,92 @@
+"""The hand-over as a step: the live ends are held, the targets are close, then the segments move or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from jobs.refusals import Refusal
+from kappa.hooks.registry import OPEN_END, Author, Segment, Version
+from kappa.hooks.release_segments import canonical, carried_out, ordered
+from kappa.leases import LIVE_END
+from kappa.plans.catch_up import READY_SECONDS, Reading
+from kappa.ports import Platform, wait_until
+from kappa.replays import HandOver, Release, Replay
+from kappa.states import State
+from kappa.steps import lease as leasing
+from kappa.steps.lease import IsOver
+from kappa.steps.repair import nobody_ended
+
+LIVE_END_SECONDS = 180.0
+WAIT_SECONDS = 60.0
+"""How long another hand-over of the job is waited for, and a version that is to take over to come close enough."""
+
+
+class TooFarBehind(Refusal):
+    """A version that is to serve is not close enough to the end of the log."""
+
+    def __init__(self, behind: Collection[str], seconds: float) -> None:
+        super().__init__(
+            f"not close enough to the end of the log within {seconds:.0f} s: {', '.join(behind)} (at most "
+            f"{READY_SECONDS:.0f} s are allowed); nothing was moved and the live versions serve on. Try again when "
+            "'./kappa status' shows it caught up."
+        )
+
+
+def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over: IsOver = nobody_ended) -> Release:
+    """Move the segments, under the leases of the live ends; this run's release where it has moved them already.
+
+    Raises UnderWay, TooFarBehind, NotHolder, and as `Releases.hand_over`: nothing was moved then.
+    """
+    if made := _made(platform, plan, by):
+        return made
+    leasing.check_all(platform, plan.targets, by)
+    live_ends = dict.fromkeys(plan.jobs, LIVE_END)
+    leasing.take_on(platform, verb, live_ends, by, LIVE_END_SECONDS, WAIT_SECONDS, is_over)
+    _wait_close(platform, plan.targets)
+    return platform.releases.hand_over(plan, by)
+
+
+def release_of(platform: Platform, replay: Replay) -> Release | None:
+    """The release by which all of the replay's candidates serve the live end now, if they do."""
+    segments = ordered(segments_of(platform, replay.versions))
+    ends = {(s.job, s.version) for s in segments if s.to_window == OPEN_END}
+    if not ends or ends != set(replay.versions.items()):
+        return None
+    fitting = (r for r in platform.releases.releases() if set(r.jobs) == set(replay.versions))
+    return next((r for r in reversed(list(fitting)) if ordered(r.after) == segments), None)
+
+
+def segments_of(platform: Platform, jobs: Collection[str]) -> list[Segment]:
+    return [segment for job in sorted(jobs) for segment in platform.registry.segments(job)]
+
+
+def versions_of(platform: Platform, jobs: Collection[str]) -> list[Version]:
+    return [version for job in jobs for version in platform.registry.versions(job)]
+
+
+def serving(segments: Collection[Segment], job: str) -> int | None:
+    return next((s.version for s in segments if (s.job, s.to_window) == (job, OPEN_END)), None)
+
+
+def _wait_close(platform: Platform, targets: Mapping[str, int]) -> None:
+    """Wait until each is at most READY_SECONDS behind. Raises TooFarBehind."""
+    if not wait_until(platform.clock, WAIT_SECONDS, lambda: not _far(platform, targets)):
+        raise TooFarBehind(_far(platform, targets), WAIT_SECONDS)
+
+
+def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
+    with platform.open_log() as log:
+        ends = log.ends()
+    far = []
+    for job, number in sorted(targets.items()):
+        standing = platform.releases.standing(job, number)
+        lag = Reading(platform.clock.now(), State.CAUGHT_UP, standing, ends).lag_seconds
+        if lag is None or lag > READY_SECONDS:
+            far.append(f"{job} v{number} is {'not known' if lag is None else f'{lag:.1f} s'} behind")
+    return far
+
+
+def _made(platform: Platform, plan: HandOver, by: Author) -> Release | None:
+    wanted, found = canonical(plan), ordered(segments_of(platform, plan.jobs))
+    ours = [r for r in platform.releases.releases() if r.evidence.get("run_id") == by.run_id]
+    return next((r for r in reversed(ours) if r.jobs == wanted.jobs and carried_out(wanted, r, found)), None)

@@ -1,0 +1,78 @@
+"""The replays under way, read from the schema ops: each candidate with the records it has read, its rate and ETA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+# What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
+# caught up, so it reads what arrives: by so much less does a replay come nearer.
+_REPLAYS = """
+select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity, r.approval, r.promote, r.answer,
+    r.answered_by, (r.validation ->> 'success')::boolean as validated, r.begun_at, v.job, v.version,
+    (r.live ->> v.job)::integer as live, v.state, a.read,
+    greatest(q.lag_events, (r.price ->> 'records')::numeric / n.jobs - a.read, 0)::bigint as unread,
+    s.read::double precision / 60 as rate_per_s, l.read::double precision / 60 as arrivals_per_s
+from ops.replays r
+cross join lateral jsonb_each_text(r.versions) c
+cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
+join ops.versions v on (v.job, v.version) = (c.key, c.value::integer)
+join ops.accounting a using (job, version)
+left join ops.drivers q using (job, version)
+cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
+    where (b.job, b.version) = (v.job, v.version) and b.committed_at > clock_timestamp() - interval '1 minute') s
+cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
+    where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
+        and b.committed_at > clock_timestamp() - interval '1 minute') l
+where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
+
+_OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")
+
+
+def read(connection: psycopg.Connection[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The replays that have not ended, the oldest first: see `by_replay`."""
+    return by_replay(connection.execute(_REPLAYS).fetchall())
+
+
+def by_replay(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """[{"replay_id", "run_id", "asked_by", "reason", "from", "parity", "approval", "promote", "phase", "answer",
+    "answered_by", "begun_at", "candidates": [{"job", "version", "live", "state", "read", "unread", "rate_per_second",
+    "eta_seconds"}]}] of rows with one candidate each; times as text, `eta_seconds` None where it comes no nearer."""
+    replays: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        replays.setdefault(row["replay_id"], []).append(row)
+    return [_replay(candidates) for candidates in replays.values()]
+
+
+def _replay(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    first = rows[0]
+    same = ("replay_id", "run_id", "asked_by", "reason", "parity", "approval", "promote", "answer", "answered_by")
+    starts = first["starts_ms"]
+    return {
+        **{name: first[name] for name in same},
+        "from": None if starts is None else datetime.fromtimestamp(starts / 1000, UTC).isoformat(),
+        "phase": _phase(rows),
+        "begun_at": first["begun_at"].isoformat(),
+        "candidates": [_candidate(row) for row in rows],
+    }
+
+
+def _phase(rows: list[dict[str, Any]]) -> str:
+    """What it is at, told from what was written down last."""
+    first = rows[0]
+    if any(row["state"] in ("STAGED", "CATCHING_UP") for row in rows):
+        return "catching up"
+    if first["validated"] is None:
+        return "validating"
+    if first["validated"] and first["promote"] and first["answer"] is None:
+        return "promoting" if first["approval"] == "auto" else "waiting for an answer"
+    return "promoting" if first["answer"] == "approved" else "ending"
+
+
+def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:
+    nearer = row["rate_per_s"] - row["arrivals_per_s"]
+    eta = 0.0 if not row["unread"] else row["unread"] / nearer if nearer > 0 else None
+    return {**{name: row[name] for name in _OF_CANDIDATE}, "rate_per_second": row["rate_per_s"], "eta_seconds": eta}

@@ -1,0 +1,52 @@
+"""`pin`: who keeps a version, and that doing it twice is said to have changed nothing."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+from kappa.hooks.conflicts import UnknownVersion
+from kappa.hooks.registry import Author
+from kappa.ports import Platform
+
+from cli import options, pinning
+from jobs.settings import Settings
+from tests.plugins.fake_releases import FakeReleases
+from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
+from tests.plugins.replay_plans import live
+
+BY = Author("ada", "pin-1", "for the audit")
+
+
+@pytest.fixture
+def platform(settings: Settings) -> Platform:
+    """A stack with ad_ctr v4."""
+    registry = FakeRegistry()
+    registry.stage(live("ad_ctr", 4), BY, {})
+    log = FakeLog({0: 0}, {0: []})
+    return Platform(settings, registry, FakeCluster(registry), log.opened, registry.clock, FakeReleases(registry))
+
+
+def test_a_pinned_version_is_kept_until_the_pin_is_taken_away(platform: Platform) -> None:
+    assert "is pinned" in pinning.pinned(platform, "ad_ctr", 4, BY)
+    assert platform.releases.pins() == {("ad_ctr", 4)}
+    assert "no longer pinned" in pinning.taken_away(platform, "ad_ctr", 4, BY)
+    assert platform.releases.pins() == set()
+
+
+def test_the_second_time_changes_nothing_and_says_so(platform: Platform) -> None:
+    assert "was not pinned; nothing was changed" in pinning.taken_away(platform, "ad_ctr", 4, BY)
+    pinning.pinned(platform, "ad_ctr", 4, BY)
+    assert "was pinned already; nothing was changed" in pinning.pinned(platform, "ad_ctr", 4, BY)
+
+
+@pytest.mark.parametrize("act", [pinning.pinned, pinning.taken_away])
+def test_a_version_that_is_not_there_is_named(platform: Platform, act: object) -> None:
+    with pytest.raises(UnknownVersion):
+        act(platform, "ad_ctr", 9, BY)  # type: ignore[operator]
+
+
+def test_a_version_is_a_number_with_or_without_a_v() -> None:
+    assert (options.version_number("2"), options.version_number("v12")) == (2, 12)
+    for wrong in ("", "v", "two", "-1", "2.0", "²"):
+        with pytest.raises(typer.BadParameter):
+            options.version_number(wrong)

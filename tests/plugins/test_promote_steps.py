@@ -1,0 +1,117 @@
+"""Promotion and roll-back by hand: forward, back and forward again, killed anywhere, and what is said before."""
+
+from __future__ import annotations
+
+import pytest
+from kappa.hooks.registry import Author
+from kappa.plans.approving import OwnRequest, WasRejected
+from kappa.replays import Answer
+from kappa.states import Desired, State
+from kappa.steps import hand_over, lease, promote
+from kappa.steps.stop import end_driver
+
+from tests.plugins.conftest import Stage
+from tests.plugins.replay_runs import JOBS, deployed, mortal, move, run_all, serving
+from tests.plugins.test_steps import Killed
+
+OTHER, THIRD, FOURTH = (Author(f"user-{n}", f"run-{n}", "why") for n in (2, 3, 4))
+OLD, NEW = dict.fromkeys(JOBS, 1), dict.fromkeys(JOBS, 2)
+
+
+def promoted(stage: Stage, by: Author) -> None:
+    """A replay of both jobs that serves."""
+    deployed(stage, by)
+    run_all(stage.platform, OTHER)
+    assert serving(stage) == NEW
+
+
+def test_forward_back_and_forward_again(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    back = promote.plan_rollback(stage.platform, JOBS)
+    said = move(stage.platform, promote.ROLLBACK, back, THIRD)
+    assert said.startswith("release 4 rolled back: ad_ctr v2 -> v1, client_spend v2 -> v1")
+    assert serving(stage) == OLD
+    again = promote.plan_promote(stage.platform, JOBS, FOURTH)
+    move(stage.platform, promote.PROMOTE, again, FOURTH)
+    assert serving(stage) == NEW
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("dies_at", range(0, 100, 3))
+def test_a_roll_back_killed_anywhere_and_run_again_serves_the_old_versions(
+    stage: Stage, author: Author, dies_at: int, after: bool, stopped: bool
+) -> None:
+    promoted(stage, author)
+    if stopped:
+        end_driver(stage.platform, "ad_ctr", 1, author)
+    plan = promote.plan_rollback(stage.platform, JOBS)
+    try:
+        move(mortal(stage.platform, dies_at, after), promote.ROLLBACK, plan, THIRD)
+    except Killed:
+        assert serving(stage) in (OLD, NEW)
+        stage.clock.sleep(1)
+    move(stage.platform, promote.ROLLBACK, plan, THIRD)
+    assert serving(stage) == OLD
+    assert len(stage.releases.releases()) == 4
+    assert len(stage.cluster.running()) == 4
+
+
+def test_a_roll_back_says_first_how_fresh_the_old_version_is_and_until_when(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    said = dict(promote.plan_rollback(stage.platform, JOBS).rows())
+    assert said["ad_ctr v1"].startswith("has read all there is; can be rolled back to until 2026-02-01T13:")
+    end_driver(stage.platform, "ad_ctr", 1, author)
+    stage.log.times = {0: [*stage.log.times[0], 1, 2, 3], 1: []}
+    said = dict(promote.plan_rollback(stage.platform, JOBS).rows())
+    assert said["ad_ctr v1"].startswith("has 3 records to read first")
+    assert "it is stopped and has to be started" in said["catches up in"]
+
+
+def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    end_driver(stage.platform, "ad_ctr", 1, author)
+    plan = promote.plan_rollback(stage.platform, JOBS)
+    promote.carry_out(stage.platform, plan, THIRD, lambda _: False, lambda _: None)
+    assert serving(stage) == OLD
+    assert stage.registry.held["ad_ctr", 1].desired is Desired.RUNNING
+    assert stage.registry.leases == {}
+
+
+def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
+    with pytest.raises(OwnRequest, match="user-2 asked for this replay"):
+        promote.plan_promote(stage.platform, JOBS, OTHER, ["user-2", "user-3"])
+    plan = promote.plan_promote(stage.platform, JOBS, THIRD, ["user-2", "user-3"])
+    move(stage.platform, promote.PROMOTE, plan, THIRD)
+    assert serving(stage) == NEW
+
+
+def test_what_was_rejected_is_not_promoted_by_hand(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    run_all(stage.platform, OTHER, answer=Answer.REJECTED)
+    with pytest.raises(WasRejected):
+        promote.plan_promote(stage.platform, JOBS, THIRD)
+
+
+def test_only_what_was_replayed_together_is_promoted_together(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    with pytest.raises(promote.NothingToPromote, match="ad_ctr has no version"):
+        promote.plan_promote(stage.platform, JOBS, THIRD)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
+    with pytest.raises(promote.NotReplayedTogether, match="the replay was of ad_ctr v2, client_spend v2"):
+        promote.plan_promote(stage.platform, ["ad_ctr"], THIRD)
+
+
+def test_a_target_that_fell_behind_takes_nothing_over(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    plan = promote.plan_rollback(stage.platform, JOBS)
+    lease.take_on(stage.platform, promote.ROLLBACK, OLD, THIRD, 3600, 0, lambda _: False)
+    end_driver(stage.platform, "client_spend", 1, author)
+    stage.log.times = {0: [*stage.log.times[0], 1], 1: []}
+    stage.clock.sleep(30)
+    with pytest.raises(hand_over.TooFarBehind, match=r"client_spend v1 is .* s behind"):
+        hand_over.hand_over(stage.platform, promote.ROLLBACK, plan.hand, THIRD)
+    assert serving(stage) == NEW
+    assert stage.registry.held["ad_ctr", 2].state is State.LIVE

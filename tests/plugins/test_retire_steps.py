@@ -1,0 +1,117 @@
+"""The sweep that retires: what it stops, frees and keeps, killed anywhere, and what it leaves to whoever holds it."""
+
+from __future__ import annotations
+
+import pytest
+from kappa.hooks.registry import Author
+from kappa.replays import Answer
+from kappa.states import Desired, State
+from kappa.steps import lease, retire
+
+from tests.plugins.conftest import Stage
+from tests.plugins.replay_runs import deployed, mortal, run_all, serving
+from tests.plugins.test_steps import Killed
+
+OTHER, SWEEP = Author("other", "run-2"), Author("airflow", "sweep-1")
+HOUR = 3600.0
+
+
+def sweep(stage: Stage, by: Author = SWEEP) -> str:
+    """Plan and carry out."""
+    return retire.carry_out(stage.platform, retire.plan_retire(stage.platform, by), by)
+
+
+def checkpoints(stage: Stage) -> list[str]:
+    """A file in each version's checkpoint."""
+    for job, version in stage.registry.held:
+        folder = stage.platform.settings.checkpoint(job, version, 1)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metadata").write_text("x" * 100)
+    return [str(folder) for folder in (stage.platform.settings.home / "checkpoints").glob("*/*")]
+
+
+def replayed(stage: Stage, by: Author) -> None:
+    """Version 2 of both jobs serves, from other code that gives the same; version 1 is PREVIOUS."""
+    deployed(stage, by)
+    stage.change("jobs/sinks.py", "SINK = 3", "SINK = 4")
+    stage.build()
+    run_all(stage.platform, OTHER)
+    checkpoints(stage)
+
+
+def test_a_previous_version_is_stopped_after_its_hour_and_retired_a_day_later(stage: Stage, author: Author) -> None:
+    replayed(stage, author)
+    assert "nothing to retire" in sweep(stage)
+    stage.clock.sleep(HOUR + 1)
+    assert "ad_ctr v1 was stopped" in sweep(stage)
+    assert stage.registry.held["ad_ctr", 1].desired is Desired.STOPPED
+    assert (stage.platform.settings.home / "checkpoints/ad_ctr/v1").exists()
+    stage.clock.sleep(24 * HOUR)
+    said = sweep(stage)
+    assert "ad_ctr v1 was retired: 0.0 MB of rows and 0.0 MB of checkpoint freed" in said
+    assert "artifacts that no version needs" in said
+    assert stage.registry.held["client_spend", 1].state is State.RETIRED
+    assert not (stage.platform.settings.home / "checkpoints/ad_ctr/v1").exists()
+    assert (stage.platform.settings.home / "checkpoints/ad_ctr/v2").exists()
+    assert len(list(stage.platform.settings.artifacts.iterdir())) == 1
+    assert serving(stage) == {"ad_ctr": 2, "client_spend": 2}
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("dies_at", range(0, 110, 3))
+def test_killed_anywhere_and_run_again_all_is_freed(stage: Stage, author: Author, dies_at: int, after: bool) -> None:
+    replayed(stage, author)
+    stage.clock.sleep(26 * HOUR)
+    platform = mortal(stage.platform, dies_at, after)
+    try:
+        retire.carry_out(platform, retire.plan_retire(platform, SWEEP), SWEEP)
+    except Killed:
+        stage.clock.sleep(1)
+    sweep(stage)
+    assert [stage.registry.held[job, 1].state for job in ("ad_ctr", "client_spend")] == [State.RETIRED] * 2
+    assert stage.releases.unfreed() == set()
+    assert not list((stage.platform.settings.home / "checkpoints").glob("*/v1"))
+    assert len(stage.cluster.running()) == 2
+
+
+def test_what_another_run_holds_is_left(stage: Stage, author: Author) -> None:
+    replayed(stage, author)
+    stage.clock.sleep(26 * HOUR)
+    plan = retire.plan_retire(stage.platform, SWEEP)
+    lease.take_on(stage.platform, "rollback", {"ad_ctr": 1}, OTHER, HOUR, 0, lambda _: False)
+    assert "ad_ctr v1 is held by a rollback" in retire.carry_out(stage.platform, plan, SWEEP)
+    assert stage.registry.held["ad_ctr", 1].state is State.PREVIOUS
+    assert stage.registry.held["client_spend", 1].state is State.RETIRED
+
+
+def test_rows_in_use_are_freed_by_a_later_sweep(stage: Stage, author: Author) -> None:
+    replayed(stage, author)
+    stage.clock.sleep(26 * HOUR)
+    stage.releases.in_use.add(("ad_ctr", 1))
+    assert "its rows could not be dropped" in sweep(stage)
+    stage.releases.in_use.clear()
+    assert "ad_ctr v1: another 0.0 MB freed" in sweep(stage)
+    assert stage.releases.unfreed() == set()
+
+
+def test_a_replay_whose_run_died_is_ended_and_its_candidates_time_begins(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    with pytest.raises(Exception, match="nobody has agreed"):
+        run_all(stage.platform, OTHER, answer=None)
+    assert "the replay ad_ctr v2, client_spend v2 was ended" in sweep(stage)
+    stage.clock.sleep(HOUR + 1)
+    assert "ad_ctr v2 was stopped" in sweep(stage)
+
+
+def test_by_hand_it_is_at_once_but_never_what_serves_or_is_pinned(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    run_all(stage.platform, OTHER, answer=Answer.REJECTED)
+    with pytest.raises(retire.NotRetired, match="ad_ctr v1 is not retired: it serves the live end"):
+        retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 1))
+    stage.releases.pin("ad_ctr", 2, author)
+    with pytest.raises(retire.NotRetired, match="it is pinned"):
+        retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 2))
+    stage.releases.unpin("ad_ctr", 2, author)
+    said = retire.carry_out(stage.platform, retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 2)), SWEEP)
+    assert "ad_ctr v2 was retired" in said
+    assert stage.registry.held["client_spend", 2].state is State.CAUGHT_UP

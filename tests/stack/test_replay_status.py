@@ -1,0 +1,56 @@
+"""The replays under way, as `status` has them: what each is at, and how far its candidates have come."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from stack.replay_status import by_replay
+
+AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+def row(job: str = "ad_ctr", **changed: Any) -> dict[str, Any]:
+    """A candidate that catches up."""
+    held = {
+        "replay_id": "one", "run_id": "run-1", "asked_by": "admin", "reason": "30 s", "starts_ms": 1_800_000_000_000,
+        "parity": "exact", "approval": "ask", "promote": True, "answer": None, "answered_by": None, "validated": None,
+        "begun_at": AT, "job": job, "version": 2, "live": 1, "state": "CATCHING_UP", "read": 6_000, "unread": 4_000,
+        "rate_per_s": 1_200.0, "arrivals_per_s": 200.0,
+    }  # fmt: skip
+    return {**held, **changed}
+
+
+def test_the_candidates_of_a_replay_are_told_together() -> None:
+    first, second = by_replay([row(), row("client_spend"), row(replay_id="two", starts_ms=None)])
+    assert [c["job"] for c in first["candidates"]] == ["ad_ctr", "client_spend"]
+    assert (first["from"], second["from"]) == ("2027-01-15T08:00:00+00:00", None)
+
+
+@pytest.mark.parametrize(
+    ("unread", "rate", "eta"), [(4_000, 1_200.0, 4.0), (4_000, 200.0, None), (4_000, 0.0, None), (0, 0.0, 0.0)]
+)
+def test_the_time_left_is_over_the_speed_by_which_it_comes_nearer(unread: int, rate: float, eta: float | None) -> None:
+    (replay,) = by_replay([row(unread=unread, rate_per_s=rate)])
+    assert replay["candidates"][0]["eta_seconds"] == eta
+
+
+@pytest.mark.parametrize(
+    ("changed", "phase"),
+    [
+        ({}, "catching up"),
+        ({"state": "STAGED"}, "catching up"),
+        ({"state": "CAUGHT_UP"}, "validating"),
+        ({"state": "CAUGHT_UP", "validated": True}, "waiting for an answer"),
+        ({"state": "CAUGHT_UP", "validated": True, "approval": "auto"}, "promoting"),
+        ({"state": "CAUGHT_UP", "validated": True, "answer": "approved"}, "promoting"),
+        ({"state": "CAUGHT_UP", "validated": True, "answer": "rejected"}, "ending"),
+        ({"state": "CAUGHT_UP", "validated": True, "promote": False}, "ending"),
+        ({"state": "CAUGHT_UP", "validated": False}, "ending"),
+    ],
+)
+def test_what_a_replay_is_at_is_told_by_what_was_written_last(changed: dict[str, Any], phase: str) -> None:
+    (replay,) = by_replay([row(**changed)])
+    assert replay["phase"] == phase
