@@ -39,7 +39,7 @@ WORKING, READY = (Progress(s, 1, 2, 3.0, None, "so far") for s in (CatchUp.HYDRA
 
 
 @pytest.fixture
-def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Replay]]:
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
     """The replay of the running task, the newest last; what it noted is appended."""
     replays = [ASKED]
 
@@ -62,7 +62,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Replay]]:
     monkeypatch.setattr(reprocess, "of_run", lambda *_: replays[-1])
     monkeypatch.setattr(asking, "users", lambda: ("ann", "bob"))
     monkeypatch.setattr("airflow.providers.standard.operators.hitl.upsert_hitl_detail", lambda **_: None)
-    yield replays
+    return replays
 
 
 def operator(monkeypatch: pytest.MonkeyPatch, skipped: list[Any]) -> Any:
