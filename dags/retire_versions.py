@@ -12,10 +12,9 @@ from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
 from kappa.operators import replay_form
-from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
 from kappa.operators.holding import is_over
-from kappa.plans.retiring import Action, RetirePlan
+from kappa.plans.retiring import RetirePlan
 from kappa.steps import retire
 
 
@@ -27,14 +26,12 @@ def plan() -> dict[str, Any]:
         return planned.to_json()
 
 
-@task(outlets=[CHANGED], execution_timeout=LONG_TIMEOUT)
+@task(execution_timeout=LONG_TIMEOUT)
 def conclude(planned: dict[str, Any]) -> str:
     with conducting(retire.VERB) as run:
         made = RetirePlan.from_json(planned)
         if run.dry_run:
             return run.say(retire.dry_sentence(made))
-        for verdict in made.of(Action.RETIRE):
-            announce(retire.VERB, verdict.job, verdict.version)
         return run.say(retire.carry_out(run.platform, made, run.author, is_over))
 
 

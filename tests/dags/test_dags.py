@@ -19,15 +19,36 @@ from stack.connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
-IDS = LEASED | {"repair_stream"}
+REPLAYS = {"reprocess_stream", "prove_replay"}
+MOVES = {"promote_stream", "rollback_stream"}
+IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "retire_versions"}
 EVERYDAY = {
     "deploy_stream": ["job", "artifact", "start", "settings", "reason", "dry_run"],
     "rescale_stream": ["job", "partitions", "cores", "reason", "dry_run"],
     "stop_stream": ["job", "reason", "dry_run"],
     "repair_stream": ["job", "reason", "dry_run"],
+    "reprocess_stream": [
+        "jobs",
+        "start",
+        "artifact",
+        "settings",
+        "parity",
+        "bands",
+        "approval",
+        "cores",
+        "rate",
+        "reason",
+        "dry_run",
+    ],
+    "prove_replay": ["jobs", "minutes", "promote", "cores", "rate", "reason", "dry_run"],
+    "promote_stream": ["jobs", "reason", "dry_run"],
+    "rollback_stream": ["jobs", "reason", "dry_run"],
+    "retire_versions": ["job", "version", "reason", "dry_run"],
 }
 DEPLOY_FIRST = ["lease", "plan", "choose", "stage", "launch", "ready", "live", "conclude", "release"]
 DEPLOY_IN_PLACE = ["choose", "begin", "trial", "hold", "switch", "launch_new", "ready_new", "conclude"]
+REPLAY = ["plan", "choose", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude", "release"]
+MOVE = ["plan", "choose", "lease", "catch_up", "hand_over", "conclude", "release"]
 RESCALE = ["lease", "plan", "choose", "begin", "hold", "switch", "launch", "ready", "conclude", "release"]
 
 
@@ -50,7 +71,7 @@ def test_a_dag_says_whose_it_is_and_what_it_does(bag: DagBag, dag_id: str) -> No
     assert all(task.owner == "kappa-ads" for task in dag.tasks)
 
 
-@pytest.mark.parametrize("dag_id", sorted(LEASED))
+@pytest.mark.parametrize("dag_id", sorted(LEASED | MOVES | {"reprocess_stream"}))
 def test_a_verb_runs_when_asked_and_for_several_jobs_at_once(bag: DagBag, dag_id: str) -> None:
     assert bag.dags[dag_id].schedule is None
     assert bag.dags[dag_id].max_active_runs == 8
@@ -60,7 +81,7 @@ def test_a_verb_runs_when_asked_and_for_several_jobs_at_once(bag: DagBag, dag_id
 def test_every_task_retries_and_ends(bag: DagBag, dag_id: str) -> None:
     dag = bag.dags[dag_id]
     assert dag.tasks
-    assert dag.dagrun_timeout == timedelta(minutes=20)
+    assert dag.dagrun_timeout == (timedelta(hours=72) if dag_id in REPLAYS | MOVES else timedelta(minutes=20))
     for task in dag.tasks:
         assert task.retries == 3
         assert task.retry_policy is not None
@@ -109,7 +130,7 @@ def test_a_form_opens_with_its_everyday_fields_in_sight(bag: DagBag, dag_id: str
     params = bag.dags[dag_id].params
     in_sight = [name for name in params if not params.get_param(name).schema.get("section")]
     assert in_sight == EVERYDAY[dag_id]
-    assert set(params) - set(in_sight) == ({"when_held"} if dag_id in LEASED else set())
+    assert set(params) - set(in_sight) == ({"when_held"} if dag_id in LEASED | MOVES else set())
 
 
 @pytest.mark.parametrize("dag_id", sorted(IDS))
@@ -118,7 +139,7 @@ def test_a_dag_survives_serialisation(bag: DagBag, dag_id: str) -> None:
     assert set(restored.task_ids) == {task.task_id for task in bag.dags[dag_id].tasks}
 
 
-@pytest.mark.parametrize("dag_id", sorted(IDS))
+@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions"}))
 def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: str) -> None:
     assert bag.dags[dag_id].get_task("conclude").outlets == [assets.CHANGED]
 
@@ -132,6 +153,13 @@ def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: s
         ("deploy_stream", "dry_run", "perhaps"), ("deploy_stream", "when_held", "never"),
         ("rescale_stream", "partitions", 0), ("rescale_stream", "partitions", 65),
         ("rescale_stream", "partitions", 2.5), ("rescale_stream", "cores", "two"), ("rescale_stream", "job", None),
+        ("reprocess_stream", "jobs", []), ("reprocess_stream", "jobs", ["no_such_job"]),
+        ("reprocess_stream", "jobs", "ad_ctr"), ("reprocess_stream", "jobs", ["ad_ctr", "ad_ctr"]),
+        ("reprocess_stream", "start", "latest"), ("reprocess_stream", "parity", "roughly"),
+        ("reprocess_stream", "bands", ["clicks"]), ("reprocess_stream", "approval", "never"),
+        ("reprocess_stream", "rate", 0), ("reprocess_stream", "cores", 0), ("prove_replay", "minutes", 0),
+        ("prove_replay", "promote", "yes"), ("promote_stream", "jobs", []), ("rollback_stream", "when_held", None),
+        ("retire_versions", "version", 0), ("retire_versions", "job", "no_such_job"),
         ("stop_stream", "job", ""), ("stop_stream", "when_held", None), ("repair_stream", "job", "no_such_job"),
     ],
 )  # fmt: skip
@@ -149,14 +177,22 @@ def test_a_rescale_may_leave_either_number_as_it_is(bag: DagBag) -> None:
 
 @pytest.mark.parametrize(
     ("dag_id", "order"),
-    [("deploy_stream", DEPLOY_FIRST), ("deploy_stream", DEPLOY_IN_PLACE), ("rescale_stream", RESCALE)],
+    [
+        ("deploy_stream", DEPLOY_FIRST),
+        ("deploy_stream", DEPLOY_IN_PLACE),
+        ("rescale_stream", RESCALE),
+        ("reprocess_stream", REPLAY),
+        ("prove_replay", REPLAY),
+        ("promote_stream", MOVE),
+        ("rollback_stream", MOVE),
+    ],
 )
 def test_the_steps_are_done_in_the_order_of_the_plan(bag: DagBag, dag_id: str, order: list[str]) -> None:
     for earlier, later in pairwise(order):
         assert later in bag.dags[dag_id].get_task(earlier).downstream_task_ids
 
 
-@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream"])
+@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream", *sorted(REPLAYS | MOVES)])
 def test_nothing_to_do_goes_straight_to_the_end(bag: DagBag, dag_id: str) -> None:
     conclude = bag.dags[dag_id].get_task("conclude")
     assert "choose" in conclude.upstream_task_ids

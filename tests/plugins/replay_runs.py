@@ -54,10 +54,10 @@ def read(stage: Stage) -> None:
 def mortal(platform: Platform, dies_at: int, after: bool) -> Platform:
     """The platform for a process that dies around its nth call to registry, releases or cluster."""
     calls = iter(range(10**9))
-    ports = {
-        name: Mortal(getattr(platform, name), calls, dies_at, after) for name in ("registry", "releases", "cluster")
-    }
-    return replace(platform, **ports)
+    registry, releases, cluster = (
+        Mortal(port, calls, dies_at, after) for port in (platform.registry, platform.releases, platform.cluster)
+    )
+    return replace(platform, registry=registry, releases=releases, cluster=cluster)
 
 
 def says(outcome: Mapping[str, Any]) -> Any:

@@ -36,7 +36,7 @@ def test_all_steps_let_both_candidates_serve_together(stage: Stage, author: Auth
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 190, 3))
+@pytest.mark.parametrize("dies_at", range(0, 135, 3))
 def test_killed_anywhere_and_run_again_both_candidates_serve(
     stage: Stage, author: Author, dies_at: int, after: bool
 ) -> None:
@@ -56,7 +56,7 @@ def test_killed_anywhere_and_run_again_both_candidates_serve(
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 190, 6))
+@pytest.mark.parametrize("dies_at", range(0, 128, 6))
 def test_a_proof_killed_anywhere_and_run_again_throws_its_candidates_away(
     stage: Stage, author: Author, dies_at: int, after: bool
 ) -> None:
@@ -111,7 +111,7 @@ def test_a_candidate_that_gave_up_fails_the_replay_with_its_reason(stage: Stage,
             stage.registry.give_up("client_spend", 2, "a gap in the log")
 
     stage.clock.meanwhile.append(give_up)
-    with pytest.raises(catch_up.NeverReady, match="client_spend failing: its driver gave up .*a gap in the log"):
+    with pytest.raises(catch_up.NeverReady, match=r"client_spend failing: its driver gave up .*a gap in the log"):
         run_all(stage.platform, OTHER)
     assert len(stage.cluster.running()) == 2
     assert stage.releases.open_replays() == []
@@ -124,6 +124,7 @@ def test_a_log_that_drops_what_is_not_read_yet_fails_the_replay(stage: Stage, au
     lease.take_on(stage.platform, "reprocess", BOTH_NEW, OTHER, 3600, 0, lambda _: False)
     reprocess.stage(stage.platform, "reprocess", planned, OTHER)
     pursuit = reprocess.pursue(stage.platform, "reprocess", OTHER)
+    assert pursuit is not None
     stage.log.first = {0: 1, 1: 0}
     stage.log.times = {0: [], 1: []}
     with pytest.raises(catch_up.NeverReady, match="the log dropped 1 records of partition 0 before ad_ctr v2"):
@@ -137,7 +138,10 @@ def test_a_deadline_is_kept_through_a_second_try(stage: Stage, author: Author) -
     reprocess.stage(stage.platform, "reprocess", planned, OTHER)
     first = reprocess.pursue(stage.platform, "reprocess", OTHER)
     stage.clock.sleep(100)
-    assert reprocess.pursue(stage.platform, "reprocess", OTHER).deadline == first.deadline
+    again = reprocess.pursue(stage.platform, "reprocess", OTHER)
+    assert first is not None
+    assert again is not None
+    assert again.deadline == first.deadline
 
 
 def test_of_two_replays_planned_at_once_the_second_is_refused(stage: Stage, author: Author) -> None:

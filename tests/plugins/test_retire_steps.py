@@ -58,7 +58,7 @@ def test_a_previous_version_is_stopped_after_its_hour_and_retired_a_day_later(st
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 110, 3))
+@pytest.mark.parametrize("dies_at", range(0, 72, 3))
 def test_killed_anywhere_and_run_again_all_is_freed(stage: Stage, author: Author, dies_at: int, after: bool) -> None:
     replayed(stage, author)
     stage.clock.sleep(26 * HOUR)

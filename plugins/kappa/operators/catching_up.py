@@ -22,13 +22,15 @@ MARGIN = timedelta(minutes=10)
 class CatchUpOperator(BaseOperator):
     """Lets a run's candidates, or the targets of a plan made by hand (`planned`), catch up; the sentence.
 
-    The pool bounds how many catch up at once, also while they are waited for. Raises NeverReady, ReplayOver, NotHolder.
+    The pool bounds how many replays catch up at once, also while they are waited for; a roll-back waits for none.
+    Raises NeverReady, ReplayOver, NotHolder.
     """
 
     template_fields = ("planned",)
 
     def __init__(self, *, verb: str, planned: Any = None, **given: Any) -> None:
-        super().__init__(**{"pool": POOL, **given})
+        placed: dict[str, Any] = {"pool": POOL} if planned is None else {}
+        super().__init__(**{**placed, **given})
         self.verb, self.planned = verb, planned
 
     def execute(self, context: Any) -> str:

@@ -96,7 +96,7 @@ def prove() -> dict[str, Param]:
         ),
         "promote": Param(
             False, type="boolean", title="Promote",
-            description="Let the candidates serve if they are equal, as the jobs' policy says; else they are thrown away",
+            description="If they are equal, let the candidates serve, as the jobs' policy says; else throw them away",
         ),
         **_work(),
         "reason": Param(

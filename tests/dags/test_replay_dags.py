@@ -1,0 +1,93 @@
+"""The DAGs of replays and promotions: what is held and for how long, what waits where, and what runs on schedule."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from kappa.leases import dag_of
+from kappa.operators import replay_form
+from kappa.plans.bands import InvalidBand
+from kappa.replays import Approval, Band, Parity
+
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+REPLAYS = ["prove_replay", "reprocess_stream"]
+MOVES = ["promote_stream", "rollback_stream"]
+
+
+@pytest.fixture(scope="module")
+def bag() -> DagBag:
+    return DagBag(str(DAGS), safe_mode=False)
+
+
+@pytest.mark.parametrize("dag_id", REPLAYS + MOVES)
+def test_the_candidates_are_held_from_before_they_are_made_and_given_back_whatever_happens(
+    bag: DagBag, dag_id: str
+) -> None:
+    dag = bag.dags[dag_id]
+    assert dag.get_task("lease").is_setup
+    assert dag.get_task("release").is_teardown
+    assert dag.roots == [dag.get_task("plan")]
+    assert dag.leaves == [dag.get_task("release")]
+    assert dag.get_task("lease").upstream_task_ids == {"plan", "choose"}
+    assert {"lease", "conclude"} == dag.get_task("release").upstream_task_ids
+
+
+@pytest.mark.parametrize(("dag_id", "pool"), [(d, "replay") for d in REPLAYS] + [(d, "default_pool") for d in MOVES])
+def test_replays_catch_up_one_at_a_time_and_a_roll_back_waits_for_none(bag: DagBag, dag_id: str, pool: str) -> None:
+    assert bag.dags[dag_id].get_task("catch_up").pool == pool
+
+
+@pytest.mark.parametrize("dag_id", REPLAYS)
+def test_no_answer_is_no(bag: DagBag, dag_id: str) -> None:
+    ask: Any = bag.dags[dag_id].get_task("approve")
+    assert (ask.defaults, ask.response_timeout) == (["Reject"], timedelta(hours=12))
+    assert ask.downstream_task_ids == {"promote"}, "a no skips the promotion, not the end of the run"
+
+
+def test_a_proof_waits_until_somebody_switches_it_on(bag: DagBag) -> None:
+    dag = bag.dags["prove_replay"]
+    schedule: Any = dag.timetable
+    assert (dag.is_paused_upon_creation, dag.catchup, dag.max_active_runs) == (True, False, 1)
+    assert schedule.expression == "15 3 * * *"
+    assert dag.params.validate()["promote"] is False
+
+
+def test_versions_are_retired_every_hour(bag: DagBag) -> None:
+    dag = bag.dags["retire_versions"]
+    schedule: Any = dag.timetable
+    assert (dag.is_paused_upon_creation, dag.catchup, dag.max_active_runs) == (False, False, 1)
+    assert schedule.expression == "5 * * * *"
+    assert replay_form.to_retire(dag.params.validate()) is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "dag_id"),
+    [("prove", "prove_replay"), ("retire", "retire_versions"), ("promote", "promote_stream"), ("stop", "stop_stream")],
+)
+def test_the_runs_of_a_verb_are_looked_for_in_its_dag(bag: DagBag, verb: str, dag_id: str) -> None:
+    assert dag_of(verb) == dag_id
+    assert dag_id in bag.dags
+
+
+def test_a_filled_in_form_is_read(bag: DagBag) -> None:
+    filled = bag.dags["reprocess_stream"].params.validate() | {
+        "jobs": ["client_spend", "ad_ctr"], "settings": "click_interval_ms=30000", "parity": "declared",
+        "bands": ["clicks:down:50"], "approval": "ask", "rate": 2_000, "reason": "wider clicks",
+    }  # fmt: skip
+    asked = replay_form.reprocess_request(filled)
+    assert (asked.jobs, asked.settings) == (("client_spend", "ad_ctr"), {"click_interval_ms": "30000"})
+    assert (asked.parity, asked.bands) == (Parity.DECLARED, (Band("clicks", "down", 50),))
+    assert (asked.approval, asked.rate, asked.cores, asked.promote) == (Approval.ASK, 2_000, None, True)
+    with pytest.raises(InvalidBand):
+        replay_form.reprocess_request(filled | {"bands": ["clicks"]})
+
+
+def test_half_a_version_is_not_retired() -> None:
+    assert replay_form.to_retire({"job": "ad_ctr", "version": 3}) == ("ad_ctr", 3)
+    for half in ({"job": "ad_ctr", "version": None}, {"job": None, "version": 3}):
+        with pytest.raises(replay_form.HalfAVersion):
+            replay_form.to_retire(half)
