@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import psycopg
 from kafka.errors import KafkaError
@@ -27,6 +28,7 @@ from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5
+FIRST_RECORDS = 2_000
 STATE_SECONDS = 10
 RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
@@ -76,6 +78,7 @@ class Driver:
         self._watcher = Watcher(settings, version, beat, self._newest_committed)
         self._extra_delay_ms = 0
         self._why = ""
+        self._warm = False
 
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
@@ -110,7 +113,10 @@ class Driver:
         """One query from start to end; what ends it and passes is kept in `_why`."""
         self._sink = None
         try:
-            self._follow(*self._prepare(spark))
+            if not self._warm:
+                self._warm_up(spark)
+            if self._watcher.desired == "running":
+                self._follow(*self._prepare(spark, self._version.settings))
         except StreamingQueryException as error:
             self._judge(error)
         except (KafkaError, psycopg.OperationalError) as error:
@@ -119,6 +125,23 @@ class Driver:
         finally:
             if self._sink is not None:
                 self._sink.close()
+
+    def _warm_up(self, spark: SparkSession) -> None:
+        """Commit a first batch of a few records by a query of its own, or find that there are none.
+
+        A cold process takes several times as long for a record: with all that was left unread during a pause in its
+        first batch, the pause would be as much longer.
+        """
+        few = min(FIRST_RECORDS, self._version.settings["records_per_batch"])
+        _, sink, writer = self._prepare(spark, {**self._version.settings, "records_per_batch": few})
+        running = query.start_one_batch(writer)
+        sink.attach(running)
+        while running.isActive and self._watcher.desired == "running" and not query.is_through(running):
+            self._check_parent()
+            time.sleep(POLL_SECONDS)
+        self._finish(running, sink, writer)
+        sink.close()
+        self._warm = True
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> None:
         """Run the query until it ends, or is to end."""
@@ -132,10 +155,10 @@ class Driver:
             time.sleep(POLL_SECONDS)
         self._finish(running, sink, writer)
 
-    def _prepare(self, spark: SparkSession) -> tuple[Run, BatchSink, DataStreamWriter]:
-        """The query with a delay for the log as it is now, and its sink."""
-        progress = self._registry.progress()
-        run = query.run_of(self._settings, self._version, progress[0], self._extra_delay_ms)
+    def _prepare(self, spark: SparkSession, given: Mapping[str, int]) -> tuple[Run, BatchSink, DataStreamWriter]:
+        """The query by these settings, with a delay for the log as it is now, and its sink."""
+        progress, version = self._registry.progress(), replace(self._version, settings=given)
+        run = query.run_of(self._settings, version, progress[0], self._extra_delay_ms)
         self._watcher.delay_ms = run.watermark_delay_ms
         self._sink = sink = query.sink_of(
             self._settings,

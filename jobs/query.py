@@ -82,6 +82,16 @@ def start(writer: DataStreamWriter, run: Run) -> StreamingQuery:
     return writer.trigger(processingTime=f"{run.settings['cadence_ms']} milliseconds").start()
 
 
+def start_one_batch(writer: DataStreamWriter) -> StreamingQuery:
+    """Start the query for one batch: the next would come after an hour. `once` would read without a limit."""
+    return writer.trigger(processingTime="1 hour").start()
+
+
+def is_through(running: StreamingQuery) -> bool:
+    """Whether a query that was started for one batch has committed it, or has found nothing to read."""
+    return bool(running.status["message"] == "Waiting for next trigger")
+
+
 def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
     """Run the one batch that was planned and not committed. Raises StreamingQueryException."""
     query = writer.trigger(once=True).start()
