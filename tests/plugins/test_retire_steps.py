@@ -80,6 +80,7 @@ def test_what_another_run_holds_is_left(stage: Stage, author: Author) -> None:
     plan = retire.plan_retire(stage.platform, SWEEP)
     lease.take_on(stage.platform, "rollback", {"ad_ctr": 1}, OTHER, HOUR, 0, lambda _: False)
     assert "ad_ctr v1 is held by a rollback" in retire.carry_out(stage.platform, plan, SWEEP)
+    assert "held by a rollback" in dict(retire.plan_retire(stage.platform, SWEEP).rows())["ad_ctr v1"]
     assert stage.registry.held["ad_ctr", 1].state is State.PREVIOUS
     assert stage.registry.held["client_spend", 1].state is State.RETIRED
 
