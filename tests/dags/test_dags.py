@@ -222,4 +222,4 @@ def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> N
     assert schedule.timetable.expression == "*/15 * * * *"
     [incidents] = schedule.asset_condition.objects
     assert (incidents.name, [watcher.name for watcher in incidents.watchers]) == ("stream_incidents", ["incidents"])
-    assert dag.params.validate() == {"job": None, "reason": "", "dry_run": False}
+    assert dag.params.validate() == {"job": None, "reason": None, "dry_run": False}

@@ -27,12 +27,12 @@ class UnreadableSettings(Refusal):
 def job() -> Param:
     """Which job."""
     names = list(JOBS)
-    return Param(names[0], type="string", enum=names, title="Job", description="Which **job** of the catalogue")
+    return Param(names[0], type="string", enum=names, title="Job", description="Which job of the catalogue")
 
 
 def reason() -> Param:
     """Why, for the audit."""
-    return Param("", type="string", maxLength=1000, title="Reason", description="Why; kept in the audit")
+    return Param(None, type=["null", "string"], maxLength=1000, title="Reason", description="Why; kept in the audit")
 
 
 def dry_run() -> Param:
@@ -54,8 +54,8 @@ def deploy(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
     return {
         "job": job(),
         "artifact": Param(
-            "", type="string", pattern="^[0-9a-f]{0,16}$", title="Artifact",
-            examples=["", *(artifact.digest for artifact in offered)], values_display=labels(offered),
+            None, type=["null", "string"], pattern="^[0-9a-f]{0,16}$", title="Artifact",
+            examples=[*(artifact.digest for artifact in offered)], values_display=labels(offered),
             description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
         ),
         "start": Param(
@@ -100,7 +100,7 @@ def repair() -> dict[str, Param]:
 
 def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
     """What a filled-in form asks for. Raises UnreadableSettings."""
-    return DeployRequest(params["job"], params["start"], params["artifact"], settings(params["settings"]))
+    return DeployRequest(params["job"], params["start"], params["artifact"] or "", settings(params["settings"]))
 
 
 def rescale_request(params: Mapping[str, Any]) -> RescaleRequest:
@@ -130,10 +130,9 @@ def number(setting: str, title: str, description: str) -> Param:
 
 
 def labels(offered: Sequence[Artifact]) -> dict[str, str]:
-    built = {
+    return {
         artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
     }
-    return {"": "The newest one", **built}
 
 
 def _pair(line: str) -> tuple[str, str]:

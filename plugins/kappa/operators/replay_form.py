@@ -47,14 +47,14 @@ def jobs(chosen: Sequence[str], description: str) -> Param:
 def reprocess(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
     """The form of `reprocess_stream`, which offers the artifacts that are known."""
     return {
-        "jobs": jobs(WINDOWED[:1], "Which **jobs**; several are promoted together or not at all"),
+        "jobs": jobs(WINDOWED[:1], "Which jobs; several are promoted together or not at all"),
         "start": Param(
             EARLIEST, type="string", pattern=FROM_PATTERN, title="From",
             description="T, the first window that is replayed: `earliest`, or a full minute like 2026-01-31T09:30Z",
         ),
         "artifact": Param(
-            "", type="string", pattern="^[0-9a-f]{0,16}$", title="Artifact",
-            examples=["", *(artifact.digest for artifact in offered)], values_display=labels(offered),
+            None, type=["null", "string"], pattern="^[0-9a-f]{0,16}$", title="Artifact",
+            examples=[*(artifact.digest for artifact in offered)], values_display=labels(offered),
             description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
         ),
         "settings": Param(
@@ -89,7 +89,7 @@ def reprocess(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
 def prove() -> dict[str, Param]:
     """The form of `prove_replay`; the scheduled runs take it as it is."""
     return {
-        "jobs": jobs(WINDOWED, "Which **jobs** are replayed and compared"),
+        "jobs": jobs(WINDOWED, "Which jobs are replayed and compared"),
         "minutes": Param(
             SPAN_MINUTES, type="integer", minimum=1, maximum=MOST_SPAN_MINUTES, title="Span",
             description="How many minutes of windows are compared, up to the newest one that is final",
@@ -131,7 +131,7 @@ def reprocess_request(params: Mapping[str, Any]) -> ReprocessRequest:
     return ReprocessRequest(
         jobs=tuple(params["jobs"]),
         start=params["start"],
-        artifact=params["artifact"],
+        artifact=params["artifact"] or "",
         settings=settings(params["settings"]),
         parity=Parity(params["parity"]),
         bands=tuple(read(band) for band in params["bands"]),
