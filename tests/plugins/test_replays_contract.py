@@ -65,6 +65,7 @@ def test_a_replay_is_found_by_its_candidates_and_says_when_it_ended(releasing: R
 
 def test_a_version_weighs_something_and_speed_is_unknown_until_measured(releasing: ReleaseTrial) -> None:
     stage(releasing, author(), 2)
+    releasing.write(releasing.names[0], 2)
     weighed = releasing.releases.weighed(releasing.names[0], 2)
     assert weighed.rows_bytes > 0
     assert weighed.replays_per_s is None
