@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -98,7 +99,6 @@ def prepare(layout: Layout, java: str) -> None:
     (layout.kafka / "log4j2.yaml").write_text(LOG4J)
     if (layout.kafka / "data" / "meta.properties").exists():
         return
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     tool = [
         java,
         "-Xmx128m",
@@ -108,12 +108,18 @@ def prepare(layout: Layout, java: str) -> None:
         "kafka.tools.StorageTool",
         "format",
     ]
-    arguments = ["--standalone", "--ignore-formatted", "-t", cluster, "-c", str(_file(layout))]
+    arguments = ["--standalone", "--ignore-formatted", "-t", cluster_id(), "-c", str(_file(layout))]
     done = subprocess.run([*tool, *arguments], env=layout.surroundings, capture_output=True, text=True)
     if done.returncode:
         log = layout.logs / "kafka-format.log"
         log.write_text(done.stdout + done.stderr)
         raise NotHealthy(NAME, "could not format its storage", log)
+
+
+def cluster_id(draw: Callable[[], uuid.UUID] = uuid.uuid4) -> str:
+    """A new id of a Kafka cluster; never one that begins with a dash, which the tool would take for an option."""
+    drawn = base64.urlsafe_b64encode(draw().bytes).decode().rstrip("=")
+    return cluster_id(draw) if drawn.startswith("-") else drawn
 
 
 def healthy(settings: Settings) -> bool:
