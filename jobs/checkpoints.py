@@ -13,6 +13,10 @@ from jobs.refusals import Refusal
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
+SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
+SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
+"""What can be repartitioned, by Spark's names: seen to give the same results as a run that never was. A join or a limit
+was seen to spoil the checkpoint."""
 
 
 class CheckpointLost(Refusal):

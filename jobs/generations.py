@@ -13,15 +13,11 @@ from pyspark.sql import SparkSession
 from jobs import state_proof
 from jobs.changes import Generation
 from jobs.checkpoint_copies import copy_running, copy_stopped
-from jobs.checkpoints import Checkpoint
+from jobs.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
 from jobs.refusals import Refusal
 from jobs.state_proof import Proof
 
 logger = logging.getLogger("kappa.generations")
-SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
-SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
-"""Those that were seen to give the same results after a repartition; a join or a limit was seen to spoil it."""
-
 REHEARSED_BYTES = 300_000_000
 """Of a larger state a rehearsal costs the running stream more than it saves the paused one."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from stack import leftovers
+from tests.integration.beside import beside
 from tests.running_stack import JOBS, Stack
 
 pytestmark = pytest.mark.integration
@@ -24,27 +24,8 @@ pytestmark = pytest.mark.integration
 @contextmanager
 def load(stack: Stack, seed: int, seconds: int, rate: int = 500) -> Iterator[None]:
     """Traffic at a rate while the body runs, and to its end."""
-    with _in_background(lambda: stack.produce(seed, seconds * rate, "--rate", str(rate))):
+    with beside(lambda: stack.produce(seed, seconds * rate, "--rate", str(rate))):
         yield
-
-
-@contextmanager
-def _in_background(act: object) -> Iterator[None]:
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            act()  # type: ignore[operator]
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert not failures, failures
 
 
 def test_a_first_deployment_serves_and_a_second_one_changes_nothing(deployed: Stack) -> None:

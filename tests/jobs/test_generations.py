@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import generations, state_proof
-from jobs.checkpoints import Checkpoint
+from jobs.checkpoints import SUPPORTED_PROVIDER, Checkpoint
 from jobs.generations import NoState, PendingBatch, UnsupportedOperator, UnsupportedProvider
 from jobs.state_proof import Proof, StateDiffers
 from tests.jobs import streams
@@ -63,7 +63,7 @@ def _told(measured: tuple[state_proof.Measured, ...]) -> list[object]:
 
 def test_the_facts_of_a_checkpoint(made: Path) -> None:
     facts = Checkpoint(made).facts()
-    assert facts.provider.endswith(generations.SUPPORTED_PROVIDER)
+    assert facts.provider.endswith(SUPPORTED_PROVIDER)
     assert (facts.state_partitions, facts.operators) == (2, ("stateStoreSave",))
     assert (facts.newest_planned, facts.newest_committed) == (2, 2)
     assert facts.bytes == sum(f.stat().st_size for f in (made / "state").rglob("*") if f.is_file())

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.hooks.registry import Author
+from kappa.plans.finite import work_folder
 from kappa.ports import Platform
 from kappa.states import Desired, State
 from kappa.steps import change as steps
@@ -172,7 +173,7 @@ def test_only_the_checkpoint_before_the_last_rescale_is_kept(stage: Stage, autho
 def test_a_repartition_that_refused_leaves_the_stream_alone(stage: Stage, author: Author) -> None:
     old = deployed(stage, author)
     change = steps.begin(stage.platform, "rescale", JOB, 1, old, wider(old), OTHER)
-    folder = steps.work_folder(stage.platform, change)
+    folder = work_folder(stage.platform.settings, change)
     folder.mkdir(parents=True)
     (folder / "repartition.json").write_text('{"ok": false, "sentence": "the provider is another", "evidence": {}}')
     with pytest.raises(steps.NeverWarm, match="the provider is another"):

@@ -84,9 +84,14 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
     )
 
 
+def work_folder(settings: Settings, change: Change) -> Path:
+    """Where the programs of a change leave their outcomes, and keep what they need meanwhile."""
+    return settings.home / "work" / str(change.change_id)
+
+
 def outcome_file(settings: Settings, change: Change, program: Program) -> Path:
     """Where a program leaves its outcome."""
-    return settings.home / "work" / str(change.change_id) / f"{program}.json"
+    return work_folder(settings, change) / f"{program}.json"
 
 
 def outcome(settings: Settings, change: Change, program: Program) -> Outcome | None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
+from jobs.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER
 from kappa.changes import RunsAs
 from kappa.hooks.registry import Version
 from kappa.plans.rescale_refusals import (
@@ -34,9 +35,6 @@ ROWS_PER_SECOND = 100_000
 
 RESCALABLE = frozenset({State.CAUGHT_UP, State.LIVE, State.PREVIOUS})
 """States of a version whose first start or replay is over; before that, another verb is at work on it."""
-PROVIDERS = frozenset({"RocksDBStateStoreProvider"})
-OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
-"""Stateful operators, by Spark's names, whose repartition was compared with a run that was never repartitioned."""
 
 
 class Action(StrEnum):
@@ -223,11 +221,11 @@ def _check_state(request: RescaleRequest, current: Version, state: StateFacts | 
         raise NothingToRepartition(name)
     if state.partitions != current.settings[STATE_PARTITIONS]:
         raise CountsDisagree(request.job, name, current.settings[STATE_PARTITIONS], state.partitions)
-    if state.provider.rpartition(".")[2] not in PROVIDERS:
+    if state.provider.rpartition(".")[2] != SUPPORTED_PROVIDER:
         raise UnsupportedProvider(request.job, name, state.provider)
     for operator in state.operators:
-        if operator not in OPERATORS:
-            raise UnsupportedOperator(name, operator, sorted(OPERATORS))
+        if operator not in SUPPORTED_OPERATORS:
+            raise UnsupportedOperator(name, operator, sorted(SUPPORTED_OPERATORS))
 
 
 def slots(settings: Mapping[str, int]) -> int:

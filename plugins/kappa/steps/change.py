@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
 from jobs.refusals import Refusal
 from kappa.changes import Change, Mark, Phase, RunsAs
 from kappa.hooks.registry import Author, Entry
+from kappa.plans import finite
+from kappa.plans.finite import Program
 from kappa.ports import Platform, wait_until
 from kappa.states import Desired
 from kappa.steps import launch as launching
@@ -160,11 +161,6 @@ def done_sentence(change: Change) -> str:
     return f"{change.name}: {', '.join(differing) or 'nothing'} changed{proved}; {stays}."
 
 
-def work_folder(platform: Platform, change: Change) -> Path:
-    """Where the finite Spark work of a change leaves its results."""
-    return platform.settings.home / "work" / str(change.change_id)
-
-
 def _wait_warm(platform: Platform, change: Change) -> None:
     def reached() -> bool:
         return Mark.WARM in platform.registry.change(change.change_id).marks or _refused(platform, change) is not None
@@ -177,17 +173,19 @@ def _wait_warm(platform: Platform, change: Change) -> None:
 
 def _refused(platform: Platform, change: Change) -> str | None:
     """Why the repartition said no, if it has."""
-    outcome = _outcomes(platform, change).get("repartition")
-    return None if outcome is None or outcome["ok"] else str(outcome["sentence"])
+    outcome = finite.outcome(platform.settings, change, Program.REPARTITION)
+    return None if outcome is None or outcome.ok else outcome.sentence
 
 
 def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:
-    return {file.stem: json.loads(file.read_text()) for file in work_folder(platform, change).glob("*.json")}
+    """What each program of the change that has ended said."""
+    said = {program.value: finite.outcome(platform.settings, change, program) for program in Program}
+    return {name: asdict(outcome) for name, outcome in said.items() if outcome is not None}
 
 
 def _tidy(platform: Platform, change: Change) -> None:
     """The last generation but one is kept until the next successful rescale; older ones, and scratch, go."""
-    shutil.rmtree(work_folder(platform, change), ignore_errors=True)
+    shutil.rmtree(finite.work_folder(platform.settings, change), ignore_errors=True)
     if not change.repartitions:
         return
     kept = {change.old.generation, change.new.generation}
