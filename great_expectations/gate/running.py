@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 from gate import parity, refused
 from gate.brief import BadBrief, Brief, Subject
 from gate.findings import MOST_ROWS, Comparison, Finding, Severity, Verdict, plain, plain_rows
-from gate.suites import ad_ctr_minute, client_spend_minute, quarantine
+from gate.suites import ad_ctr_minute, client_spend_minute, quarantine, windowed
 from gate.suites.expecting import BLOCK, OFFENDING
 
 SUITES: Mapping[str, ModuleType] = {
@@ -24,7 +24,7 @@ SUITES: Mapping[str, ModuleType] = {
     "client_spend_minute": client_spend_minute,
     "quarantine": quarantine,
 }
-"""Table -> the module of its suite."""
+"""Table -> the module of its suite; a table of windows that is not named has what all of them must show."""
 KEYS = "unexpected_index_column_names"
 LISTED = {
     "result_format": "COMPLETE",
@@ -51,7 +51,7 @@ def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator
     Ready-made expectations are first asked for yes or no only: each would scan the rows twice more, to list what is not
     there. Those that are not met are asked again, with the statements, for their rows.
     """
-    suite = _suite(subject)
+    suite = suite_of(subject)
     # A query asset would be read as a whole, to learn its columns.
     asset = source.add_table_asset(subject.table, table_name=subject.rows)
     batch = asset.add_batch_definition_whole_table("candidate").get_batch()
@@ -72,10 +72,13 @@ def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator
     yield from (found[name] for name in names)
 
 
-def _suite(subject: Subject) -> ModuleType:
-    if subject.table not in SUITES:
-        raise BadBrief(f"table {subject.table!r} has no suite; suites exist for {', '.join(SUITES)}")
-    return SUITES[subject.table]
+def suite_of(subject: Subject) -> ModuleType:
+    """The module whose `expectations` the candidate must meet. Raises BadBrief where there is none."""
+    if subject.table in SUITES:
+        return SUITES[subject.table]
+    if subject.windowed:
+        return windowed
+    raise BadBrief(f"table {subject.table!r} has no suite; suites exist for {', '.join(SUITES)}")
 
 
 def finding(suite: str, result: Any) -> Finding:

@@ -24,9 +24,4 @@ def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
         if clients
         else []
     )
-    return [
-        *windowed.shape(subject),
-        *windowed.rules(subject),
-        *same,
-        *windowed.comparison(brief, subject),
-    ]
+    return [*windowed.expectations(brief, subject), *same]

@@ -10,4 +10,4 @@ from gate.suites import windowed
 
 def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
     """What a candidate of `client_spend` must show."""
-    return [*windowed.shape(subject), *windowed.rules(subject), *windowed.comparison(brief, subject)]
+    return windowed.expectations(brief, subject)

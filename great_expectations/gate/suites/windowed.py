@@ -9,6 +9,11 @@ from gate.brief import Brief, Parity, Subject
 from gate.suites.expecting import BLOCK, WARN, named, no_rows
 
 
+def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+    """What a candidate of any job with windows must show."""
+    return [*shape(subject), *rules(subject), *comparison(brief, subject)]
+
+
 def shape(subject: Subject) -> list[gxe.Expectation]:
     """Each row by itself: keys unique, nothing null, nothing negative, no more counted than seen, money within the
     contract, windows where they belong."""
