@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from jobs.catalog import Job
 from jobs.schemas import MEASURES
+from jobs.transforms import fold
 
 IDENTITY = ("client_id", "ad_id")
 """What an event's identity comprises beside its id or user; a group's keys need not repeat it."""
@@ -23,15 +24,14 @@ def counted(events: DataFrame, job: Job, click_interval_ms: int, watermark_delay
         events.withColumn("event_time", F.timestamp_millis("event_ms"))
         .withWatermark("event_time", f"{watermark_delay_ms} milliseconds")
         .groupBy(*job.keys, window.alias("window"))
-        .agg(F.collect_set(element(job, click_interval_ms)).alias("events"), *_seen())
+        .agg(F.collect_set(element(job, click_interval_ms)).alias(fold.EVENTS), *_seen())
     )
-    folded = groups.withColumn("fold", fold(F.sort_array("events")))
-    measures = [F.col(f"fold.{name}") for name in MEASURES[:4]] + [F.col(name) for name in MEASURES[4:]]
-    return folded.select(*job.keys, F.col("window.start").alias("window_start"), *measures)
+    start = F.col("window.start").alias("window_start")
+    return fold.folded(groups.select(*job.keys, start, fold.EVENTS, *MEASURES[4:]))
 
 
 def element(job: Job, click_interval_ms: int) -> Column:
-    """An event within its window's set: struct(kind, id, offset, cost), sorted by identity, then by append order.
+    """An event within its window's set: struct(kind, id, offset, cost).
 
     `kind` holds partition, click interval and whether it is a click: fates look at the records before it in its
     partition only, and within a partition the offset is the append order.
@@ -43,31 +43,6 @@ def element(job: Job, click_interval_ms: int) -> Column:
     rest = [F.concat(F.lit(b"\0"), F.col(name).cast("binary")) for name in IDENTITY if name not in job.keys]
     identity = F.concat(own, *rest) if rest else own
     return F.struct(kind, identity.alias("id"), F.col("offset"), F.col("cost_micros").alias("cost"))
-
-
-def fold(events: Column) -> Column:
-    """A sorted set of elements to a struct of the counted MEASURES: the first of each identity counts."""
-    start = _totals(F.lit(-1).cast("long"), F.lit(b""), *(F.lit(0).cast("long") for _ in range(4)))
-    return F.aggregate(events, start, _step)
-
-
-def _step(totals: Column, event: Column) -> Column:
-    repeated = (totals["kind"] == event["kind"]) & (totals["id"] == event["id"])
-    click = event["kind"] % 2
-    added = _totals(
-        event["kind"],
-        event["id"],
-        totals["impressions"] + 1 - click,
-        totals["clicks"] + click,
-        totals["impression_micros"] + F.when(click == 0, event["cost"]).otherwise(0),
-        totals["click_micros"] + F.when(click == 1, event["cost"]).otherwise(0),
-    )
-    return F.when(repeated, totals).otherwise(added)
-
-
-def _totals(kind: Column, identity: Column, *measures: Column) -> Column:
-    named = [column.alias(name) for column, name in zip(measures, MEASURES[:4], strict=True)]
-    return F.struct(kind.alias("kind"), identity.alias("id"), *named)
 
 
 def _seen() -> list[Column]:

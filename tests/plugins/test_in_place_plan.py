@@ -22,6 +22,7 @@ from tests.plugins.conftest import Stage
 
 ROOT = Path(__file__).parents[2]
 AD_CTR = DeployRequest("ad_ctr")
+FOLD = "jobs/transforms/fold.py"
 WINDOWS, FATES, SCHEMAS = "jobs/transforms/windows.py", "jobs/transforms/fates.py", "jobs/schemas.py"
 
 
@@ -98,8 +99,10 @@ def test_another_element_of_the_set_is_refused(live: Stage) -> None:
 
 
 EXPRESSIONS = [
-    (WINDOWS, 'totals["clicks"] + click,', 'totals["clicks"] + click * 2,',
-     "what is counted of the set (transforms/windows.py: _step)"),
+    (FOLD, "np.bincount(row[clicked]", "2 * np.bincount(row[clicked]",
+     "what is counted of the set (transforms/fold.py: count)"),
+    (FOLD, "np.lexsort((offset, identity))", "np.lexsort((-offset, identity))",
+     "which of the set counts (transforms/fold.py: _first_of_each)"),
     ("jobs/transforms/decode.py", "pa.array([e.cost_micros for e in events]",
      "pa.array([2 * e.cost_micros for e in events]", "transforms/decode.py: _fields"),
 ]  # fmt: skip
@@ -141,7 +144,7 @@ def test_where_parts_are_not_known_the_digests_are_named(live: Stage, lost: str)
         shutil.rmtree(old)
     else:
         forget_parts(old / "manifest.json")
-    plan = planned(live, WINDOWS, "% 2", "% 3")
+    plan = planned(live, WINDOWS, "interval * 2", "interval * 4")
     assert [d.what for d in plan.differences] == ["state digest", "result digest"]
     assert plan.action is Action.REFUSED
 

@@ -14,8 +14,8 @@ LABELS: Mapping[str, str] = {
     "transforms/windows.py: element": "element of the set",
     "transforms/windows.py: counted": "grouping and aggregates",
     "transforms/windows.py: _seen": "aggregates",
-    "transforms/windows.py: _totals": "what is counted of the set",
-    "transforms/windows.py: _step": "what is counted of the set",
+    "transforms/fold.py: count": "what is counted of the set",
+    "transforms/fold.py: _first_of_each": "which of the set counts",
     "schemas.py: MEASURES": "order of the aggregates",
     "transforms/fates.py: with_fate": "fates",
 }

@@ -1,0 +1,89 @@
+"""What counts of a window's set of events: the first of each identity, in append order.
+
+In Arrow, not by Spark's higher-order functions: those are interpreted, and for each field of each element that one of
+them reads Spark 4.2 builds a new view of its whole configuration (decision 0016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StructField, StructType
+
+from jobs.schemas import MEASURES
+
+EVENTS = "events"
+"""The column that holds the set: list<struct(kind, id, offset, cost)>, as `windows.element` makes them."""
+COUNTED = MEASURES[:4]
+Numbers = NDArray[np.int64]
+
+
+def folded(groups: DataFrame) -> DataFrame:
+    """Rows with EVENTS to the same rows with the COUNTED measures in its place, at the end."""
+    others = [field for field in groups.schema.fields if field.name != EVENTS]
+    schema = StructType([*others, *(StructField(name, LongType(), nullable=False) for name in COUNTED)])
+    return groups.mapInArrow(_fold_all, schema)
+
+
+def _fold_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield fold_batch(batch)
+
+
+def fold_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """One Arrow batch of groups: its columns but EVENTS, then COUNTED, row by row."""
+    others = [name for name in batch.schema.names if name != EVENTS]
+    counted = [pa.array(measure) for measure in count(batch.column(EVENTS))]
+    return pa.RecordBatch.from_arrays([*map(batch.column, others), *counted], names=[*others, *COUNTED])
+
+
+def count(sets: pa.ListArray) -> tuple[Numbers, ...]:
+    """COUNTED of each set, in order.
+
+    The sums cannot pass 2^63 unnoticed: the duplicates included, Spark has summed the same costs, and fails there.
+    """
+    elements = sets.flatten()
+    row = np.repeat(np.arange(len(sets)), np.diff(sets.offsets.to_numpy()))
+    kind, offset, cost = (elements.field(name).to_numpy() for name in ("kind", "offset", "cost"))
+    first = _first_of_each(_identities(row, kind, elements.field("id")), offset)
+    is_click = kind % 2 == 1
+    shown, clicked = first & ~is_click, first & is_click
+    return (
+        np.bincount(row[shown], minlength=len(sets)),
+        np.bincount(row[clicked], minlength=len(sets)),
+        _sums(row[shown], cost[shown], len(sets)),
+        _sums(row[clicked], cost[clicked], len(sets)),
+    )
+
+
+def _identities(row: Numbers, kind: Numbers, own: pa.BinaryArray) -> Numbers:
+    """A number for each (row, kind, id), equal only where all three are.
+
+    Rows, distinct kinds and distinct ids of one Arrow batch are each far fewer than 2^21, so the product fits.
+    """
+    kinds, kind_code = np.unique(kind, return_inverse=True)
+    names = own.dictionary_encode()
+    own_code: Numbers = names.indices.to_numpy().astype(np.int64)
+    return (row * len(kinds) + kind_code) * len(names.dictionary) + own_code
+
+
+def _first_of_each(identity: Numbers, offset: Numbers) -> NDArray[np.bool_]:
+    """Whether an element has the least offset of its identity."""
+    order = np.lexsort((offset, identity))
+    ordered = identity[order]
+    starts = np.ones(len(order), dtype=np.bool_)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    first = np.empty_like(starts)
+    first[order] = starts
+    return first
+
+
+def _sums(row: Numbers, cost: Numbers, rows: int) -> Numbers:
+    """Exact sums by row; `bincount` with weights would add as floating point."""
+    sums = np.zeros(rows, dtype=np.int64)
+    np.add.at(sums, row, cost)
+    return sums
