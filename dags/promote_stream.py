@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
-from kappa.operators import replay_form, replaying
+from kappa.operators import replay_form
 from kappa.operators.asking import users
-from kappa.operators.catching_up import CatchUpOperator
 from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.operators.replay_graphs import move_graph
 from kappa.steps import promote
 
 VERB = promote.PROMOTE
@@ -40,14 +40,7 @@ def plan() -> dict[str, Any]:
     is_paused_upon_creation=False,
 )
 def promote_stream() -> None:
-    planned: Any = plan()
-    chosen: Any = replaying.choose(VERB, planned)
-    held, given = replaying.bracket(VERB, planned)
-    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB, planned=planned)
-    moved = replaying.hand_over(VERB, planned)
-    done = replaying.conclude_move.override(task_id="conclude")(VERB, planned)
-    chosen >> held >> caught_up >> moved >> done >> given
-    chosen >> done
+    move_graph(VERB, plan())
 
 
 promote_stream()

@@ -12,10 +12,9 @@ from typing import Any
 
 from airflow.sdk import dag, task
 from kappa import artifacts
-from kappa.operators import replay_form, replaying
-from kappa.operators.asking import AskOperator
-from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.operators.replay_graphs import replay_graph
 from kappa.steps import reprocess
 from kappa.steps.observe_replay import plan_reprocess
 
@@ -47,15 +46,7 @@ def plan() -> dict[str, Any]:
     is_paused_upon_creation=False,
 )
 def reprocess_stream() -> None:
-    planned: Any = plan()
-    chosen: Any = replaying.choose(VERB, planned)
-    held, given = replaying.bracket(VERB, planned)
-    staged, valid = replaying.stage(VERB, planned), replaying.validate(VERB)
-    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB)
-    asked, promoted = AskOperator(task_id="approve", verb=VERB), replaying.promote(VERB)
-    done = replaying.conclude(VERB, planned)
-    chosen >> held >> staged >> caught_up >> valid >> asked >> promoted >> done >> given
-    chosen >> done
+    replay_graph(VERB, plan())
 
 
 reprocess_stream()

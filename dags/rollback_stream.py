@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
-from kappa.operators import replay_form, replaying
-from kappa.operators.catching_up import CatchUpOperator
+from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.operators.replay_graphs import move_graph
 from kappa.steps import promote
 
 VERB = promote.ROLLBACK
@@ -39,14 +39,7 @@ def plan() -> dict[str, Any]:
     is_paused_upon_creation=False,
 )
 def rollback_stream() -> None:
-    planned: Any = plan()
-    chosen: Any = replaying.choose(VERB, planned)
-    held, given = replaying.bracket(VERB, planned)
-    caught_up = CatchUpOperator(task_id="catch_up", verb=VERB, planned=planned)
-    moved = replaying.hand_over(VERB, planned)
-    done = replaying.conclude_move.override(task_id="conclude")(VERB, planned)
-    chosen >> held >> caught_up >> moved >> done >> given
-    chosen >> done
+    move_graph(VERB, plan())
 
 
 rollback_stream()
