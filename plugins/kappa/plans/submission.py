@@ -98,8 +98,6 @@ def environment(artifact: Path, python: str) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_ENV_LOADED": "1",
         "SPARK_LOCAL_IP": HOST,
-        # RocksDB allocates outside the heap, from many threads: each arena of glibc would keep what it once had.
-        "MALLOC_ARENA_MAX": "2",
     }
 
 
