@@ -55,13 +55,9 @@ def test_the_wait_is_told_with_its_reason_and_never_below_zero() -> None:
 
 
 def test_what_changed_is_shown_per_campaign_with_its_difference() -> None:
-    table = demo_replay.changes({"all": (9, 5, 50), "beside": (9, 7, 70)}, {"all": (9, 5, 50), "beside": (9, 4, 40)})
-    assert [list(column.cells) for column in table.columns][:4] == [
-        ["all", "beside"],
-        ["5", "7"],
-        ["5", "4"],
-        ["0", "3"],
-    ]
+    before, after = ({"all": (9, 5, 50), "beside": (9, clicks, 10 * clicks)} for clicks in (7, 4))
+    columns = [list(column.cells) for column in demo_replay.changes(before, after).columns]
+    assert columns[:4] == [["all", "beside"], ["5", "7"], ["5", "4"], ["0", "3"]]
 
 
 def test_a_validation_is_told_by_the_sums_that_may_differ() -> None:
@@ -100,15 +96,13 @@ class Half:
         monkeypatch.setattr("cli.retiring.retired", lambda _, versions, reason: self._done(f"retire {versions}"))
         monkeypatch.setattr(Stage, "check", lambda _: self.did.append("check"))
         monkeypatch.setattr(Measured, "weigh", lambda *_: None)
-        monkeypatch.setattr(Served, "note", self._note)
+        monkeypatch.setattr(Served, "note", lambda watch: self._note(watch))
 
     def play(self, yes: bool = False) -> None:
         settings = SimpleNamespace(home=SimpleNamespace())
         demo_replay.second_half(Stage(cast("Any", settings), cast("Any", None), LAID, {}, {}, Measured(), yes))
 
-    def _note(self, watch: Served | None = None) -> int:
-        watch = self._watch if watch is None else watch
-        self._watch = watch
+    def _note(self, watch: Served) -> int:
         watch.seen[self._version] = {"beside": (9, {1: 9, 2: 7, 3: self._back}[self._version], 0)}
         return self._version
 
