@@ -156,7 +156,7 @@ class Served:
         """Look at the log's minutes; the version that serves them."""
         with self.reader.transaction():
             self.reader.execute("set transaction isolation level repeatable read, read only")
-            version = next(
+            version: int = next(
                 row["version"] for row in self.reader.execute(_FRESHNESS.encode()).fetchall() if row["job"] == self.job
             )
             self.seen[version] = played(self.reader, self.laid.first_window_ms, self.laid.end_ms)

@@ -99,7 +99,7 @@ def followed(
     """
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]
-    watches = (CatchUps(platform, VERB), Questions(lambda user: Airflow(stack, user=user), pressed), *beside)
+    watches: Sequence[Watch] = (CatchUps(platform, VERB), Questions(lambda user: Airflow(stack, user=user), pressed), *beside)
     return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form(asked, wait), watches))
 
 
