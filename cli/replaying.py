@@ -99,7 +99,8 @@ def followed(
     """
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]
-    watches: Sequence[Watch] = (CatchUps(platform, VERB), Questions(lambda user: Airflow(stack, user=user), pressed), *beside)
+    asks = Questions(lambda user: Airflow(stack, user=user), pressed)
+    watches: Sequence[Watch] = (CatchUps(platform, VERB), asks, *beside)
     return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form(asked, wait), watches))
 
 
