@@ -1,73 +1,50 @@
-"""The command `demo`: from nothing to exact numbers of a real ad log, and where to look from there."""
+"""The command `demo`: from nothing to exact numbers of a real ad log, then another rule for them and back again."""
 
 from __future__ import annotations
 
 import shutil
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
 
-import psycopg
 import typer
+from kappa.hooks.registry import Version
 from kappa.plans.start_point import EARLIEST
 from kappa.ports import connect
 from kappa.steps.observe import found
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
+from rich.console import Group
 
-from cli import entry, showing, verbs
+from cli import demo_replay, entry, showing, verbs
+from cli import demo_served as served
+from cli.demo_play import RATE, Laid, Playing, gentle, log_laid, playing
+from cli.demo_stage import Measured, Stage, err, screen
+from cli.reading import looking
 from cli.stack import bring_up
 from jobs import catalog
 from jobs.refusals import Refusal
 from jobs.settings import Settings
-from stack.footprint import memory_bytes
 from stack.passwords import airflow_login, airflow_users
 from stack.postgres import BINARIES
-from traffic.log import KafkaLog
+from traffic.log import KafkaLog, Log
 from traffic.open_bandit_totals import expected_totals
-from traffic.play import Played, SystemClock, play
-from traffic.sources import plan_open_bandit
+from traffic.sources import Plan
 
-COMPRESS = 5_040
 PATIENCE_SECONDS = 180
-Totals = dict[str, tuple[int, int, int]]
-err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-_AD_TOTALS = """select client_id, sum(impressions)::bigint, sum(clicks)::bigint, sum(spend_micros)::bigint
-from serving.ad_ctr_minute group by client_id order by client_id"""
-_DAY_TOTALS = _AD_TOTALS.replace("ad_ctr_minute", "client_spend_day")
 _QUERY = (
     "select ad_id, sum(impressions), sum(clicks), sum(spend_micros) from serving.ad_ctr_minute "
     "group by 1 order by 4 desc limit 10"
 )
-_FRESHNESS = "select job, lag_events, processed_at, complete_through from serving.freshness order by job"
 
 
-class NumbersDiffer(Refusal):
-    """What is served is not what the log's own files add up to."""
+class NotRead(Refusal):
+    """The jobs did not come to the end of what was played."""
 
-    def __init__(self, view: str, expected: Totals, served: Totals) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            f"serving.{view} serves {served}, the log's files add up to {expected} (impressions, clicks, micros per "
-            "campaign). See './kappa status' and './kappa reconcile'."
+            f"the log was played, and {PATIENCE_SECONDS} s later the jobs have not read to its end. Nothing is lost: "
+            "they go on. See './kappa status'; './kappa reconcile' checks the numbers once nothing is unread."
         )
-
-
-@dataclass
-class Times:
-    """Seconds that each stage took."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def of(self, stage: str) -> Iterator[None]:
-        """Time a stage."""
-        begun = time.monotonic()
-        yield
-        self.seconds[stage] = time.monotonic() - begun
 
 
 def register(app: typer.Typer) -> None:
@@ -75,21 +52,32 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
 
 
-def demo() -> None:
-    """Start the stack, deploy the jobs, play a real ad log, watch the numbers come in and check them."""
-    settings, times = entry.settings(), Times()
-    with times.of("stack"):
+def demo(
+    first_half: Annotated[bool, typer.Option("--first-half", help="End once the log's numbers were checked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Let the demo approve its replay by itself.")] = False,
+) -> None:
+    """Play a real ad log and check its numbers; then change a rule by a replay, approve it, and take it back.
+
+    Starts the stack and deploys the jobs where they are not. Without a terminal it approves by itself, too.
+    """
+    settings, measured = entry.settings(), Measured()
+    with measured.of("stack"):
         bring_up(settings)
-    with times.of("deployment"):
+    with measured.of("deployment"):
         _deploy(settings)
-    expected = expected_totals()
-    with psycopg.connect(settings.dsn("kappa_reader"), autocommit=True) as reader:
-        before = {view: _totals(reader, sql) for view, sql in _views().items()}
-        with times.of("play and catch-up"):
-            times.seconds["first number"] = _watch(settings, reader, before, expected)
-        for view, sql in _views().items():
-            _check(view, expected, _difference(_totals(reader, sql), before[view]))
-    _tell(settings, expected, times)
+    live = _live(settings)
+    if not first_half:
+        demo_replay.check_rule(live)
+    with looking(settings, served.ROLE) as reader:
+        before = {view: served.campaigns(reader, view) for view in served.VIEWS}
+        lateness_ms = {job: version.settings["allowed_lateness_ms"] for job, version in live.items()}
+        laid, log = log_laid(_now_ms(), min(lateness_ms.values()))
+        stage = Stage(settings, reader, laid, expected_totals(), before, measured, yes)
+        with playing("the traffic beside", gentle(laid.start_ms, _now_ms()), lambda: _open(settings)):
+            _first_half(stage, log, lateness_ms)
+            if not first_half:
+                demo_replay.second_half(stage)
+    _tell(stage)
 
 
 def _deploy(settings: Settings) -> None:
@@ -102,104 +90,72 @@ def _deploy(settings: Settings) -> None:
     showing.outcomes(outcomes, as_json=False)
 
 
-def _views() -> dict[str, str]:
-    return {"ad_ctr_minute": _AD_TOTALS, "client_spend_day": _DAY_TOTALS}
+def _live(settings: Settings) -> dict[str, Version]:
+    platform = connect(settings)
+    current = {job: found(platform, job).current() for job in catalog.JOBS}
+    return {job: version for job, version in current.items() if version}
 
 
-def _watch(settings: Settings, reader: psycopg.Connection, before: dict[str, Totals], expected: Totals) -> float:
-    """Play the log and show what is served until all of it has arrived; returns the seconds to the first number."""
-    played: list[Played] = []
-    player = threading.Thread(target=lambda: played.append(_play(settings)), daemon=True)
-    begun, first, told = time.monotonic(), 0.0, 0.0
-    player.start()
-    with Live(console=err, refresh_per_second=4, transient=True) as live:
-        while True:
-            totals = _difference(_totals(reader, _AD_TOTALS), before["ad_ctr_minute"])
-            first = first or (time.monotonic() - begun if totals else 0.0)
-            live.update(Group(_numbers(totals, expected), _freshness(reader)))
-            if not err.is_terminal and time.monotonic() - told > 15:
-                told = time.monotonic()
-                err.print(f"served after {told - begun:.0f} s: " + _line(totals))
-            if not player.is_alive() and (_all_read(reader) or time.monotonic() - begun > 120 + PATIENCE_SECONDS):
-                break
-            time.sleep(0.5)
-    if not played or played[0].failed:
-        raise Refusal("the log could not be played to its end; see './kappa status'.")
-    return first
-
-
-def _play(settings: Settings) -> Played:
-    plan = plan_open_bandit(time.time_ns() // 1_000_000, COMPRESS, None, False)
-    return play(plan.records, KafkaLog(settings.kafka, settings.topic.name), SystemClock(), plan.paced)
-
-
-def _all_read(reader: psycopg.Connection) -> bool:
-    """Whether each job says that it had read the log to its end, as of after now."""
-    (now,) = reader.execute("select clock_timestamp()").fetchone() or (None,)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        lags = reader.execute(
-            "select lag_events = 0 and complete_through > %s - interval '2 hours 1 minute' from serving.freshness",
-            (now,),
-        ).fetchall()
-        if lags and all(done for (done,) in lags):
-            return True
-        time.sleep(0.5)
-    return False
-
-
-def _totals(reader: psycopg.Connection, query: str) -> Totals:
-    return {
-        client: (i, c, m) for client, i, c, m in reader.execute(query.encode()) if client in ("all", "men", "women")
-    }
-
-
-def _difference(now: Totals, before: Totals) -> Totals:
-    """What came since: an earlier demo's numbers stay where they are."""
-    none = (0, 0, 0)
-    rest = {c: tuple(a - b for a, b in zip(now[c], before.get(c, none), strict=True)) for c in now}
-    return {c: (v[0], v[1], v[2]) for c, v in rest.items() if v != none}
-
-
-def _check(view: str, expected: Totals, served: Totals) -> None:
-    if served != expected:
-        raise NumbersDiffer(view, expected, served)
-
-
-def _numbers(totals: Totals, expected: Totals) -> Table:
-    table = Table("campaign", title="served by Postgres, live")
-    for name in ("impressions", "clicks", "CTR", "spend", "of the log"):
-        table.add_column(name, justify="right")
-    for client in sorted(expected):
-        i, c, m = totals.get(client, (0, 0, 0))
-        ctr = f"{c / i:.4%}" if i else ""
-        table.add_row(client, f"{i:,}", f"{c:,}", ctr, f"{m / 1e6:,.6f}", f"{i / expected[client][0]:.0%}")
-    return table
-
-
-def _freshness(reader: psycopg.Connection) -> Table:
-    table = Table("job", "unread", "newest commit", "complete through")
-    for job, lag, processed_at, complete in reader.execute(_FRESHNESS.encode()):
-        table.add_row(job, f"{lag:,}", *(f"{t:%H:%M:%S}" if t else "" for t in (processed_at, complete)))
-    return table
-
-
-def _line(totals: Totals) -> str:
-    return "  ".join(f"{client} {i:,}/{c:,}" for client, (i, c, _) in sorted(totals.items())) or "nothing yet"
-
-
-def _tell(settings: Settings, expected: Totals, times: Times) -> None:
-    err.print(_numbers(expected, expected))
-    impressions, clicks = (sum(t[n] for t in expected.values()) for n in (0, 1))
+def _first_half(stage: Stage, log: Plan, lateness_ms: Mapping[str, int]) -> None:
+    """Play the log, show what is served until all of it has arrived, and check it. Raises NotRead, NumbersDiffer."""
+    err.print(_laid_sentence(stage.laid, _now_ms()))
+    with (
+        stage.measured.of("play and catch-up"),
+        playing("the log", log, lambda: _open(stage.settings)) as source,
+    ):
+        stage.measured.seconds["first number"] = _watch(stage, source, lateness_ms)
+    stage.check()
+    stage.measured.weigh(stage.settings)
+    err.print(served.numbers(stage.played(), stage.expected))
+    impressions, clicks = (sum(sums[n] for sums in stage.expected.values()) for n in (0, 1))
     err.print(
         f"[green]equal:[/] both views serve exactly what the log's six files add up to: {impressions:,} impressions, "
         f"{clicks:,} clicks, to the micro."
     )
-    err.print("seconds: " + ", ".join(f"{stage} {taken:.0f}" for stage, taken in times.seconds.items()))
-    disk = shutil.disk_usage(settings.home)
-    err.print(
-        f"memory of the whole stack: {memory_bytes(settings.home) / 1e9:.1f} GB; {disk.free / 1e9:.0f} GB of disk left"
+
+
+def _laid_sentence(laid: Laid, now_ms: int) -> str:
+    start, end = (f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S}" for ms in (laid.start_ms, laid.end_ms))
+    return (
+        f"playing the log, laid where the oldest event times are that still count ({start} to {end} UTC, "
+        f"{laid.back_seconds(now_ms) / 60:.0f} min ago), so that its minutes become final while you watch; beside it "
+        f"{RATE:.0f} records/s of other clients"
     )
+
+
+def _watch(stage: Stage, source: Playing, lateness_ms: Mapping[str, int]) -> float:
+    """Show what is served until all that was played has arrived; the seconds to the first number. Raises NotRead."""
+    begun, first = time.monotonic(), 0.0
+    ended: tuple[float, datetime] | None = None
+    with screen() as shown:
+        while ended is None or not served.read_past(stage.reader, ended[1], lateness_ms):
+            totals = stage.campaigns(served.VIEWS[0])
+            first = first or (time.monotonic() - begun if totals else 0.0)
+            tables = Group(served.numbers(stage.played(), stage.expected), served.freshness(stage.reader))
+            shown.show(tables, f"served {served.line(totals)}")
+            if ended is None and source.ended:
+                ended = time.monotonic(), datetime.now(UTC)
+            if ended and time.monotonic() > ended[0] + PATIENCE_SECONDS:
+                raise NotRead
+            time.sleep(0.5)
+    return first
+
+
+def _open(settings: Settings) -> Log:
+    return KafkaLog(settings.kafka, settings.topic.name)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _tell(stage: Stage) -> None:
+    """What it took, and where to look further."""
+    settings = stage.settings
+    stage.measured.weigh(settings)
+    err.print("seconds: " + ", ".join(f"{part} {taken:.0f}" for part, taken in stage.measured.seconds.items()))
+    free = shutil.disk_usage(settings.home).free
+    err.print(f"memory of the whole stack: {stage.measured.memory / 1e9:.1f} GB; {free / 1e9:.0f} GB of disk left")
     user, password = airflow_login(settings, "admin")
     shown = password if err.is_terminal else f"(in {airflow_users(settings)})"
     err.print(f"\nAirflow: {settings.airflow}   user {user}, password {shown}", markup=False)

@@ -34,6 +34,23 @@ class Keys:
         return os.read(self._descriptor, 1).decode(errors="replace") or None
 
 
+class Always(Keys):
+    """Keys of somebody who is not there: whenever one is waited for, it is this one."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(None)
+        self._key = key
+
+    @property
+    def there(self) -> bool:
+        """True: the key will be pressed."""
+        return True
+
+    def pressed(self) -> str | None:
+        """The key."""
+        return self._key
+
+
 @contextmanager
 def keys() -> Iterator[Keys]:
     """Keys one by one for as long as this lasts; then the terminal is as before. Ctrl-C still interrupts."""

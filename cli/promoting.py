@@ -16,7 +16,7 @@ from cli.airflow_runs import USER, Holders, run_id
 from cli.catching_up import CatchUps
 from cli.conduct import attempt_together, by_one_run, when_held
 from cli.entry import settings
-from cli.following import Outcome
+from cli.following import Outcome, Watch
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
 from cli.showing import err
 from jobs.catalog import find
@@ -78,10 +78,18 @@ def rollback(
         showing.plans([plan], as_json=False, title="what a rollback does")
     why = reason_required(ROLLBACK, reason)
     if in_place:
-        reached = [_in_place(stack, platform, names, plan, why)]
+        showing.outcomes([_in_place(stack, platform, names, plan, why)], as_json)
     else:
-        reached = by_one_run(stack, ROLLBACK_DAG, names, _form(why, wait), (CatchUps(platform, ROLLBACK),))
-    showing.outcomes(reached, as_json)
+        showing.outcomes(rolled_back(stack, names, why, wait=wait), as_json)
+
+
+def rolled_back(
+    stack: Settings, jobs: Sequence[str], reason: str, beside: Sequence[Watch] = (), wait: bool = False
+) -> list[Outcome]:
+    """The roll-back by Airflow, followed to its end; what `beside` watches is told, too. Raises Unreachable,
+    AirflowRefused."""
+    watches = (CatchUps(connect(stack), ROLLBACK), *beside)
+    return by_one_run(stack, ROLLBACK_DAG, _names(jobs), _form(reason, wait), watches)
 
 
 def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: MovePlan, reason: str) -> Outcome:

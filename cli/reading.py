@@ -1,4 +1,4 @@
-"""A connection for looking: as the role kappa_operator, which reads the schemas ops and serving."""
+"""A connection for looking: as the role kappa_operator, which reads the schemas ops and serving, or as another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Reading = psycopg.Connection[dict[str, Any]]
 
 
 @contextmanager
-def looking(settings: Settings) -> Iterator[Reading]:
+def looking(settings: Settings, role: str = ROLE) -> Iterator[Reading]:
     """A connection on which each statement sees the present, its times in UTC. Raises Unreachable."""
-    dsn, address = settings.dsn(ROLE), f"127.0.0.1:{settings.ports.postgres}"
+    dsn, address = settings.dsn(role), f"127.0.0.1:{settings.ports.postgres}"
     try:
         with psycopg.connect(
             dsn, connect_timeout=5, autocommit=True, row_factory=dict_row, options="-c timezone=UTC"

@@ -20,8 +20,8 @@ from cli.airflow_runs import Airflow
 from cli.catching_up import CatchUps
 from cli.conduct import by_one_run, when_held
 from cli.entry import settings
-from cli.following import Outcome
-from cli.keys import keys
+from cli.following import Outcome, Watch
+from cli.keys import Keys, keys
 from cli.lifecycle import pair
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.questions import Questions
@@ -84,13 +84,24 @@ def reprocess(
 
 
 def by_airflow(stack: Settings, asked: ReprocessRequest, wait: bool = False) -> list[Outcome]:
-    """The replay by Airflow, followed to its end. Raises Unreachable, AirflowRefused."""
+    """The replay by Airflow, followed to its end, where a key press may approve it. Raises Unreachable,
+    AirflowRefused."""
+    with keys() as pressed:
+        return followed(stack, asked, pressed, wait=wait)
+
+
+def followed(
+    stack: Settings, asked: ReprocessRequest, pressed: Keys, beside: Sequence[Watch] = (), wait: bool = False
+) -> list[Outcome]:
+    """The replay by Airflow, followed to its end; keys answer its question, and what `beside` watches is told, too.
+
+    Raises Unreachable, AirflowRefused.
+    """
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]
-    with keys() as pressed:
-        watches = (CatchUps(platform, VERB), Questions(lambda user: Airflow(stack, user=user), pressed))
-        reached = by_one_run(stack, REPROCESS_DAG, names, form(asked, wait), watches)
-    return answered(platform, reached)
+    asks = Questions(lambda user: Airflow(stack, user=user), pressed)
+    watches: Sequence[Watch] = (CatchUps(platform, VERB), asks, *beside)
+    return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form(asked, wait), watches))
 
 
 def form(asked: ReprocessRequest, wait: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -14,8 +15,10 @@ from cli import showing
 from cli.airflow_runs import Holders, run_id
 from cli.conduct import by_airflow
 from cli.entry import settings
+from cli.following import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from jobs.catalog import find
+from jobs.settings import Settings
 
 RETIRE_DAG = "retire_versions"
 
@@ -42,5 +45,10 @@ def retire(
     if dry_run:
         showing.plans([plan], as_json)
         return
-    form = {"version": version, "reason": reason_required(VERB, reason), "dry_run": False}
-    showing.outcomes(by_airflow(stack, RETIRE_DAG, {name: form}), as_json)
+    showing.outcomes(retired(stack, {name: version}, reason_required(VERB, reason)), as_json)
+
+
+def retired(stack: Settings, versions: Mapping[str, int], reason: str) -> list[Outcome]:
+    """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused."""
+    forms = {job: {"version": version, "reason": reason, "dry_run": False} for job, version in versions.items()}
+    return by_airflow(stack, RETIRE_DAG, forms)

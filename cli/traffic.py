@@ -85,6 +85,9 @@ def produce(
     ctr: Annotated[float, typer.Option(help="Synthetic: clicks per impression.")] = Shape.ctr,
     resends: Part = 0.0,
     repeated_clicks: Part = 0.0,
+    repeat_within: Annotated[
+        str, typer.Option(help="Synthetic: a repeated click lies in the same interval of this length; divides 60s.")
+    ] = f"{Shape.repeat_within_ms // 1000}s",
     out_of_order: Part = 0.0,
     late: Part = 0.0,
     future: Part = 0.0,
@@ -101,7 +104,8 @@ def produce(
         plan = plan_open_bandit(now_ms, compress, rate, full_speed)
     elif source == "synthetic":
         _err.print(f"seed {seed}")
-        shape = Shape(seed, records, ads, clients, users, ctr=ctr, fractions=fractions)
+        within = round(seconds_of(repeat_within) * 1000)
+        shape = Shape(seed, records, ads, clients, users, ctr=ctr, repeat_within_ms=within, fractions=fractions)
         plan = plan_synthetic(now_ms, shape, seconds_of(span), rate)
     else:
         plan = plan_file(Path(source), mapping.parse(map_ or [], set_ or []), rate, as_is, bad)

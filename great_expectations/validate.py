@@ -46,7 +46,7 @@ def _validate(source: Path, output: Path, report: Path) -> Exit:
     asked = brief.read(json.loads(source.read_text()))
     verdict = running.judge(asked)
     _write(report, page.render(asked, verdict))
-    _write(output, json.dumps(verdict.to_json() | {"report": str(report)}, indent=1))
+    _write(output, json.dumps(verdict.to_json(), indent=1))
     if verdict.crashed:
         return Exit.CRASHED
     return Exit.PASSED if verdict.success else Exit.FAILED

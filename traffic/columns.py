@@ -20,7 +20,6 @@ LATE, FUTURE, MALFORMED = _ROLE[Kind.LATE], _ROLE[Kind.FUTURE], _ROLE[Kind.MALFO
 _DISTURBED = (OUT_OF_ORDER, RESEND, REPEATED_CLICK, LATE, FUTURE, MALFORMED)
 """In the order of the fields of shape.Fractions."""
 
-_CLICK_INTERVAL_MS = 10_000
 _LATENESS_MS, _FUTURE_MS = 7_200_000, 300_000
 _MARGIN_MS = 600_000
 """Future records lie this much past the bound, so that they still do after minutes of sending."""
@@ -78,9 +77,8 @@ def build(shape: Shape, axis: Axis, end_ms: int, number: int) -> Block:
         mine = role == follower
         ad[mine], user[mine] = ad[source[mine]], user[source[mine]]
     again = role == REPEATED_CLICK
-    at[again] = at[source[again]] // _CLICK_INTERVAL_MS * _CLICK_INTERVAL_MS + rng.integers(
-        0, _CLICK_INTERVAL_MS, again.sum()
-    )
+    within = shape.repeat_within_ms
+    at[again] = at[source[again]] // within * within + rng.integers(0, within, again.sum())
     return Block(shape.clients, role, source, ad, user, at, rng.bytes(16 * count).hex())
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 
 from jobs.refusals import Refusal
 
+_MINUTE_MS = 60_000
+
 
 class KnobOutOfRange(Refusal):
     """A knob of the synthetic source has a value that it cannot have."""
@@ -44,8 +46,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the traffic looks like: sizes, skew of the ads (Zipf exponent), click-through rate, click delay
-    in ms."""
+    """What the traffic looks like: sizes, skew of the ads (Zipf exponent), click-through rate, click delay in ms.
+
+    A repeated click lies in the same interval of `repeat_within_ms` as the click that it repeats.
+    """
 
     seed: int
     records: int
@@ -56,12 +60,16 @@ class Shape:
     ctr: float = 0.02
     click_delay_ms: float = 8_000.0
     click_delay_sigma: float = 0.9
+    repeat_within_ms: int = 10_000
     fractions: Fractions = Fractions()
 
     def __post_init__(self) -> None:
         """Raises KnobOutOfRange."""
         for name in ("records", "ads", "clients", "users"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "it must be at least 1")
+        within = self.repeat_within_ms
+        divides = 0 < within <= _MINUTE_MS and _MINUTE_MS % within == 0
+        _require("repeat_within", f"{within} ms", divides, "it must divide a minute, as click intervals do")
         _require("ctr", self.ctr, 0 <= self.ctr <= 1, "it must lie between 0 and 1")
         for field in fields(self.fractions):
             value = getattr(self.fractions, field.name)

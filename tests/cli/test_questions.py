@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cli.airflow_runs import Airflow, Run, Seen
-from cli.keys import Keys
+from cli.keys import Always, Keys
 from cli.questions import Questions
 from jobs.settings import Settings
 from stack.passwords import airflow_users
@@ -102,6 +102,12 @@ def test_a_key_press_answers_once_as_one_who_may(sign_in: Sessions, key: str, op
     assert offered[0].endswith("or here, as operator: press a to approve, r to reject")
     assert offered[-1] == f"answered as operator: {option}"
     assert server.answers == [("operator", [option])]
+
+
+def test_who_always_presses_answers_at_once_as_one_who_may(sign_in: Sessions) -> None:
+    server = Server()
+    assert Questions(sign_in(server), Always("a")).look(RUN, WAITING) == "answered as operator: Approve"
+    assert server.answers == [("operator", ["Approve"])]
 
 
 def test_a_key_that_was_pressed_before_the_question_is_no_answer(sign_in: Sessions) -> None:

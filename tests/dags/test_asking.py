@@ -25,10 +25,12 @@ from kappa.triggers.catch_up import CatchUpTrigger
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 FOUND = {
-    "success": True, "crashed": False, "compared_rows": 12, "folder": "/home/validations/x",
-    "comparisons": [{"job": "ad_ctr", "live": 1, "candidate": 2, "compared": 12, "figures": {"equal": 12}}],
+    "success": True, "crashed": False, "compared_rows": 12, "folder": "validations/x",
+    "statistics": {"expectations": 9, "passed": 8, "blocking": 0, "warnings": 1},
+    "comparisons": [{"job": "ad_ctr", "live": 1, "candidate": 2, "compared": 12,
+                     "figures": {"live_clicks": 1200, "candidate_clicks": 1100}}],
     "results": [{"suite": "parity", "expectation": "equal", "says": "a|b <i>", "severity": "warn", "success": False,
-                 "observed": "1 offending row"}],
+                 "observed": "1 offending row", "rows": []}],
 }  # fmt: skip
 ASKED = Replay(
     uuid4(), "run", {"ad_ctr": 2}, {"ad_ctr": 1}, None, Parity.EXACT, (), Approval.ASK, True, "ann", "why",
@@ -84,7 +86,9 @@ def test_whoever_did_not_ask_is_asked_with_the_report(monkeypatch: pytest.Monkey
         ask.execute(context(ask))
     assert ask.assigned_users == [{"id": "bob", "name": "bob"}]
     assert ask.subject == "Promote ad_ctr v2?"
-    assert "12 rows were compared, nothing speaks against it, 1 warnings" in ask.body
+    assert "12 rows compared; 8 of 9 expectations met, 0 block, 1 warn." in ask.body
+    assert "| clicks | 1,200 | 1,100 | -100 |" in ask.body
+    assert "| report | validations/x/report.html |" in ask.body
     assert len(noted) == 1
 
 

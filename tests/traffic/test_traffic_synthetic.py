@@ -130,3 +130,23 @@ def test_fractions_of_more_than_all_are_refused() -> None:
 def test_a_knob_out_of_range_is_named() -> None:
     with pytest.raises(KnobOutOfRange, match="--ctr 2"):
         Shape(1, 10, ctr=2)
+
+
+def test_repeated_clicks_lie_as_far_apart_as_the_knob_lets_them() -> None:
+    shape = Shape(1, RECORDS, ctr=0.1, repeat_within_ms=30_000, fractions=FRACTIONS)
+    first: set[tuple[object, ...]] = set()
+    apart = 0
+    for record in synthetic.records(shape, Axis(START, SPAN / RECORDS, live=False)):
+        if record.kind in (Kind.CLICK, Kind.REPEATED_CLICK):
+            event = json.loads(record.value or b"")
+            who, at = (event["client_id"], event["ad_id"], event["user_id"]), event["event_time"]
+            assert record.kind is Kind.CLICK or (*who, 30_000, at // 30_000) in first
+            apart += record.kind is Kind.REPEATED_CLICK and (*who, 10_000, at // 10_000) not in first
+            first |= {(*who, length, at // length) for length in (10_000, 30_000)}
+    assert apart > 100
+
+
+@pytest.mark.parametrize("within", [0, 25_000, 120_000])
+def test_a_repeat_is_only_within_what_a_click_interval_can_be(within: int) -> None:
+    with pytest.raises(KnobOutOfRange, match=r"--repeat-within .*: it must divide a minute"):
+        Shape(1, 10, repeat_within_ms=within)

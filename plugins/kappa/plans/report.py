@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kappa.plans.approving import names
 from kappa.plans.bands import text
 from kappa.plans.start_point import utc
+from kappa.plans.validation_text import markdown as validated
+from kappa.plans.validation_text import table
 from kappa.replays import Replay
 
 MOST_FINDINGS = 5
@@ -38,7 +40,7 @@ def offending(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def markdown(replay: Replay) -> str:
-    """The report as Markdown: what would serve, since when, what was compared, and each expectation."""
+    """The report as Markdown: what would serve, since when, what was compared, and what was not as expected."""
     outcome = replay.validation or {}
     bands = f" ({', '.join(text(band) for band in replay.bands)})" if replay.bands else ""
     facts = [
@@ -48,41 +50,17 @@ def markdown(replay: Replay) -> str:
         ("parity", f"{replay.parity}{bands}"),
         ("asked by", f"{replay.asked_by}: {replay.reason or 'no reason given'}"),
         ("records", f"{int(replay.price.get('records', 0)):,}"),
-        ("found", verdict(outcome)),
-        ("report", f"{outcome.get('folder', '')}/report.html"),
+        ("report", report_file(outcome)),
     ]
-    compared = [
-        (c["job"], f"v{c['candidate']} against v{c['live']}", f"{c['compared']:,}", *_figures(c))
-        for c in outcome.get("comparisons", ())
-    ]
-    results = [(f["suite"], f["says"], _mark(f), f["observed"]) for f in outcome.get("results", ())]
-    parts = [
-        _table(("", ""), facts),
-        "**Compared**\n\n" + _table(("job", "versions", "rows", "figures"), compared),
-        "**Expectations**\n\n" + _table(("suite", "expectation", "result", "observed"), results),
-        "Approve: the segments move to the candidates, in one transaction. Reject: nothing changes.",
-    ]
-    return "\n\n".join(parts)
+    closing = "Approve: the segments move to the candidates, in one transaction. Reject: nothing changes."
+    found = validated(outcome) if outcome else "**Not validated.**"
+    return "\n\n".join([table(("", ""), facts), found, closing])
 
 
-def _figures(comparison: Mapping[str, Any]) -> tuple[str]:
-    return (", ".join(f"{name} {value}" for name, value in comparison.get("figures", {}).items()),)
-
-
-def _mark(finding: Mapping[str, Any]) -> str:
-    return "ok" if finding["success"] else f"**{finding['severity']}**"
+def report_file(outcome: Mapping[str, Any]) -> str:
+    """The validation's page, below the state folder: who reads this text may sit at another machine."""
+    return f"{outcome.get('folder', '')}/report.html"
 
 
 def _finding(finding: Mapping[str, Any]) -> str:
     return f"{finding['suite']}: {finding['says']} ({finding['observed']})"
-
-
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-
-
-def _cell(text_of: object) -> str:
-    """A cell that can neither end its row nor be markup of the page."""
-    flat = " ".join(str(text_of).split())
-    return flat.replace("|", "\\|").replace("<", "&lt;")

@@ -28,8 +28,8 @@ SAID = 2_000
 """The most of a crashed program's last words that is kept, in characters."""
 
 Outcome = Mapping[str, Any]
-"""The program's output: success, crashed, statistics, compared_rows, comparisons, results, seconds, report; of a crash
-success, crashed, problem."""
+"""The program's output: success, crashed, statistics, compared_rows, comparisons, results, seconds; of a crash success,
+crashed, problem."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ def markdown(outcome: Outcome) -> str:
     parts += [_finding(result) for result in wrong[:MOST_FINDINGS]]
     if len(wrong) > MOST_FINDINGS:
         parts.append(f"… and {len(wrong) - MOST_FINDINGS} more.")
-    if outcome.get("report"):
-        parts.append(f"Report: `{outcome['report']}`")
     return "\n\n".join(parts)
 
 
@@ -43,7 +41,7 @@ def _comparison(found: Mapping[str, Any]) -> str:
     changed = [(name, f"{live:,}", f"{new:,}", f"{new - live:+,}") for name, live, new in rows if live != new]
     if not changed:
         return f"{head}; all totals are equal." if names else f"{head}."
-    return f"{head}; totals that differ:\n\n{_table(('measure', 'live', 'candidate', 'difference'), changed)}"
+    return f"{head}; totals that differ:\n\n{table(('measure', 'live', 'candidate', 'difference'), changed)}"
 
 
 def _finding(result: Mapping[str, Any]) -> str:
@@ -55,7 +53,7 @@ def _finding(result: Mapping[str, Any]) -> str:
     shown = (
         [name for name in rows[0] if any(row.get(name) != rows[0].get(_beside(name)) for row in rows)] if rows else []
     )
-    return f"{head}\n\n{_table(shown, ([row.get(name) for name in shown] for row in rows))}" if shown else head
+    return f"{head}\n\n{table(shown, ([row.get(name) for name in shown] for row in rows))}" if shown else head
 
 
 def _beside(name: str) -> str:
@@ -65,7 +63,8 @@ def _beside(name: str) -> str:
     return f"live_{name.removeprefix('candidate_')}" if name.startswith("candidate_") else ""
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A table whose cells can neither end their row nor bring in markup."""
     names = list(head)
     lines = [names, ["---"] * len(names), *([_text(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

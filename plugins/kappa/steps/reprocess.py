@@ -13,7 +13,7 @@ from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.approving import answer_sentence, names
 from kappa.plans.catch_up import Progress
-from kappa.plans.report import offending, verdict
+from kappa.plans.report import offending, report_file, verdict
 from kappa.plans.reprocess import ReprocessPlan
 from kappa.plans.retiring import NEVER_SERVED
 from kappa.ports import Platform
@@ -47,10 +47,10 @@ class NotValid(Refusal):
     """The validation speaks against the candidates, or did not come to an end."""
 
     def __init__(self, replay: Replay, said: str) -> None:
-        folder = (replay.validation or {}).get("folder", "")
+        report = report_file(replay.validation or {})
         super().__init__(
             f"{names(replay)} did not pass the validation: {said}. Nothing was promoted, the live versions serve on; "
-            f"the candidates are stopped. The report: {folder}/report.html."
+            f"the candidates are stopped. The report, below the state folder: {report}."
         )
 
 

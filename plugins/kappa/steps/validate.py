@@ -49,8 +49,9 @@ def validate(
     """The outcome of validating a replay's candidates, each beside the version that was live when it was planned.
 
     Reads only, but for the files of this attempt in a folder of its own: `<home>/validations/<replay>/<attempt>/`
-    (in.json, out.json, report.html). Run again, it looks again. Nothing is raised for a validation that goes wrong: it
-    is an outcome, {"success": false, "crashed": true, "problem": ...}.
+    (in.json, out.json, report.html); the outcome's `folder` is relative to the state folder. Run again, it looks again.
+    Nothing is raised for a validation that goes wrong: it is an outcome, {"success": false, "crashed": true,
+    "problem": ...}.
     Raises UnknownVersion, Unreachable where what it is to compare cannot be read.
     """
     subjects = [subject_of(platform, replay, job, standing) for job in replay.versions]
@@ -62,7 +63,7 @@ def validate(
     for name, file in files.items():
         command += [f"--{name}", str(file)]
     ended = (run or run_program)(command, folder, seconds)
-    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder)}
+    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(platform.settings.home))}
 
 
 def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[[str, int], Standing]) -> Subject:
