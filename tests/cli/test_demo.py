@@ -89,11 +89,16 @@ def test_a_log_that_nobody_reads_is_not_waited_for_for_ever(monkeypatch: pytest.
 def test_the_log_is_read_only_once_it_is_past_the_end_of_the_play(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[datetime] = []
     begun = datetime.now(UTC)
-    monkeypatch.setattr("cli.demo_served.read_past", lambda _, since, lateness: bool(asked.append(since)) or True)
+
+    def read_past(_: object, since: datetime, lateness_ms: object) -> bool:
+        asked.append(since)
+        return True
+
+    monkeypatch.setattr("cli.demo_served.read_past", read_past)
     monkeypatch.setattr("cli.demo_served.freshness", lambda _: "")
     monkeypatch.setattr(Stage, "campaigns", lambda *_: {"all": (1, 0, 1)})
     monkeypatch.setattr(Stage, "played", lambda _: {})
-    monkeypatch.setattr(demo.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     ends = iter([False, False, True])
     source = type("Source", (), {"ended": property(lambda _: next(ends))})()
     stage = Stage(cast("Any", None), cast("Any", None), LAID, {}, {}, Measured(), yes=False)
