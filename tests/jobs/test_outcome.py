@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from jobs import outcome, repartition
+from jobs import outcome, session
 from jobs.changes import Change, ChangeEnded, Generation, RunsAs
 from jobs.outcome import Exit, Outcome, ParentGone
 from jobs.refusals import Refusal
@@ -109,7 +109,7 @@ def test_an_orphan_does_not_wait_on() -> None:
 
 def test_a_generation_that_may_be_run_on_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beginning it removes what is there; a switched version runs on it, whether it was entered or not."""
-    monkeypatch.setattr(repartition.session, "create", lambda *_: pytest.fail("Spark is not needed"))
+    monkeypatch.setattr(session, "create", lambda *_: pytest.fail("Spark is not needed"))
     settings = Settings(home=tmp_path)
     settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).mkdir(parents=True)
     with pytest.raises(ChangeEnded, match="switched"):

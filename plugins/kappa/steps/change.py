@@ -192,6 +192,6 @@ def _tidy(platform: Platform, change: Change) -> None:
         return
     kept = {change.old.generation, change.new.generation}
     of_version = platform.settings.checkpoint(change.job, change.version, change.new.generation).parent
-    for folder in of_version.glob("g*"):
+    for folder in (*of_version.glob("g*"), *of_version.glob(".g*")):
         if folder.name not in {f"g{generation}" for generation in kept}:
             shutil.rmtree(folder, ignore_errors=True)
