@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from jobs import state_proof
 from jobs.changes import Generation
-from jobs.checkpoint_copies import copy_running, copy_stopped
+from jobs.checkpoint_copies import complete, copy_running, link
 from jobs.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
 from jobs.refusals import Refusal
 from jobs.state_proof import Proof
 
 logger = logging.getLogger("kappa.generations")
-REHEARSED_BYTES = 300_000_000
-"""Of a larger state a rehearsal costs the running stream more than it saves the paused one."""
+PREPARED_BYTES = 8_000_000_000
+"""Of a larger state nothing is done in advance: copy and rehearsal would outlast the wait for a warm repartition."""
 
 
 class UnsupportedProvider(Refusal):
@@ -80,53 +81,60 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
             raise UnsupportedOperator(checkpoint, f"{operator.name} without a key")
 
 
+@contextmanager
+def draft(spark: SparkSession, running: Checkpoint, target: Path, partitions: int) -> Iterator[Checkpoint]:
+    """Begin the generation at `target` while its checkpoint is still written to: the copy that `make` completes.
+
+    What the stream is then paused for is done here first: most files are copied, and the rest is rehearsed on them, by
+    code that is thereby loaded and compiled; what cannot succeed is refused while the stream still runs. What an
+    earlier try left at `target` is removed, and at the end what this one leaves. Raises as `make` does.
+    """
+    check_supported(spark, running)
+    work = _clear(target)
+    try:
+        if running.facts().bytes <= PREPARED_BYTES:
+            copy_running(running.path, work.path)
+            _rehearse(spark, work, partitions)
+        yield work
+    finally:
+        for left in _left(target):
+            shutil.rmtree(left, ignore_errors=True)
+
+
 def make(
-    spark: SparkSession, old: Checkpoint, target: Path, partitions: int, pause: Callable[[str], None]
+    spark: SparkSession, old: Checkpoint, work: Checkpoint, target: Path, partitions: int, pause: Callable[[str], None]
 ) -> tuple[Proof, int]:
     """A proved copy of a stopped checkpoint at `target`, with that many partitions; the proof, and its newest batch.
 
-    `old` is only read. What an earlier try left at `target` is removed. `pause` is told each part that is done (copied,
+    `old` is only read; `work` is its draft, and becomes `target`. `pause` is told each part that is done (copied,
     measured, repartitioned, proved), and may raise to go no further. Raises NoState, UnsupportedProvider,
     UnsupportedOperator, PendingBatch, StateDiffers; OSError and Spark's own errors, after which it may be tried again.
     """
     check_supported(spark, old)
     check_settled(old)
-    work = _clear(target)
-    try:
-        copy_stopped(old.path, work.path)
-        pause("copied")
-        before = state_proof.measure(spark, old)
-        pause("measured")
-        repartition(spark, work, partitions)
-        pause("repartitioned")
-        proof = Proof(before, state_proof.measure(spark, work))
-        state_proof.check(proof)
-        pause("proved")
-        work.path.rename(target)
-    finally:
-        shutil.rmtree(work.path, ignore_errors=True)
+    complete(old.path, work.path)
+    pause("copied")
+    before = state_proof.measure(spark, old)
+    pause("measured")
+    repartition(spark, work, partitions)
+    pause("repartitioned")
+    proof = Proof(before, state_proof.measure(spark, work))
+    state_proof.check(proof)
+    pause("proved")
+    work.path.rename(target)
     base = Checkpoint(target).newest_committed()
     assert base is not None
     return proof, base
 
 
-def rehearse(spark: SparkSession, running: Checkpoint, scratch: Path, partitions: int) -> bool:
-    """Repartition and prove a copy of a checkpoint that is still written to, and throw it away; False: too large.
-
-    What the stream is paused for is then done a second time, by code that is loaded and compiled, and what cannot
-    succeed is refused while the stream still runs. Raises as `make` does.
-    """
-    if running.facts().bytes > REHEARSED_BYTES:
-        return False
-    copy = Checkpoint(scratch)
-    try:
-        copy_running(running.path, copy.path)
-        before = state_proof.measure(spark, copy)
-        repartition(spark, copy, partitions)
-        state_proof.check(Proof(before, state_proof.measure(spark, copy)))
-    finally:
-        shutil.rmtree(copy.path, ignore_errors=True)
-    return True
+def _rehearse(spark: SparkSession, work: Checkpoint, partitions: int) -> None:
+    """Repartition and prove a copy of the draft, and throw it away."""
+    copy = Checkpoint(work.path.with_name(f"{work.path.name}.rehearsal"))
+    link(work.path, copy.path)
+    before = state_proof.measure(spark, copy)
+    repartition(spark, copy, partitions)
+    state_proof.check(Proof(before, state_proof.measure(spark, copy)))
+    shutil.rmtree(copy.path, ignore_errors=True)
 
 
 def repartition(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> None:
@@ -156,6 +164,11 @@ def check_settled(checkpoint: Checkpoint) -> None:
 
 def _clear(target: Path) -> Checkpoint:
     """Remove what earlier tries left, and name this try's folder: an orphan's late writes must not reach it."""
-    for left in (target, *target.parent.glob(f"{target.name}.work-*"), *target.parent.glob(f".{target.name}.work-*")):
+    for left in (target, *_left(target)):
         shutil.rmtree(left, ignore_errors=True)
     return Checkpoint(target.with_name(f"{target.name}.work-{os.getpid()}"))
+
+
+def _left(target: Path) -> list[Path]:
+    """The folders of unfinished tries, their rehearsals and what was never wholly copied."""
+    return [*target.parent.glob(f"{target.name}.work-*"), *target.parent.glob(f".{target.name}.work-*")]

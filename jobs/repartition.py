@@ -76,19 +76,27 @@ def rescale(
     target = settings.checkpoint(job, version, change.new.generation)
     if (known := desk.generation(change.new.generation)) is not None and target.is_dir():
         return Outcome(f"g{known.generation} was made already", {"proof": known.proof, "again": True})
+    check_waiting(change)
     old = Checkpoint(settings.checkpoint(job, version, change.old.generation))
     spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings)
     try:
-        generations.check_supported(spark, old)
-        scratch = outcome.folder(settings.home, change.change_id) / "rehearsal"
-        generations.rehearse(spark, old, scratch, change.new.settings["state_partitions"])
-        desk.mark("warm")
-        wait_until_held(desk, still)
-        pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
-        desk.mark("drained")
-        return _make(spark, desk, change, old, target, still, pending)
+        with generations.draft(spark, old, target, change.new.settings["state_partitions"]) as work:
+            desk.mark("warm")
+            wait_until_held(desk, still)
+            pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
+            desk.mark("drained")
+            return _make(spark, desk, change, old, work, target, still, pending)
     finally:
         spark.stop()
+
+
+def check_waiting(change: Change) -> None:
+    """Make sure that the version does not run on the new generation yet: what is there is removed to be made anew.
+
+    Raises ChangeEnded.
+    """
+    if change.phase not in ("begun", "held"):
+        raise ChangeEnded(f"the change is {change.phase} already")
 
 
 def _make(
@@ -96,6 +104,7 @@ def _make(
     desk: Desk,
     change: Change,
     old: Checkpoint,
+    work: Checkpoint,
     target: Path,
     still: Callable[[], None],
     pending: int | None,
@@ -106,7 +115,7 @@ def _make(
         desk.mark(moment)
         still()
 
-    made = generations.make(spark, old, target, wanted, pause)
+    made = generations.make(spark, old, work, target, wanted, pause)
     entered = generations.entry(change.new.generation, change.old.generation, wanted, made)
     desk.enter(entered)
     rows = sum(measured.rows for measured in made[0].after)
@@ -125,13 +134,12 @@ def wait_until_held(
     """
     deadline = time.monotonic() + seconds
     while True:
-        phase, driven = check_open(desk).phase, desk.is_driven()
-        if phase == "held" and not driven:
+        change, driven = check_open(desk), desk.is_driven()
+        check_waiting(change)
+        if change.phase == "held" and not driven:
             return
-        if phase not in ("begun", "held"):
-            raise ChangeEnded(f"the change is {phase} already")
         if time.monotonic() > deadline:
-            raise NotHeld(phase, driven)
+            raise NotHeld(change.phase, driven)
         still()
         time.sleep(poll)
 

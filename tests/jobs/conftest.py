@@ -1,9 +1,10 @@
-"""One local Spark session for the tests of transforms and stream steps."""
+"""One local Spark session for the tests of transforms and stream steps, and a checkpoint of a small stream."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from jobs import session
 from jobs.catalog import find, resolve
+from jobs.checkpoints import Checkpoint
+from tests.jobs import checkpoints, streams
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,3 +31,26 @@ def spark() -> Iterator[SparkSession]:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a small stream."""
+    folder = tmp_path_factory.mktemp("source")
+    checkpoints.fill(spark, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a stream over these files, three batches, two partitions; for reading only."""
+    folder = tmp_path_factory.mktemp("checkpoints") / "g1"
+    streams.run(streams.writer(spark, source, folder))
+    return folder
+
+
+@pytest.fixture
+def old(made: Path, tmp_path: Path) -> Checkpoint:
+    """A copy of that checkpoint."""
+    shutil.copytree(made, tmp_path / "g1")
+    return Checkpoint(tmp_path / "g1")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import checkpoint_copies
-from jobs.checkpoint_copies import copy_running, copy_stopped, part_of
+from jobs.checkpoint_copies import complete, copy_running, link, part_of
 from jobs.checkpoints import Checkpoint
 from tests.jobs import streams
 
@@ -30,29 +29,96 @@ def source(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_stopped_checkpoint_is_copied_as_it_is(source: Path, tmp_path: Path) -> None:
-    _put(part_of(tmp_path / "g2"), "left/by/a/killed/try")
-    copy_stopped(source, tmp_path / "g2")
-    assert streams.files(tmp_path / "g2") == streams.files(source)
-    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+def _kept(checkpoint: Path) -> dict[str, bytes]:
+    """All files but temporary ones, with what they hold."""
+    return {name: held for name, held in streams.files(checkpoint).items() if not name.endswith(".tmp")}
+
+
+def test_a_copy_that_is_completed_is_what_it_is_made_from_but_for_temporary_files(source: Path, tmp_path: Path) -> None:
+    complete(source, tmp_path / "g2")
+    assert streams.files(tmp_path / "g2") == _kept(source)
+
+
+def test_what_changed_since_the_copy_was_begun_is_brought_up(source: Path, tmp_path: Path) -> None:
+    """New batches, a batch that was done again under its old name, files purged, a file half-written when copied."""
+    copy_running(source, tmp_path / "g2")
+    _put(
+        source, "commits/2", "offsets/3", "state/0/0/4.changelog", "state/0/0/SSTs/0004-x.sst", "state/0/1/4.changelog"
+    )
+    (source / "state/0/0/2.changelog").write_text("state/0/0/2.CHANGELOG")
+    (source / "offsets/1").write_text("OFFSETS/1")
+    (source / "commits/0").unlink()
+    shutil.rmtree(source / "sources")
+    (tmp_path / "g2/state/0/0/SSTs/0003-x.sst").write_text("half")
+    complete(source, tmp_path / "g2")
+    assert streams.files(tmp_path / "g2") == _kept(source)
+
+
+def test_only_state_that_is_written_once_is_not_copied_again(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_running(source, tmp_path / "g2")
+    again: list[str] = []
+    copyfile = shutil.copyfile
+
+    def note(one: Path, other: Path) -> None:
+        again.append(one.name)
+        copyfile(one, other)
+
+    monkeypatch.setattr(shutil, "copyfile", note)
+    complete(source, tmp_path / "g2")
+    assert {"0003-x.sst", "2.changelog"}.isdisjoint(again)
+    assert {"1", "2", "3.changelog", "3.zip", "metadata", "schema"} <= set(again)
+
+
+def test_a_file_replaced_while_it_is_copied_is_copied_again(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copyfile = shutil.copyfile
+
+    def and_replace(one: Path, other: Path) -> None:
+        copyfile(one, other)
+        if one.name == "2.changelog":
+            one.with_name("new").write_text(one.read_text().upper())
+            one.with_name("new").rename(one)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", and_replace)
+        copy_running(source, tmp_path / "g2")
+    complete(source, tmp_path / "g2")
+    assert streams.files(tmp_path / "g2") == _kept(source)
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_linked_copy_shares_only_what_is_written_once(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool
+) -> None:
+    """Where files cannot be shared they are copied."""
+    if not shares:
+        monkeypatch.setattr("os.link", _no_links)
+    link(source, tmp_path / "copy")
+    assert streams.files(tmp_path / "copy") == streams.files(source)
+    shared = {name for name in streams.files(source) if (tmp_path / "copy" / name).samefile(source / name)}
+    once = {"state/0/0/2.changelog", "state/0/0/3.changelog", "state/0/0/3.zip", "state/0/0/SSTs/0003-x.sst"}
+    assert shared == (once if shares else set())
+
+
+def _no_links(_one: str, _other: str) -> None:
+    raise OSError("not supported")
 
 
 def test_a_copy_that_fails_has_no_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_source: Path, part: Path) -> None:
-        shutil.copytree(source / "commits", part / "commits")
+    def fail(_one: Path, _other: Path) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(checkpoint_copies, "shutil", _Shutil(fail))
+    _put(part_of(tmp_path / "g2"), "left/by/a/killed/try")
+    monkeypatch.setattr(shutil, "copyfile", fail)
     with pytest.raises(OSError, match="disk full"):
-        copy_stopped(source, tmp_path / "g2")
+        copy_running(source, tmp_path / "g2")
     assert not (tmp_path / "g2").exists()
-
-
-class _Shutil:
-    """shutil with another copytree."""
-
-    def __init__(self, copytree: object) -> None:
-        self.copytree, self.rmtree = copytree, shutil.rmtree
+    monkeypatch.undo()
+    copy_running(source, tmp_path / "g2")
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
 
 
 def test_the_copy_of_a_running_checkpoint_ends_with_its_newest_commit(source: Path, tmp_path: Path) -> None:

@@ -14,40 +14,7 @@ from jobs.checkpoints import SUPPORTED_PROVIDER, Checkpoint
 from jobs.generations import NoState, PendingBatch, UnsupportedOperator, UnsupportedProvider
 from jobs.state_proof import Proof, StateDiffers
 from tests.jobs import streams
-
-WINDOWS = 30
-
-
-@pytest.fixture(scope="module")
-def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three files: 30 windows; another event in one of them; an event in a window of its own."""
-    folder = tmp_path_factory.mktemp("source")
-    streams.add(spark, folder, [streams.event(n, n % WINDOWS, "ab"[n % 2]) for n in range(90)])
-    streams.add(spark, folder, [streams.event(90, 0)])
-    streams.add(spark, folder, [streams.event(91, WINDOWS)])
-    return folder
-
-
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a stream over these files, three batches, two partitions; for reading only."""
-    folder = tmp_path_factory.mktemp("checkpoints") / "g1"
-    streams.run(streams.writer(spark, source, folder))
-    return folder
-
-
-@pytest.fixture
-def old(made: Path, tmp_path: Path) -> Checkpoint:
-    """A copy of that checkpoint."""
-    shutil.copytree(made, tmp_path / "g1")
-    return Checkpoint(tmp_path / "g1")
-
-
-def _without_batch(checkpoint: Checkpoint, batch: int) -> Checkpoint:
-    """The checkpoint as it was before its newest batch."""
-    for folder in ("offsets", "commits"):
-        (checkpoint.path / folder / str(batch)).unlink()
-    return checkpoint
+from tests.jobs.checkpoints import WINDOWS, make, without_batch
 
 
 def _rewrite(file: Path, found: str, put: str) -> None:
@@ -77,7 +44,7 @@ def test_state_stays_equal_through_2_4_3_1_and_goes_on_alike(
     for number, partitions in enumerate((4, 3, 1), start=2):
         target = tmp_path / f"g{number}"
         parts: list[str] = []
-        proof, base = generations.make(spark, current, target, partitions, parts.append)
+        proof, base = make(spark, current, target, partitions, parts.append)
         assert parts == ["copied", "measured", "repartitioned", "proved"]
         assert proof.equal
         assert (proof.after[0].partitions, proof.after[0].rows, base) == (partitions, WINDOWS + 1, number + 1)
@@ -108,8 +75,8 @@ def _rows_of(spark: SparkSession, source: Path, checkpoint: Checkpoint) -> list[
 
 def test_a_row_that_changed_or_was_lost_breaks_the_proof(spark: SparkSession, old: Checkpoint) -> None:
     whole = state_proof.measure(spark, old)
-    lost = state_proof.measure(spark, _without_batch(old, 2))
-    changed = state_proof.measure(spark, _without_batch(old, 1))
+    lost = state_proof.measure(spark, without_batch(old, 2))
+    changed = state_proof.measure(spark, without_batch(old, 1))
     assert [m[0].rows for m in (whole, lost, changed)] == [WINDOWS + 1, WINDOWS, WINDOWS]
     assert lost[0].total != changed[0].total
     assert lost[0].xor != changed[0].xor
@@ -180,7 +147,7 @@ def _refused(spark: SparkSession, old: Checkpoint, target: Path, why: type[Excep
     """It is refused, and nothing was written anywhere."""
     before = streams.files(target.parent)
     with pytest.raises(why):
-        generations.make(spark, old, target, 4, lambda _: None)
+        make(spark, old, target, 4)
     assert streams.files(target.parent) == before
 
 
@@ -194,12 +161,12 @@ def test_stopped_between_two_parts_it_leaves_nothing_and_can_be_made_again(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generations.make(spark, old, target, 4, stop)
+        make(spark, old, target, 4, stop)
     assert streams.files(tmp_path) == before
     for left in (target, tmp_path / "g2.work-1"):
         shutil.copytree(old.path, left)
         (left / "commits" / "2").unlink()
-    proof, _ = generations.make(spark, old, target, 4, lambda _: None)
+    proof, _ = make(spark, old, target, 4)
     assert proof.equal
     assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
 
@@ -207,16 +174,6 @@ def test_stopped_between_two_parts_it_leaves_nothing_and_can_be_made_again(
 def test_the_number_that_it_has_makes_a_proved_copy_without_the_call(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
-    proof, base = generations.make(spark, old, tmp_path / "g2", 2, lambda _: None)
+    proof, base = make(spark, old, tmp_path / "g2", 2)
     assert proof.equal
     assert base == 2
-
-
-def test_a_rehearsal_leaves_nothing_and_is_left_out_for_a_large_state(
-    spark: SparkSession, old: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = streams.files(tmp_path)
-    assert generations.rehearse(spark, old, tmp_path / "scratch", 3)
-    assert streams.files(tmp_path) == before
-    monkeypatch.setattr(generations, "REHEARSED_BYTES", 10)
-    assert not generations.rehearse(spark, old, tmp_path / "scratch", 3)

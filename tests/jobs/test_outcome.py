@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
 
-from jobs import outcome
+from jobs import outcome, session
 from jobs.changes import Change, ChangeEnded, Generation, RunsAs
 from jobs.outcome import Exit, Outcome, ParentGone
 from jobs.refusals import Refusal
-from jobs.repartition import NotHeld, wait_until_held
+from jobs.repartition import NotHeld, rescale, wait_until_held
+from jobs.settings import Settings
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)
@@ -103,3 +105,13 @@ def test_an_orphan_does_not_wait_on() -> None:
     with pytest.raises(ParentGone):
         wait_until_held(FakeDesk("begun"), lambda: outcome.check_parent(os.getppid() + 1), seconds=1, poll=0)
     outcome.check_parent(os.getppid())
+
+
+def test_a_generation_that_may_be_run_on_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beginning it removes what is there; a switched version runs on it, whether it was entered or not."""
+    monkeypatch.setattr(session, "create", lambda *_: pytest.fail("Spark is not needed"))
+    settings = Settings(home=tmp_path)
+    settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).mkdir(parents=True)
+    with pytest.raises(ChangeEnded, match="switched"):
+        rescale(settings, "ad_ctr", 1, FakeDesk("switched"), Mock(), Mock())
+    assert settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).is_dir()

@@ -161,6 +161,8 @@ def test_only_the_checkpoint_before_the_last_rescale_is_kept(stage: Stage, autho
     old = deployed(stage, author)
     repartition(stage)
     folder = stage.platform.settings.checkpoint(JOB, 1, 1).parent
+    for left in ("g2.work-7", "g2.work-7.rehearsal", ".g2.work-7.part"):  # of a repartition that was killed
+        (folder / left).mkdir(parents=True)
     for run, size in (("run-a", 4), ("run-b", 3)):
         new = RunsAs(old.artifact, {**old.settings, "state_partitions": size}, old.generation + 1)
         for generation in (old.generation, new.generation):
