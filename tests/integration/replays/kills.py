@@ -1,0 +1,34 @@
+"""kill -9 of what works on a step of a replay's run in Airflow."""
+
+from __future__ import annotations
+
+from tests.integration.beside import kill
+from tests.integration.replays.attempts import Attempt
+
+STEPS = ("plan", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude")
+"""The tasks of the run that do something, in their order."""
+WAITING = ("deferred", "awaiting_input")
+
+
+def kill_in(attempt: Attempt, step: str, *others: str) -> str:
+    """Kill what works on the step, or on the first later one that is met, and every process with one of the other words
+    in its command line; what was killed."""
+    killed: list[str] = []
+
+    def met() -> bool:
+        found = [task for task in attempt.tasks() if task[0] in STEPS[STEPS.index(step) :]]
+        killed.extend(name for name in (_kill(attempt, task, others) for task in found[:1]) if name)
+        return bool(killed or attempt.results)
+
+    attempt.stack.until(f"{step} of '{attempt.reason}' can be killed", met)
+    assert killed, f"nothing of '{attempt.reason}' was met: {attempt.results}"
+    return killed[0]
+
+
+def _kill(attempt: Attempt, task: tuple[str, str, str], others: tuple[str, ...]) -> str | None:
+    """A task's own process; of one that waits, the triggerer that waits for it."""
+    step, state, name = task
+    words = ("triggerer",) if state in WAITING else ("airflow worker", name)
+    if not kill(attempt.stack, *words):
+        return None
+    return f"{step} ({state}) and {[kill(attempt.stack, other) for other in others]} of {others}"

@@ -1,0 +1,132 @@
+"""What a validation refuses is not promoted, whatever it is, and neither is what was compared with the past."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.integration.beside import kill, load
+from tests.integration.replays.attempts import Attempt, reprocessing
+from tests.integration.replays.edge import CLIENT, Edge
+from tests.integration.replays.serving import BOTH, live, releases, segments
+from tests.running_stack import Stack
+
+pytestmark = pytest.mark.integration
+
+HALF_MINUTE = ("--set", "click_interval_ms=30000", "--parity", "declared")
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Two replays that were refused, what was served before, and the row that was changed in between."""
+
+    off: Attempt
+    killed: Attempt
+    served: list[tuple[str, str, str, int]]
+    row: tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def refused(brisk: Stack) -> Refused:
+    """Of a candidate one row is a micro off; another's validation is killed. Both replay the same code."""
+    before = segments(brisk)
+    with (
+        load(brisk, random.randrange(10**6), rate=60),
+        reprocessing(brisk, "ad_ctr", reason="one micro off", expect=1) as off,
+        reprocessing(brisk, "client_spend", reason="validation killed", expect=1) as killed,
+    ):
+        row = _spoil(brisk, off)
+        words = ("validate.py", str(killed.until_staged().replay_id))
+        brisk.until("the validation is killed", lambda: kill(brisk, *words) > 0 or bool(killed.results))
+    return Refused(off, killed, before, row)
+
+
+def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(brisk: Stack, refused: Refused) -> None:
+    """F30"""
+    kept, said = refused.off.replay, refused.off.said.err
+    assert "did not pass the validation" in said
+    assert "Nothing was promoted" in said
+    found = kept.finding("ad_ctr_minute", "parity")
+    assert (found["success"], found["severity"], found["count"]) == (False, "block", 1)
+    (row,) = found["rows"]
+    assert (row["client_id"], row["ad_id"]) == refused.row[:2]
+    assert row["candidate_impression_micros"] == row["live_impression_micros"] + 1
+    assert kept.validation is not None
+    assert refused.row[1] in Path(kept.validation["folder"], "report.html").read_text()
+    _is_over(brisk, refused, refused.off)
+
+
+def test_a_validation_that_is_killed_keeps_the_candidate_from_serving(brisk: Stack, refused: Refused) -> None:
+    """F30"""
+    kept = refused.killed.replay
+    assert kept.validation is not None
+    assert kept.validation["crashed"] is True
+    assert "The validation crashed" in refused.killed.said.err
+    assert "exit code -9" in refused.killed.said.err
+    _is_over(brisk, refused, refused.killed)
+
+
+def test_a_changed_rule_passes_within_its_bands_only_and_serves_only_instead_of_what_it_was_compared_with(
+    brisk: Stack, edge: Edge
+) -> None:
+    """Three replays of a job at once: one whose bands are wrong, and two that pass, of which one can be promoted."""
+    before, count = segments(brisk), releases(brisk)
+    right = (*HALF_MINUTE, "--band", "clicks:down", "--band", "click_micros:down")
+    wrong = (*HALF_MINUTE, "--band", "clicks:up", "--band", "click_micros:up")
+    with (
+        load(brisk, random.randrange(10**6), rate=60),
+        reprocessing(brisk, "ad_ctr", reason="right bands", options=right, expect=1) as passes,
+    ):
+        passes.until_staged()
+        with reprocessing(brisk, "ad_ctr", reason="wrong bands", options=wrong, expect=1) as fails:
+            fails.until_staged()
+            with reprocessing(brisk, "ad_ctr", reason="same code") as same:
+                passes.until_asked()
+                same.answer("Approve")
+        passes.answer("Approve")
+    found = fails.replay.finding("ad_ctr_minute", "parity")
+    assert any((row["client_id"], row["ad_id"]) == (CLIENT, "clicked") for row in found["rows"])
+    assert not found["success"]
+    assert "did not pass the validation" in fails.said.err
+    assert passes.replay.finding("ad_ctr_minute", "parity")["success"]
+    assert passes.replay.answer == "approved"
+    assert live(brisk)["ad_ctr"] == same.replay.versions["ad_ctr"]
+    assert releases(brisk) == count + 1
+    assert len(segments(brisk)) == len(before)
+    brisk.reconcile()
+
+
+def _spoil(stack: Stack, attempt: Attempt) -> tuple[str, str, str]:
+    """Make one final row of the candidate a micro more, as soon as the candidate has it: it is not written again."""
+    candidate, now = attempt.until_staged().versions["ad_ctr"], live(stack)["ad_ctr"]
+    change = f"""
+        update data.ad_ctr_minute_v{candidate} set impression_micros = impression_micros + 1
+        where (client_id, ad_id, window_start) = (
+            select client_id, ad_id, window_start from data.ad_ctr_minute_v{candidate}
+            where window_start + interval '1 minute' <= all (
+                select coalesce(complete_through, '-infinity') from registry.completeness
+                where job = 'ad_ctr' and version in (%s, %s))
+            and impressions > 0 order by window_start, client_id, ad_id limit 1)
+        returning client_id, ad_id, window_start::text"""
+    changed: list[tuple[str, str, str]] = []
+
+    def spoilt() -> bool:
+        changed.extend((a, b, c) for a, b, c in stack.query(change, candidate, now, role="postgres"))
+        return bool(changed)
+
+    stack.until("a final row of the candidate is changed", spoilt)
+    return changed[0]
+
+
+def _is_over(stack: Stack, refused: Refused, attempt: Attempt) -> None:
+    """The replay has ended, its candidate's driver too, and what serves is what served."""
+    kept = attempt.replay
+    assert kept.outcome is not None
+    assert kept.outcome.startswith("not valid")
+    assert [served for served in segments(stack) if served[0] in BOTH] == [s for s in refused.served if s[0] in BOTH]
+    ((job, version),) = kept.versions.items()
+    query = "select state, desired from ops.versions where job = %s and version = %s"
+    assert stack.query(query, job, version) == [("CAUGHT_UP", "stopped")]
