@@ -19,7 +19,7 @@ from tests.running_stack import Command, Stack
 DAG = "reprocess_stream"
 ANSWERER = "operator"
 """The command asks as admin, who may not answer oneself."""
-LONGEST_SECONDS = 420.0
+LONGEST_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Attempt:
 
     def until_staged(self) -> Kept:
         """The replay, as soon as there is one."""
-        self.stack.until(f"'{self.reason}' is staged or over", lambda: bool(self.kept or self.results))
+        self.stack.until(f"'{self.reason}' is staged or over", lambda: bool(self.kept or self.results), LONGEST_SECONDS)
         return self.replay
 
     def until_asked(self) -> Question:

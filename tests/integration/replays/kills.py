@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.beside import kill
-from tests.integration.replays.attempts import Attempt
+from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt
 
 STEPS = ("plan", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude")
 """The tasks of the run that do something, in their order."""
@@ -20,7 +20,7 @@ def kill_in(attempt: Attempt, step: str, *others: str) -> str:
         killed.extend(name for name in (_kill(attempt, task, others) for task in found[:1]) if name)
         return bool(killed or attempt.results)
 
-    attempt.stack.until(f"{step} of '{attempt.reason}' can be killed", met)
+    attempt.stack.until(f"{step} of '{attempt.reason}' can be killed", met, LONGEST_SECONDS)
     assert killed, f"nothing of '{attempt.reason}' was met: {attempt.results}"
     return killed[0]
 

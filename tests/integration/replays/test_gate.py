@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.integration.beside import kill, load
-from tests.integration.replays.attempts import Attempt, reprocessing
+from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt, reprocessing
 from tests.integration.replays.edge import CLIENT, Edge
 from tests.integration.replays.serving import BOTH, live, releases, segments
 from tests.running_stack import Stack
@@ -40,7 +41,8 @@ def refused(brisk: Stack) -> Refused:
     ):
         row = _spoil(brisk, off)
         words = ("validate.py", str(killed.until_staged().replay_id))
-        brisk.until("the validation is killed", lambda: kill(brisk, *words) > 0 or bool(killed.results))
+        met = partial(_is_killed, killed, words)
+        brisk.until("the validation is killed", met, LONGEST_SECONDS)
     return Refused(off, killed, before, row)
 
 
@@ -99,6 +101,10 @@ def test_a_changed_rule_passes_within_its_bands_only_and_serves_only_instead_of_
     brisk.reconcile()
 
 
+def _is_killed(attempt: Attempt, words: tuple[str, ...]) -> bool:
+    return kill(attempt.stack, *words) > 0 or bool(attempt.results)
+
+
 def _spoil(stack: Stack, attempt: Attempt) -> tuple[str, str, str]:
     """Make one final row of the candidate a micro more, as soon as the candidate has it: it is not written again."""
     candidate, now = attempt.until_staged().versions["ad_ctr"], live(stack)["ad_ctr"]
@@ -117,7 +123,7 @@ def _spoil(stack: Stack, attempt: Attempt) -> tuple[str, str, str]:
         changed.extend((a, b, c) for a, b, c in stack.query(change, candidate, now, role="postgres"))
         return bool(changed)
 
-    stack.until("a final row of the candidate is changed", spoilt)
+    stack.until("a final row of the candidate is changed", spoilt, LONGEST_SECONDS)
     return changed[0]
 
 
