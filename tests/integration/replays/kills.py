@@ -7,12 +7,23 @@ from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt
 
 STEPS = ("plan", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude")
 """The tasks of the run that do something, in their order."""
+ANSWERED = STEPS[STEPS.index("approve") + 1 :]
+"""Those that come after the answer."""
 WAITING = ("deferred", "awaiting_input")
 
 
-def kill_in(attempt: Attempt, step: str, *others: str) -> str:
-    """Kill what works on the step, or on the first later one that is met, and every process with one of the other words
-    in its command line; what was killed."""
+def approve_and_kill(attempt: Attempt, step: str, *others: str) -> None:
+    """Approve, and kill what works on the step, or on the first later one that is met, and every process with one of the
+    other words in its command line."""
+    if step in ANSWERED:
+        attempt.answer("Approve")
+    print(f"{attempt.reason}: killed", _kill_in(attempt, step, others))
+    if step not in ANSWERED:
+        attempt.answer("Approve")
+
+
+def _kill_in(attempt: Attempt, step: str, others: tuple[str, ...]) -> str:
+    """What was killed. The last steps may be over sooner than they are met."""
     killed: list[str] = []
 
     def met() -> bool:
@@ -21,14 +32,13 @@ def kill_in(attempt: Attempt, step: str, *others: str) -> str:
         return bool(killed or attempt.results)
 
     attempt.stack.until(f"{step} of '{attempt.reason}' can be killed", met, LONGEST_SECONDS)
-    assert killed, f"nothing of '{attempt.reason}' was met: {attempt.results}"
-    return killed[0]
+    assert killed or step in ANSWERED, f"nothing of '{attempt.reason}' was met: {attempt.results}"
+    return killed[0] if killed else "nothing: it was over"
 
 
 def _kill(attempt: Attempt, task: tuple[str, str, str], others: tuple[str, ...]) -> str | None:
     """A task's own process; of one that waits, the triggerer that waits for it."""
     step, state, name = task
-    words = ("triggerer",) if state in WAITING else ("airflow worker", name)
-    if not kill(attempt.stack, *words):
+    if not kill(attempt.stack, "triggerer" if state in WAITING else f"airflow worker -- {name}"):
         return None
-    return f"{step} ({state}) and {[kill(attempt.stack, other) for other in others]} of {others}"
+    return f"{step} ({state}), and {[kill(attempt.stack, other) for other in others]} of {others}"

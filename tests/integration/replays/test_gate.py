@@ -95,10 +95,13 @@ def test_a_changed_rule_passes_within_its_bands_only_and_serves_only_instead_of_
     assert "did not pass the validation" in fails.said.err
     assert passes.replay.finding("ad_ctr_minute", "parity")["success"]
     assert passes.replay.answer == "approved"
+    assert "serves now: it may replace only what it was compared with" in " ".join(passes.said.err.split())
     assert live(brisk)["ad_ctr"] == same.replay.versions["ad_ctr"]
     assert releases(brisk) == count + 1
     assert len(segments(brisk)) == len(before)
     brisk.reconcile()
+    for version in (same.replay.live["ad_ctr"], passes.replay.versions["ad_ctr"]):
+        brisk.kappa("retire", "ad_ctr", str(version), "--reason", "test")
 
 
 def _is_killed(attempt: Attempt, words: tuple[str, ...]) -> bool:

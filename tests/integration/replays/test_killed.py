@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.beside import load
 from tests.integration.replays.attempts import reprocessing
-from tests.integration.replays.kills import STEPS, kill_in
+from tests.integration.replays.kills import STEPS, approve_and_kill
 from tests.integration.replays.reader import Reader
 from tests.integration.replays.serving import live, releases, segments
 from tests.running_stack import Stack
@@ -24,8 +24,7 @@ def test_killed_in_a_step_with_all_of_airflow_it_ends_as_if_it_had_not_been(bris
     before, count = live(brisk)[JOB], releases(brisk)
     with Reader(brisk.settings) as seen, load(brisk, random.randrange(10**6), rate=60):
         with reprocessing(brisk, JOB, reason=f"killed in {step}") as attempt:
-            print("killed", kill_in(attempt, step, "airflow"))
-            attempt.answer("Approve")
+            approve_and_kill(attempt, step, "airflow")
         served = segments(brisk)
         attempt.clear(only_failed=False)
         brisk.until("the cleared run has ended", lambda: attempt.state() in ("success", "failed"))

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
-from tests.integration.replays.kills import STEPS, kill_in
+from tests.integration.replays.kills import STEPS, approve_and_kill
 from tests.integration.replays.reader import Reader, Seen
 from tests.integration.replays.serving import BOTH, is_final, live, read, releases, segments
 from tests.running_stack import Stack
@@ -37,8 +37,7 @@ def test_the_same_code_is_replayed_from_t_promoted_rolled_back_and_promoted_and_
         with reprocessing(brisk, *BOTH, reason="from T", options=("--from", edge.text)) as attempt:
             attempt.until_staged()
             edge.send_stale()
-            print("killed", kill_in(attempt, step) if step != "approve" else "nothing")
-            attempt.answer("Approve")
+            approve_and_kill(attempt, step)
         promoted = segments(brisk)
         _more(brisk)
         brisk.kappa("rollback", *BOTH, "--reason", "test")
