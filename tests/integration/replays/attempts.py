@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -94,16 +95,16 @@ class Attempt:
     def answer(self, option: str = "Approve") -> None:
         """Answer as soon as it is asked, as another user than the one who asked for the replay."""
         question = self.until_asked()
-        answer(self._airflow(), self.run, question, option)
+        answer(self._airflow, self.run, question, option)
 
     def clear(self, only_failed: bool) -> None:
         """Have the run's tasks run again."""
         body = {"dry_run": False, "only_failed": only_failed}
-        self._airflow().of_run("to clear a run", "POST", self.run, "clear", body)
+        self._airflow.of_run("to clear a run", "POST", self.run, "clear", body)
 
     def state(self) -> str:
         """The run's state in Airflow."""
-        return self._airflow().look(self.run).state
+        return self._airflow.look(self.run).state
 
     def tasks(self) -> list[tuple[str, str, str]]:
         """Its tasks that have begun and not ended, also before anything is staged: (task, state, id)."""
@@ -118,10 +119,11 @@ class Attempt:
         if self.kept is None:
             return None
         try:
-            return open_question(self._airflow(), self.run)
+            return open_question(self._airflow, self.run)
         except Unreachable:
             return None
 
+    @cached_property
     def _airflow(self) -> Airflow:
         return Airflow(self.stack.settings, user=ANSWERER)
 

@@ -13,7 +13,7 @@ WAITING = ("deferred", "awaiting_input")
 
 
 def approve_and_kill(attempt: Attempt, step: str, *others: str) -> None:
-    """Approve, and kill what works on the step, or on the first later one that is met, and every process with one of the
+    """Approve, and kill what works on the step, or on the first later one that is met, and each process with one of the
     other words in its command line."""
     if step in ANSWERED:
         attempt.answer("Approve")
