@@ -47,10 +47,12 @@ class NotValid(Refusal):
     """The validation speaks against the candidates, or did not come to an end."""
 
     def __init__(self, replay: Replay, said: str) -> None:
-        folder = (replay.validation or {}).get("folder", "")
+        found = replay.validation or {}
+        none = f"It made no report; what it left: {found.get('folder', '')}"
+        where = f"The report: {found['report']}" if found.get("report") else none
         super().__init__(
             f"{names(replay)} did not pass the validation: {said}. Nothing was promoted, the live versions serve on; "
-            f"the candidates are stopped. The report: {folder}/report.html."
+            f"the candidates are stopped. {where}."
         )
 
 
