@@ -9,7 +9,8 @@ STEPS = ("plan", "lease", "stage", "catch_up", "validate", "approve", "promote",
 """The tasks of the run that do something, in their order."""
 ANSWERED = STEPS[STEPS.index("approve") + 1 :]
 """Those that come after the answer."""
-WAITING = ("deferred", "awaiting_input")
+WAITED_BY = {"deferred": "triggerer", "awaiting_input": "scheduler"}
+"""Who has to notice that a task which waits can go on."""
 
 
 def approve_and_kill(attempt: Attempt, step: str, *others: str) -> None:
@@ -37,8 +38,8 @@ def _kill_in(attempt: Attempt, step: str, others: tuple[str, ...]) -> str:
 
 
 def _kill(attempt: Attempt, task: tuple[str, str, str], others: tuple[str, ...]) -> str | None:
-    """A task's own process; of one that waits, the triggerer that waits for it."""
+    """A task's own process; of one that waits, who waits for it."""
     step, state, name = task
-    if not kill(attempt.stack, "triggerer" if state in WAITING else f"airflow worker -- {name}"):
+    if not kill(attempt.stack, WAITED_BY.get(state, f"airflow worker -- {name}")):
         return None
     return f"{step} ({state}), and {[kill(attempt.stack, other) for other in others]} of {others}"
