@@ -20,6 +20,7 @@ from tests.running_stack import Command, Stack
 DAG = "reprocess_stream"
 ANSWERER = "operator"
 """The command asks as admin, who may not answer oneself."""
+ASKING = "awaiting_input"
 LONGEST_SECONDS = 900.0
 
 
@@ -116,7 +117,8 @@ class Attempt:
             return [(task, state, name) for task, state, name in connection.execute(query, [self.reason]).fetchall()]
 
     def _question(self) -> Question | None:
-        if self.kept is None:
+        if self.kept is None or all(state != ASKING for _, state, _ in self.tasks()):
+            # A task that was killed leaves its question behind, which takes no answer before it is asked again.
             return None
         try:
             return open_question(self._airflow, self.run)
