@@ -7,6 +7,8 @@ from datetime import datetime
 from tests.running_stack import Stack
 
 BOTH = ("ad_ctr", "client_spend")
+HALF_MINUTE = ("--set", "click_interval_ms=30000", "--parity", "declared")
+"""A rule that counts fewer clicks; of a client of the edge's one of two."""
 Segment = tuple[str, str, str, int]
 
 
