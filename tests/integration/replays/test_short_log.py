@@ -37,7 +37,8 @@ def test_a_log_that_is_too_short_is_refused(brisk: Stack, edge: Edge) -> None:
     with KafkaLog(brisk.settings.kafka, brisk.settings.topic.name) as log:
         ends = log.offsets_at(edge.at_ms)
     gone = [TopicPartition(brisk.settings.topic.name, partition, offset) for partition, offset in ends.items()]
-    for future in _admin(brisk).delete_records(gone).values():
+    admin = _admin(brisk)
+    for future in admin.delete_records(gone).values():
         future.result(30)
     _is_refused(brisk, "needs the log from", "--from", edge.text)
 
@@ -62,9 +63,11 @@ def _retention(stack: Stack, minutes: int) -> Iterator[None]:
 def _keep(stack: Stack, minutes: int) -> None:
     entry = ConfigEntry("retention.ms", str(minutes * 60_000), incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, stack.settings.topic.name, incremental_configs=[entry])
-    for future in _admin(stack).incremental_alter_configs([topic]).values():
+    admin = _admin(stack)
+    for future in admin.incremental_alter_configs([topic]).values():
         future.result(30)
 
 
 def _admin(stack: Stack) -> AdminClient:
+    """To be held until its futures are done: they end with it."""
     return AdminClient({"bootstrap.servers": stack.settings.kafka})
