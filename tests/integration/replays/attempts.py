@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ DAG = "reprocess_stream"
 ANSWERER = "operator"
 """The command asks as admin, who may not answer oneself."""
 ASKING = "awaiting_input"
+SETTLED_SECONDS = 3.0
 LONGEST_SECONDS = 900.0
 
 
@@ -82,16 +84,18 @@ class Attempt:
         return self.replay
 
     def until_asked(self) -> Question:
-        """The question whether to promote."""
-        found: list[Question] = []
+        """The question whether to promote, once it has been open for some seconds: an answer within the one in which
+        Airflow's executor tells its scheduler that the task pauses is lost, and the task asks anew."""
+        seen: list[tuple[float, Question]] = []
 
         def asked() -> bool:
-            found.extend(filter(None, [self._question()]))
-            return bool(found or self.results)
+            question = self._question()
+            seen[:] = [*seen, (time.monotonic(), question)] if question else []
+            return bool(self.results) or (bool(seen) and seen[-1][0] - seen[0][0] >= SETTLED_SECONDS)
 
         self.stack.until(f"'{self.reason}' asks or is over", asked, LONGEST_SECONDS)
-        assert found, f"'{self.reason}' never asked: {self.results}"
-        return found[0]
+        assert seen, f"'{self.reason}' never asked: {self.results}"
+        return seen[-1][1]
 
     def answer(self, option: str = "Approve") -> None:
         """Answer as soon as it is asked, as another user than the one who asked for the replay."""
@@ -118,7 +122,7 @@ class Attempt:
 
     def _question(self) -> Question | None:
         if self.kept is None or all(state != ASKING for _, state, _ in self.tasks()):
-            # A task that was killed leaves its question behind, which takes no answer before it is asked again.
+            # A task that was killed leaves its question behind.
             return None
         try:
             return open_question(self._airflow, self.run)
