@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -11,8 +11,13 @@ from tests.running_stack import JOBS, Stack, running
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the real stack come last: what is wrong without it shows first."""
-    items.sort(key=lambda item: item.get_closest_marker("integration") is not None)
+    """Tests on the real stack come last: what is wrong without it shows first. The very last have one of their own, for
+    which the shared one is taken down."""
+    items.sort(key=lambda item: (item.get_closest_marker("integration") is not None, "own" in _fixtures(item)))
+
+
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    return getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ from stack.up import up
 CHECKOUT = Path(__file__).resolve().parents[1]
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 QUICK = "[supervision]\nmax_restarts = 50\n"
+KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
+_STARTED: list[Settings] = []
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def running() -> Iterator[Stack]:
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml())
     settings = load(folder / "state")
+    _STARTED.append(settings)
     try:
         up(settings, CHECKOUT, print)
         stack = Stack(settings)
@@ -114,11 +117,18 @@ def running() -> Iterator[Stack]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def down_all() -> None:
+    """Take down the stacks that were started, so that another one has the machine for itself."""
+    for settings in _STARTED:
+        down(settings, CHECKOUT, print)
+
+
 def _keep_logs(settings: Settings) -> None:
-    """Copy the logs to where KAPPA_KEEP_LOGS says, to look into a failure."""
+    """Copy the logs to where KAPPA_KEEP_LOGS says, a folder for each stack, to look into a failure."""
     if folder := os.environ.get("KAPPA_KEEP_LOGS"):
-        for name in ("logs", "spark"):
-            shutil.copytree(settings.home / name, Path(folder) / name, dirs_exist_ok=True)
+        for name in filter(lambda name: (settings.home / name).exists(), KEPT_LOGS):
+            kept = Path(folder) / settings.home.parent.name / name
+            shutil.copytree(settings.home / name, kept, dirs_exist_ok=True, ignore_dangling_symlinks=True)
 
 
 def _toml() -> str:

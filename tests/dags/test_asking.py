@@ -51,18 +51,19 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
         return replays[-1]
 
     platform = SimpleNamespace(
-        releases=SimpleNamespace(note_answer=note_answer), clock=SimpleNamespace(now=lambda: NOON)
+        releases=SimpleNamespace(note_answer=note_answer), clock=SimpleNamespace(now=lambda: NOON), settings=None
     )
     author = SimpleNamespace(run_id="run", reason=None)
 
     @contextmanager
     def conducting(verb: str) -> Iterator[Any]:
-        yield SimpleNamespace(platform=platform, author=author, say=lambda said: said)
+        yield SimpleNamespace(platform=platform, author=author, say=lambda said: said, run=None)
 
     for module in (asking, catching_up):
         monkeypatch.setattr(module, "conducting", conducting)
     monkeypatch.setattr(reprocess, "of_run", lambda *_: replays[-1])
     monkeypatch.setattr(asking, "users", lambda: ("ann", "bob"))
+    monkeypatch.setattr(asking, "taken", lambda *_: None)
     monkeypatch.setattr("airflow.providers.standard.operators.hitl.upsert_hitl_detail", lambda **_: None)
     return replays
 
@@ -124,6 +125,16 @@ def test_the_answer_is_noted_and_a_no_skips_the_promotion_only(
     again = ask.execute(context(ask))
     assert again.startswith(answer.value), "run again, it does not ask again"
     assert len(skipped) == 2 * skips
+
+
+def test_an_answer_that_airflow_took_and_lost_counts_and_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, noted: list[Replay]
+) -> None:
+    told = {"chosen_options": ["Approve"], "responded_by_user": {"id": "bob", "name": "bob"}}
+    monkeypatch.setattr(asking, "taken", lambda *_: told)
+    ask = operator(monkeypatch, [])
+    assert ask.execute(context(ask)) == "approved by bob"
+    assert (noted[-1].answer, noted[-1].answered_by) == (Answer.APPROVED, "bob")
 
 
 def test_a_report_cannot_break_out_of_its_table() -> None:

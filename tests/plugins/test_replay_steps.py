@@ -84,6 +84,14 @@ def test_what_does_not_pass_is_stopped_and_serves_nobody(stage: Stage, author: A
     assert all(red) is not promotes, "a proof that fails is a red line, a candidate that fails is none"
 
 
+def test_a_refusal_names_the_report_where_there_is_one(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    with pytest.raises(reprocess.NotValid, match=r"The report, below the state folder: .*/report\.html\."):
+        run_all(stage.platform, OTHER, outcome=WRONG)
+    with pytest.raises(reprocess.NotValid, match=r"crashed.* It made no report; what it left, below the state folder: validations/"):
+        run_all(stage.platform, Author("other", "run-3"), outcome={**WRONG, "crashed": True})
+
+
 @pytest.mark.parametrize("answer", [Answer.REJECTED, Answer.TIMED_OUT])
 def test_what_nobody_agreed_to_ends_without_an_error_and_runs_on_for_a_while(
     stage: Stage, author: Author, answer: Answer

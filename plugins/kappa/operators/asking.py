@@ -9,6 +9,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.configuration import conf
 
 from kappa.hooks.registry import Author
+from kappa.operators.answers import taken
 from kappa.operators.conduct import ANSWER_TIMEOUT, conducting
 from kappa.plans.approving import answer_sentence, answerers, names
 from kappa.plans.report import markdown
@@ -22,7 +23,7 @@ class AskOperator(ApprovalOperator):
     """Asks whether the run's candidates are to serve, where policy or form say so; else it succeeds at once.
 
     Answer and answerer are noted in the replay, and the first answer counts. A no skips what comes next, and the run
-    goes on to its end. Run again after the answer, it does not ask again.
+    goes on to its end. Run again after the answer, it does not ask again, also where Airflow has lost it on the way.
     """
 
     def __init__(self, *, verb: str, **given: Any) -> None:
@@ -38,9 +39,10 @@ class AskOperator(ApprovalOperator):
                 self._phrase(replay)
                 waits = f"{names(replay)} passed the validation; until {ANSWER_TIMEOUT} from now it waits for an answer"
                 run.say(f"{waits} by {', '.join(_may_answer(replay)) or 'anybody'}.")
-        if replay.answer is None and not replay.ended and is_asked(replay):
-            return super().execute(context)
-        return self._go_on(context, replay)
+        if replay.answer is not None or replay.ended or not is_asked(replay):
+            return self._go_on(context, replay)
+        known = taken(run.platform.settings, run.run, self.task_id)
+        return super().execute(context) if known is None else self.execute_complete(context, dict(known))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Note the answer; a no skips what comes next."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -35,17 +37,22 @@ class RunName:
 def leave(settings: Settings, run: RunName, text: str, transport: httpx.BaseTransport | None = None) -> bool:
     """Set the run's note; whether that worked. The audit is the record: a note that could not be left fails nothing."""
     try:
-        with httpx.Client(
-            base_url=settings.airflow, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport
-        ) as api:
-            login = {"username": USER, "password": _password(settings)}
-            token = api.post("/auth/token", json=login).raise_for_status().json()["access_token"]
-            headers = {"Authorization": f"Bearer {token}"}
-            api.patch(run.path, json={"note": text[:LONGEST]}, headers=headers).raise_for_status()
+        with signed_in(settings, transport) as api:
+            api.patch(run.path, json={"note": text[:LONGEST]}).raise_for_status()
     except (httpx.HTTPError, OSError) as problem:
         log.warning("no note was left on the run: %s", problem)
         return False
     return True
+
+
+@contextmanager
+def signed_in(settings: Settings, transport: httpx.BaseTransport | None = None) -> Iterator[httpx.Client]:
+    """Airflow's REST API as a task may use it. Raises httpx.HTTPError, OSError."""
+    with httpx.Client(base_url=settings.airflow, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport) as api:
+        login = {"username": USER, "password": _password(settings)}
+        token = api.post("/auth/token", json=login).raise_for_status().json()["access_token"]
+        api.headers["Authorization"] = f"Bearer {token}"
+        yield api
 
 
 def _password(settings: Settings) -> str:

@@ -47,10 +47,12 @@ class NotValid(Refusal):
     """The validation speaks against the candidates, or did not come to an end."""
 
     def __init__(self, replay: Replay, said: str) -> None:
-        report = report_file(replay.validation or {})
+        found = replay.validation or {}
+        none = f"It made no report; what it left, below the state folder: {found.get('folder', '')}"
+        where = none if found.get("crashed") else f"The report, below the state folder: {report_file(found)}"
         super().__init__(
             f"{names(replay)} did not pass the validation: {said}. Nothing was promoted, the live versions serve on; "
-            f"the candidates are stopped. The report, below the state folder: {report}."
+            f"the candidates are stopped. {where}."
         )
 
 

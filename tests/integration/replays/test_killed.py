@@ -1,0 +1,37 @@
+"""A replay whose run is killed in any of its steps comes to the same end, and so does one that is run again."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.integration.beside import load
+from tests.integration.replays.attempts import reprocessing
+from tests.integration.replays.kills import STEPS, approve_and_kill
+from tests.integration.replays.reader import Reader
+from tests.integration.replays.serving import live, releases, segments
+from tests.running_stack import Stack
+
+pytestmark = [pytest.mark.integration, pytest.mark.long]
+
+JOB = "client_spend"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_in_a_step_with_all_of_airflow_it_ends_as_if_it_had_not_been(brisk: Stack, step: str) -> None:
+    """F27: every task, the scheduler, the triggerer and the server are killed at once while events flow."""
+    before, count = live(brisk)[JOB], releases(brisk)
+    with Reader(brisk.settings) as seen, load(brisk, random.randrange(10**6), rate=60):
+        with reprocessing(brisk, JOB, reason=f"killed in {step}") as attempt:
+            approve_and_kill(attempt, step, "airflow")
+        served = segments(brisk)
+        attempt.clear(only_failed=False)
+        brisk.until("the cleared run has ended", lambda: attempt.state() in ("success", "failed"))
+    assert attempt.state() == "success"
+    assert (segments(brisk), releases(brisk)) == (served, count + 1)
+    assert live(brisk)[JOB] == attempt.replay.versions[JOB]
+    assert attempt.replay.finding("client_spend_minute", "parity")["success"]
+    assert seen.wrong == []
+    brisk.reconcile()
+    brisk.kappa("retire", JOB, str(before), "--reason", "test")

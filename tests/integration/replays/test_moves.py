@@ -1,0 +1,161 @@
+"""Other versions come to serve, under load and before a reader who looks all the time, and nobody can tell."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import psutil
+import pytest
+from kappa.hooks import release_hand_over
+from kappa.hooks.registry import Author
+from kappa.ports import connect
+from kappa.steps.promote import plan_rollback
+
+from tests.integration.beside import load
+from tests.integration.replays.attempts import Attempt, reprocessing
+from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
+from tests.integration.replays.kills import STEPS, approve_and_kill
+from tests.integration.replays.reader import Reader, Seen
+from tests.integration.replays.serving import BOTH, HALF_MINUTE, Segment, is_final, live, read, releases, segments
+from tests.running_stack import Stack
+
+pytestmark = pytest.mark.integration
+
+FEWER_CLICKS = (*HALF_MINUTE, "--band", "clicks:down", "--band", "click_micros:down")
+MORE_RECORDS = 500
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What happened: two replays at once, of which one was promoted, rolled back and promoted again."""
+
+    same: Attempt
+    changed: Attempt
+    seen: Seen
+    old: dict[str, int]
+    releases: int
+    served: Sequence[list[Segment]]
+    """The segments: before, after the promotion, the roll-back, and the second promotion."""
+
+
+@pytest.fixture(scope="module")
+def moved(brisk: Stack, edge: Edge) -> Moved:
+    """The same code of both jobs from T on, a step of its run killed; beside it a changed rule of one job, while events
+    arrive."""
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    brisk.until("T is final", lambda: is_final(brisk, edge.at))
+    old, count, served = live(brisk), releases(brisk), [segments(brisk)]
+    with Reader(brisk.settings) as seen, load(brisk, seed, rate=60):
+        with reprocessing(brisk, "ad_ctr", reason="changed rule", options=FEWER_CLICKS, expect=1) as changed:
+            changed.until_staged()
+            with reprocessing(brisk, *BOTH, reason="same code", options=("--from", edge.text)) as same:
+                same.until_staged()
+                edge.send_stale()
+                approve_and_kill(same, random.Random(seed).choice(STEPS[3:]))
+            served.append(segments(brisk))
+            changed.answer("Approve")
+        for verb in ("rollback", "promote"):
+            _more(brisk)
+            brisk.kappa(verb, *BOTH, "--reason", "test")
+            served.append(segments(brisk))
+        _more(brisk)
+    print(f"looks {seen.looks}, longest gap {seen.longest_gap:.2f} s")
+    return Moved(same, changed, seen, old, count, served)
+
+
+def test_the_same_code_gives_the_same_rows_from_t_on_and_serves_them(brisk: Stack, edge: Edge, moved: Moved) -> None:
+    """F27, short form. Early, late and resent records around T, and one that comes after the staging, make no odds."""
+    kept = moved.same.replay
+    assert (kept.answer, kept.answered_by) == ("approved", "operator")
+    for table in ("ad_ctr_minute", "client_spend_minute"):
+        assert kept.finding(table, "parity")["success"]
+        assert kept.finding(table, "row_count")["success"]
+    assert kept.validation is not None
+    assert all(one["compared"] > 0 for one in kept.validation["comparisons"])
+    for job in BOTH:
+        (_, _, end, below), (_, start, _, above) = [s for s in moved.served[-1] if s[0] == job][-2:]
+        assert (below, above, end) == (moved.old[job], kept.versions[job], start)
+        assert edge.at.strftime("%Y-%m-%d %H:%M") in start
+    assert edge.served(brisk) == (BEFORE_T, FROM_T)
+
+
+def test_no_reader_notices_that_other_versions_serve_forward_back_and_forward(brisk: Stack, moved: Moved) -> None:
+    """I6, and F28: both jobs move at once, no count falls, and nothing that arrived meanwhile is lost or twice."""
+    before, promoted, rolled_back, again = moved.served
+    assert rolled_back == before != promoted == again
+    new = moved.same.replay.versions
+    assert moved.seen.versions == [{job: of[job] for job in BOTH} for of in (moved.old, new, moved.old, new)]
+    assert moved.seen.wrong == []
+    made = brisk.query("select offsets_before, offsets_after, evidence from ops.releases order by release_id")
+    assert len(made) == moved.releases + 3
+    for was, then, evidence in made[moved.releases :]:
+        print("hand-over", evidence["hand_over_seconds"], "s")
+        assert all(then[job][partition] >= offset for job in BOTH for partition, offset in was[job].items())
+    brisk.reconcile()
+
+
+def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_compared_with(moved: Moved) -> None:
+    """Of two replays at once the second one has been compared with the past."""
+    kept, said = moved.changed.replay, " ".join(moved.changed.said.err.split())
+    assert kept.finding("ad_ctr_minute", "parity")["success"]
+    compared = (kept.validation or {})["comparisons"][0]["figures"]
+    assert compared["candidate_clicks"] < compared["live_clicks"]
+    assert compared["candidate_impressions"] == compared["live_impressions"]
+    assert kept.answer == "approved"
+    assert f"against v{moved.old['ad_ctr']}, and v{moved.same.replay.versions['ad_ctr']} serves now" in said
+
+
+def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(brisk: Stack, edge: Edge, moved: Moved) -> None:
+    before, after = (_explain(brisk, "tardy", edge, -1), _explain(brisk, "first", edge, 0))
+    assert before["made_by"][0]["version"] == moved.old["ad_ctr"]
+    assert after["made_by"][0]["version"] == moved.same.replay.versions["ad_ctr"]
+    assert after["made_by"][0]["release"]["release_id"] == moved.releases + 3
+    assert before["matches"] is after["matches"] is True
+
+
+def test_a_hand_over_that_did_not_wait_would_be_noticed(
+    brisk: Stack, moved: Moved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check of the check: the version that is to serve stands still, and its lag is taken for nothing."""
+    monkeypatch.setattr(release_hand_over, "_await_targets", lambda *_: None)
+    platform, by = connect(brisk.settings), Author("test", "does-not-wait", "test")
+    hand = plan_rollback(platform, BOTH).hand
+    (driver,) = (d for d in brisk.drivers("ad_ctr") if _runs(d, moved.old["ad_ctr"]))
+    with Reader(brisk.settings) as seen, load(brisk, random.randrange(10**6), rate=100):
+        _more(brisk)
+        driver.suspend()
+        try:
+            _more(brisk)
+            platform.releases.hand_over(hand, by)
+            brisk.until("the reader has seen it", lambda: len(seen.versions) > 1)
+        finally:
+            driver.resume()
+    assert any(wrong.what == "fell" and wrong.moved for wrong in seen.wrong)
+
+
+def _runs(driver: psutil.Process, version: int) -> bool:
+    words = driver.cmdline()
+    return words[words.index("--version") + 1] == str(version)
+
+
+def _more(stack: Stack) -> None:
+    """Wait until the live version has read more records."""
+    stack.until("more records are read", partial(_has_read, stack, read(stack) + MORE_RECORDS))
+
+
+def _has_read(stack: Stack, records: int) -> bool:
+    return read(stack) >= records
+
+
+def _explain(stack: Stack, ad: str, edge: Edge, minutes: int) -> dict[str, Any]:
+    minute = (edge.at + timedelta(minutes=minutes)).isoformat()
+    told = stack.kappa("explain", "ad_ctr", "--client", CLIENT, "--ad", ad, "--minute", minute, "--json")
+    found: dict[str, Any] = json.loads(told.out)
+    return found
