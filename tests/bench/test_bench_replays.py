@@ -42,10 +42,8 @@ def test_latencies_are_of_probes_appended_within_the_stretch() -> None:
 
 
 def test_the_ratio_is_of_the_p99_of_each_job() -> None:
-    waits = {
-        "before": {"a": {"p99": 2_000.0}, "b": {"p99": None}},
-        "during": {"a": {"p99": 3_000.0}, "b": {"p99": 1.0}},
-    }
+    before, during = {"a": {"p99": 2_000.0}, "b": {"p99": None}}, {"a": {"p99": 3_000.0}, "b": {"p99": 1.0}}
+    waits: dict[str, dict[str, Any]] = {"before": before, "during": during}
     assert ratios(waits) == {"a": 1.5, "b": None}
 
 
