@@ -37,8 +37,6 @@ JOB = "ad_ctr"
 REASON = "bench.crash_loop"
 LONGEST_HOURS = 1
 EVERY_SECONDS = 5.0
-QUIET_SECONDS = 60.0
-"""How long the job is looked at before, and after all is well again."""
 LAG_SECONDS = 10.0
 OUTLIVES = (Fault.START, Fault.TAKE_OVER)
 """Faults at which the deployment itself ends with the old artifact."""
@@ -57,6 +55,7 @@ def main(
     fault: Annotated[Fault, typer.Option(help="When the code dies.")] = Fault.RECORD,
     rate: Annotated[float, typer.Option(min=1, help="Records per second meanwhile.")] = 500.0,
     minutes: Annotated[float, typer.Option(min=1, help="At most so long after the deployment began.")] = 15.0,
+    quiet: Annotated[float, typer.Option(min=0, help="Seconds of a look before, and after all is well again.")] = 60.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; random if absent.")] = None,
     as_json: report.Json = False,
 ) -> None:
@@ -69,7 +68,7 @@ def main(
     new = patches.build(stack, PATCHES[fault])
     watch = Watch(database, live.version)
     with Background(stack, seed, rate, LONGEST_HOURS * 3600):
-        said, mended = _through(stack, watch, fault, (old, new), 60 * minutes)
+        said, mended = _through(stack, watch, fault, (old, new), 60 * minutes, quiet)
     verdict = json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))
     found = {
         "seed": seed, "fault": fault.value, "does": PATCHES[fault].what, "old": old[:8], "new": new[:8], "rate": rate,
@@ -83,12 +82,12 @@ def main(
 
 
 def _through(
-    stack: Settings, watch: Watch, fault: Fault, artifacts: tuple[str, str], seconds: float
+    stack: Settings, watch: Watch, fault: Fault, artifacts: tuple[str, str], seconds: float, quiet: float
 ) -> tuple[str, str | None]:
-    """A quiet minute, the deployment of the new artifact and what comes of it, the old one again where it must be, and
-    a quiet minute; what both deployments said."""
+    """A quiet while, the deployment of the new artifact and what comes of it, the old one again where it must be, and
+    a quiet while; what both deployments said."""
     old, new = artifacts
-    watch.follow(lambda _: False, QUIET_SECONDS)
+    watch.follow(lambda _: False, quiet)
     said = watch.beside(stack, "deploy", JOB, "--artifact", new)
     if fault is Fault.RECORD and not said.exit_code:
         send_poison(stack)
@@ -98,7 +97,7 @@ def _through(
     if watch.samples[-1].artifact != old[:8] or has_given_up(watch.samples[-1]):
         mended = sentence(watch.beside(stack, "deploy", JOB, "--artifact", old))
     watch.follow(is_well, seconds)
-    watch.follow(lambda _: False, QUIET_SECONDS)
+    watch.follow(lambda _: False, quiet)
     return sentence(said), mended
 
 
