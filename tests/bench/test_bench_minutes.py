@@ -12,9 +12,10 @@ WELL = Sample(0.0, "LIVE", "running", "aaaa", 0.5, 3, 10, 1.0, datetime(2026, 1,
 
 
 def test_a_minute_says_what_followed_in_it_and_what_was_at_its_end() -> None:
-    worse = replace(WELL, at_s=50, artifact="bbbb", beat_s=31.0, epoch=5, lag_events=900, counted=150, red=["silent"])
+    silent = replace(WELL, at_s=30, beat_s=31.0)
+    worse = replace(WELL, at_s=50, artifact="bbbb", beat_s=2.0, epoch=5, lag_events=900, counted=150, red=["silent"])
     over = replace(WELL, at_s=61, state="FAILED", artifact="bbbb", epoch=6, repairs=1, counted=150, red=["failed"])
-    first, second = by_minute([WELL, worse, over])
+    first, second = by_minute([WELL, silent, worse, over])
     assert (first.minute, first.artifacts, first.states) == (0, "aaaa -> bbbb", "LIVE")
     assert (first.beat_s, first.starts, first.counted, first.lag_events, first.red) == (31.0, 2, 50, 900, "silent")
     assert (second.minute, second.states, second.starts, second.repairs, second.counted) == (1, "FAILED", 1, 1, 0)

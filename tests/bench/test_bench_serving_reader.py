@@ -33,6 +33,7 @@ def test_a_fall_across_a_promotion_is_told_apart() -> None:
     assert moves(looks) == 1
     told = seen(looks, promoted_ms=150.0)
     assert (told["fell_across"], told["fell_else"], told["answers"]) == (1, 1, 3)
+    assert seen(looks[1:], promoted_ms=150.0)["fell_across"] == 0
 
 
 def test_gaps_around_the_promotion_are_told_apart() -> None:
