@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +15,8 @@ from bench import report
 from bench.live import Database
 from bench.load import Background, now_ms
 from bench.percentiles import summary
-from bench.probes import VIEWS, Prober, Reader
+from bench.probes import GRACE_SECONDS, VIEWS, Prober, Probing, Reader, latencies
 from cli.entry import settings
-
-GRACE_SECONDS = 60.0
-"""How long the last probes may take; those that are not seen by then are `missing`."""
 
 
 def main(
@@ -38,12 +33,11 @@ def main(
     Database(stack).live_of(list(VIEWS))
     seed = secrets.randbelow(2**31) if seed is None else seed
     report.say(f"{rate:g} records/s for {seconds:g} s, seed {seed}")
-    prober = Prober(stack)
-    readers = {job: Reader(stack, job, prober, poll_ms) for job in VIEWS}
-    with Background(stack, seed, rate, seconds + GRACE_SECONDS) as background:
+    probing = Probing(stack, probe_ms, poll_ms)
+    with Background(stack, seed, rate, seconds + GRACE_SECONDS) as background, probing:
         from_ms = now_ms() + warm_up * 1000
-        _probe(prober, readers, seconds, probe_ms / 1000)
-    jobs = {job: _figures(prober, reader, from_ms) for job, reader in readers.items()}
+        time.sleep(seconds)
+    jobs = {job: _figures(probing.prober, reader, from_ms) for job, reader in probing.readers.items()}
     played = background.played
     about = {
         "seed": seed, "rate": rate, "seconds": seconds, "warm_up": warm_up, "poll_ms": poll_ms,
@@ -51,32 +45,6 @@ def main(
         "failed": None if played is None else played.failed,
     }  # fmt: skip
     _tell(about, jobs, as_json)
-
-
-def latencies(appended: Mapping[str, int], seen: Mapping[str, float], from_ms: float) -> list[float]:
-    """Milliseconds from append to visible of the probes appended from `from_ms` on."""
-    return [seen[name] - at for name, at in appended.items() if at >= from_ms and name in seen]
-
-
-def _probe(prober: Prober, readers: Mapping[str, Reader], seconds: float, every: float) -> None:
-    """Send probes at fixed times, then wait for the last ones; the traffic goes on meanwhile."""
-    with ExitStack() as running:
-        for reader in readers.values():
-            running.enter_context(reader)
-        begun = time.monotonic()
-        for number in range(int(seconds / every)):
-            _serve_until(prober, begun + number * every)
-            prober.send()
-        prober.finish()
-        deadline = time.monotonic() + GRACE_SECONDS
-        while any(reader.waiting() for reader in readers.values()) and time.monotonic() < deadline:
-            time.sleep(every)
-
-
-def _serve_until(prober: Prober, due: float) -> None:
-    """Wait, hearing of deliveries as they come: a reader looks only for what it knows to be appended."""
-    while (left := due - time.monotonic()) > 0:
-        prober.serve(min(left, 0.05))
 
 
 def _figures(prober: Prober, reader: Reader, from_ms: float) -> dict[str, Any]:

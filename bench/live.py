@@ -97,12 +97,28 @@ class Database:
         self._connection.close()
 
 
+@dataclass(frozen=True)
+class Said:
+    """What a command of `./kappa` ended with: exit code, stdout and stderr."""
+
+    exit_code: int
+    out: str
+    err: str
+
+
 def kappa(settings: Settings, *arguments: str, accept: Sequence[int] = (0,), timeout: float = 1800) -> str:
     """Run a command of this checkout on the stack; returns its stdout. Raises CommandFailed."""
+    said = ask(settings, *arguments, timeout=timeout)
+    if said.exit_code not in accept:
+        raise CommandFailed(arguments, said.exit_code, said.err)
+    return said.out
+
+
+def ask(settings: Settings, *arguments: str, timeout: float = 1800) -> Said:
+    """Run a command of this checkout on the stack, whatever it ends with."""
     environment = {**os.environ, "KAPPA_HOME": str(settings.home)}
-    command = [str(CHECKOUT / "kappa"), *arguments]
     done = subprocess.run(
-        command,
+        [str(CHECKOUT / "kappa"), *arguments],
         cwd=CHECKOUT,
         env=environment,
         capture_output=True,
@@ -110,6 +126,4 @@ def kappa(settings: Settings, *arguments: str, accept: Sequence[int] = (0,), tim
         timeout=timeout,
         stdin=subprocess.DEVNULL,
     )
-    if done.returncode not in accept:
-        raise CommandFailed(arguments, done.returncode, done.stderr)
-    return done.stdout
+    return Said(done.returncode, done.stdout, done.stderr)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Producer
@@ -21,6 +23,8 @@ VIEWS = {
     "client_spend": "select client_id from serving.client_spend_day where client_id = any(%s)",
 }
 """Job -> which of these probes its view shows; ad_ctr's have an ad as well, named as the client."""
+GRACE_SECONDS = 60.0
+"""How long the last probes may take; those that are not seen by then are `missing`."""
 
 
 class NotAppended(Refusal):
@@ -127,3 +131,60 @@ class Reader:
         self.query_ms.append((time.monotonic() - asked) * 1000)
         for (name,) in found:
             self.seen.setdefault(name, at)
+
+
+class Probing:
+    """A probe every so often and a reader of each view, on threads of their own, from enter to exit."""
+
+    def __init__(self, settings: Settings, every_ms: float, poll_ms: float) -> None:
+        self.prober = Prober(settings)
+        self.readers: Mapping[str, Reader] = {job: Reader(settings, job, self.prober, poll_ms) for job in VIEWS}
+        self._every, self._running, self._stop = every_ms / 1000, ExitStack(), threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="probes", daemon=True)
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> Probing:
+        for reader in self.readers.values():
+            self._running.enter_context(reader)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits for the last probes to be seen. Raises what ended the probes or a reader."""
+        self._stop.set()
+        self._thread.join()
+        with self._running:
+            if error is None:
+                self._finish()
+
+    def _finish(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.prober.finish()
+        deadline = time.monotonic() + GRACE_SECONDS
+        while any(reader.waiting() for reader in self.readers.values()) and time.monotonic() < deadline:
+            time.sleep(self._every)
+
+    def _loop(self) -> None:
+        """Probes at fixed times, hearing of deliveries as they come: a reader looks only for what it knows to be
+        appended."""
+        try:
+            due = time.monotonic()
+            while not self._stop.is_set():
+                self.prober.send()
+                due += self._every
+                while (left := due - time.monotonic()) > 0:
+                    self.prober.serve(min(left, 0.05))
+        except BaseException as failure:
+            self.failure = failure
+
+
+def latencies(
+    appended: Mapping[str, int], seen: Mapping[str, float], from_ms: float, until_ms: float = math.inf
+) -> list[float]:
+    """Milliseconds from append to visible of the probes appended from `from_ms` on and before `until_ms`."""
+    # A copy at once: both grow meanwhile.
+    within = [(name, at) for name, at in list(appended.items()) if from_ms <= at < until_ms]
+    return [seen[name] - at for name, at in within if name in seen]

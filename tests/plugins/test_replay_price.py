@@ -66,6 +66,13 @@ def test_a_read_rate_becomes_batches_that_read_no_faster_and_hardly_slower(job: 
     assert 0.99 * rate <= read <= rate
 
 
+@pytest.mark.parametrize("rate", [50, 1_000, 20_000])
+def test_a_limited_candidate_takes_few_batches_that_let_it_be_close_enough_to_the_end(rate: int) -> None:
+    """A batch costs the machine about as much for few records as for many; what waits for it is not ready."""
+    cadence = throttle(JOBS["ad_ctr"], rate)["cadence_ms"]
+    assert 2_000 <= cadence <= 4_000
+
+
 def test_a_read_rate_bounds_the_speed_and_the_eta() -> None:
     plan = planned(rate=1_000)
     assert plan.price.speeds == {"ad_ctr": 1_000.0, "client_spend": 1_000.0}

@@ -21,8 +21,9 @@ from kappa.plans.wanted import Found, Wanted, want
 from kappa.replays import Approval, Band, Parity
 from kappa.states import Desired, State
 
-CADENCE_MS = 1_000
-"""The least time between two batches of a candidate whose read rate is limited, where a batch can be as small."""
+CADENCE_MS = 3_000
+"""The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
+records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
 LEAST_RATE = 2
 
@@ -175,11 +176,12 @@ def given(request: ReprocessRequest, job: Job) -> dict[str, int | str]:
 
 def throttle(job: Job, rate: int) -> dict[str, int]:
     """The batches that read at most `rate` records/s: as many records as the rate gives in a cadence, which is longer
-    than CADENCE_MS where a batch would be smaller than the catalogue allows. Raises RateOutOfRange."""
+    or shorter than CADENCE_MS where a batch would be smaller or larger than the catalogue allows. Raises
+    RateOutOfRange."""
     records = next(setting for setting in job.settings if setting.name == RECORDS)
     if not LEAST_RATE <= rate <= records.most:
         raise RateOutOfRange(rate, LEAST_RATE, records.most)
-    per_batch = max(rate * CADENCE_MS // 1000, records.least)
+    per_batch = min(max(rate * CADENCE_MS // 1000, records.least), records.most)
     return {RECORDS: per_batch, CADENCE: -(-1000 * per_batch // rate)}
 
 

@@ -1,0 +1,41 @@
+"""Changes of a running job's code that Spark takes without a word and counts wrong by, and one that may be made."""
+
+from __future__ import annotations
+
+from bench.patches import Patch
+
+WINDOWS, CATALOGUE = "jobs/transforms/windows.py", "jobs/catalog.py"
+
+DANGERS = (
+    Patch(
+        "aggregates swapped", WINDOWS,
+        "        F.count_if(~click),\n        F.count_if(click),\n",
+        "        F.count_if(click),\n        F.count_if(~click),\n",
+    ),
+    Patch(
+        "key replaced by one of the same type", CATALOGUE,
+        'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")',
+    ),
+    Patch("window of 5 minutes", CATALOGUE, "window_ms: int = MINUTE_MS", "window_ms: int = 300_000"),
+    Patch(
+        "element of the set: the slot instead of the user", WINDOWS,
+        'F.col("user_id").cast("binary")', 'F.col("slot_id").cast("binary")',
+    ),
+    Patch("expression: a click counts twice", WINDOWS, 'totals["clicks"] + click,', 'totals["clicks"] + click * 2,'),
+    Patch(
+        "expression: the cost is doubled as it is decoded", "jobs/transforms/decode.py",
+        "pa.array([e.cost_micros for e in events]", "pa.array([2 * e.cost_micros for e in events]",
+    ),
+    Patch(
+        "limit: a record as old as is allowed is late", "jobs/transforms/fates.py",
+        'age > settings["allowed_lateness_ms"]', 'age >= settings["allowed_lateness_ms"]',
+    ),
+)  # fmt: skip
+"""Each is built as an artifact of its own, and each must be refused."""
+
+ALLOWED = Patch(
+    "the sink's log says it in other words", "jobs/sinks/batch_sink.py",
+    '"batch %s%s: %s records, %s rows, %s ms, %s of it the action"',
+    '"committed batch %s%s: %s records, %s rows, %s ms, %s of it the action"',
+)  # fmt: skip
+"""Changes no number and no state: it is deployed in place."""

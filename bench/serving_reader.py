@@ -1,0 +1,119 @@
+"""A reader of both serving views, each time in one snapshot: how long it ever waited, and whether a count ever fell."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import Any
+
+import psycopg
+
+from jobs.settings import Settings
+
+JOBS = ("ad_ctr", "client_spend")
+_VERSIONS = "select version from serving.freshness where job = any(%s) order by job"
+_CLIENTS = """
+select client_id from serving.client_spend_day where client_id not like 'probe-%%'
+group by client_id order by sum(impressions) desc, client_id limit %s
+"""
+_COUNTS = "select client_id, sum(impressions + clicks)::bigint from serving.{} where client_id = any(%s) group by 1"
+COUNTS = {view: _COUNTS.format(view) for view in ("ad_ctr_minute", "client_spend_day")}
+Counts = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one look saw: when it came (epoch ms), which versions served, and the count by view and client."""
+
+    at_ms: float
+    versions: tuple[int, ...]
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A count that a reader saw fall, and whether other versions served from then on."""
+
+    at_ms: float
+    view: str
+    client: str
+    before: int
+    after: int
+    across: bool
+
+
+def longest_gap_s(answers: Sequence[Answer]) -> float | None:
+    """The most seconds between two answers in a row; None where there are none."""
+    gaps = [(later.at_ms - earlier.at_ms) / 1000 for earlier, later in pairwise(answers)]
+    return round(max(gaps), 3) if gaps else None
+
+
+def falls(answers: Sequence[Answer]) -> list[Fall]:
+    """Every count that was less in an answer than in the one before; one that is gone fell to 0."""
+    return [fall for earlier, later in pairwise(answers) for fall in _falls(earlier, later)]
+
+
+def moves(answers: Sequence[Answer]) -> int:
+    """How often other versions served."""
+    return sum(earlier.versions != later.versions for earlier, later in pairwise(answers))
+
+
+def _falls(earlier: Answer, later: Answer) -> Iterator[Fall]:
+    across = earlier.versions != later.versions
+    for (view, client), before in earlier.counts.items():
+        after = later.counts.get((view, client), 0)
+        if after < before:
+            yield Fall(later.at_ms, view, client, before, after, across)
+
+
+class ServingReader:
+    """Looks as kappa_reader in REPEATABLE READ every so often, on a thread of its own, from enter to exit.
+
+    It adds up the rows of the busiest clients only, so that looking itself takes little of the machine.
+    """
+
+    def __init__(self, settings: Settings, every_ms: float, clients: int) -> None:
+        self._settings, self._every, self._limit = settings, every_ms / 1000, clients
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="serving-reader", daemon=True)
+        self.answers: list[Answer] = []
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> ServingReader:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raises what ended the reader."""
+        self._stop.set()
+        self._thread.join()
+        if self.failure is not None and error is None:
+            raise self.failure
+
+    def _loop(self) -> None:
+        try:
+            with psycopg.connect(self._settings.dsn("kappa_reader"), autocommit=True) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                clients = [client for (client,) in connection.execute(_CLIENTS, [self._limit])]
+                due = time.monotonic()
+                while not self._stop.is_set():
+                    self.answers.append(_look(connection, clients))
+                    due = max(due + self._every, time.monotonic())
+                    self._stop.wait(due - time.monotonic())
+        except BaseException as error:
+            self.failure = error
+
+
+def _look(connection: psycopg.Connection[Any], clients: list[str]) -> Answer:
+    """Both views and the versions, in one snapshot."""
+    with connection.transaction():
+        versions = tuple(version for (version,) in connection.execute(_VERSIONS, [list(JOBS)]))
+        counts = {(view, client): int(count) for view, statement in COUNTS.items()
+                  for client, count in connection.execute(statement.encode(), [clients])}  # fmt: skip
+    return Answer(time.time() * 1000, versions, counts)
