@@ -131,7 +131,7 @@ def lines(totals: Totals) -> str:
     )
 
 
-@dataclass
+@dataclass(eq=False)
 class Served:
     """Watches what a reader sees while a run goes on. `seen` is what the log's minutes were last seen to hold, by the
     version of `job` that served them."""

@@ -84,6 +84,11 @@ def test_lines_stand_below_each_other_whatever_their_lengths() -> None:
     assert shown[1].split() == ["all", "20,000", "80", "0.4000%", "70.048500"]
 
 
+def test_the_follower_of_a_run_can_keep_what_each_watch_said_last() -> None:
+    one, other = (Served(cast("Reading", Rows()), Laid(0, 60_000, 0), "ad_ctr", terminal=False) for _ in range(2))
+    assert {one: "a", other: "b"}[one] == "a"
+
+
 def test_what_a_version_served_last_is_kept_when_another_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     now = {"version": 1, "clicks": 9}
 
