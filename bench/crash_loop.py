@@ -38,8 +38,6 @@ REASON = "bench.crash_loop"
 LONGEST_HOURS = 1
 EVERY_SECONDS = 5.0
 LAG_SECONDS = 10.0
-OUTLIVES = (Fault.START, Fault.TAKE_OVER)
-"""Faults at which the deployment itself ends with the old artifact."""
 _SAMPLE = """
 select v.state, v.desired, left(v.artifact, 8), extract(epoch from clock_timestamp() - d.beat_at)::float8, d.epoch,
     d.lag_events, d.lag_seconds::float8,
@@ -68,7 +66,7 @@ def main(
     new = patches.build(stack, PATCHES[fault])
     watch = Watch(database, live.version)
     with Background(stack, seed, rate, LONGEST_HOURS * 3600):
-        said, mended = _through(stack, watch, fault, (old, new), 60 * minutes, quiet)
+        said, mended = through(stack, watch, fault, (old, new), 60 * minutes, quiet)
     verdict = json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))
     found = {
         "seed": seed, "fault": fault.value, "does": PATCHES[fault].what, "old": old[:8], "new": new[:8], "rate": rate,
@@ -81,7 +79,7 @@ def main(
         raise typer.Exit(1)
 
 
-def _through(
+def through(
     stack: Settings, watch: Watch, fault: Fault, artifacts: tuple[str, str], seconds: float, quiet: float
 ) -> tuple[str, str | None]:
     """A quiet while, the deployment of the new artifact and what comes of it, the old one again where it must be, and
@@ -89,9 +87,9 @@ def _through(
     old, new = artifacts
     watch.follow(lambda _: False, quiet)
     said = watch.beside(stack, "deploy", JOB, "--artifact", new)
-    if fault is Fault.RECORD and not said.exit_code:
-        send_poison(stack)
-    if fault not in OUTLIVES:
+    if not said.exit_code:
+        if fault is Fault.RECORD:
+            send_poison(stack)
         watch.follow(has_given_up, seconds)
     mended = None
     if watch.samples[-1].artifact != old[:8] or has_given_up(watch.samples[-1]):

@@ -6,6 +6,8 @@ Compared are only windows that are final: their age must exceed the jobs' allowe
 times of the records reach back as far as that lateness allows (`--span`), so of two hours the first windows are
 final after ten minutes, and the bench waits for `--compare` minutes of them. To compare more rows in less time:
 ./kappa deploy ad_ctr client_spend --set allowed_lateness_ms=300000
+
+Ended before its end, it leaves the replay to Airflow, which goes on with it up to the question.
 """
 
 from __future__ import annotations

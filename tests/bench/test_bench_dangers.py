@@ -1,0 +1,64 @@
+"""Each dangerous change, built as the bench builds it, is refused by the plan with its table; the allowed one is not.
+
+With `-s` the words are printed: what the bench shows on a running stack, from the same code.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from kappa.hooks.registry import Author
+from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.steps import deploy
+from kappa.steps.observe import DeployRequest, plan_deploy
+
+from bench import patches
+from bench.dangers import ALLOWED, DANGERS
+from bench.patches import Patch
+from tests.plugins.conftest import Stage, author, checkout, stage
+
+__all__ = ["author", "checkout", "stage"]
+ROOT = Path(__file__).parents[2]
+NAMED = {
+    "aggregates swapped": "aggregates (transforms/windows.py: _seen)",
+    "key replaced by one of the same type": "keys",
+    "window of 5 minutes": "window",
+    "element of the set: the slot instead of the user": "element of the set (transforms/windows.py: element)",
+    "expression: a click counts twice": "what is counted of the set (transforms/windows.py: _step)",
+    "expression: the cost is doubled as it is decoded": "transforms/decode.py: _fields",
+    "limit: a record as old as is allowed is late": "fates (transforms/fates.py: with_fate)",
+}
+"""What the table names of each danger."""
+
+
+@pytest.fixture
+def live(stage: Stage, author: Author) -> Stage:
+    """The first version of ad_ctr serves, from the project's own jobs folder."""
+    shutil.rmtree(stage.checkout / "jobs")
+    shutil.copytree(ROOT / "jobs", stage.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    first = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
+    deploy.carry_out(stage.platform, first, author, lambda _: None)
+    return stage
+
+
+def planned(live: Stage, patch: Patch) -> DeployPlan:
+    """The plan of deploying the artifact that the patched copy builds."""
+    artifact = patches.build(live.platform.settings, patch)
+    return plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=artifact))
+
+
+@pytest.mark.parametrize("danger", DANGERS, ids=lambda danger: danger.what)
+def test_a_danger_is_refused_with_its_table_and_the_command_that_replays(live: Stage, danger: Patch) -> None:
+    plan = planned(live, danger)
+    assert plan.action is Action.REFUSED
+    with pytest.raises(DeployRefused) as refused:
+        refuse_if_refused(plan)
+    print(f"\n{danger.what}\n{refused.value}")
+    assert NAMED[danger.what] in [difference.what for difference in plan.differences]
+    assert f"./kappa reprocess ad_ctr --from earliest --artifact {plan.wanted.artifact}." in str(refused.value)
+
+
+def test_the_allowed_change_is_made_in_place(live: Stage) -> None:
+    assert planned(live, ALLOWED).action is Action.IN_PLACE
