@@ -21,7 +21,7 @@ from kappa.plans.wanted import Found, Wanted, want
 from kappa.replays import Approval, Band, Parity
 from kappa.states import Desired, State
 
-CADENCE_MS = 3_000
+CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
 records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
