@@ -12,6 +12,7 @@ from kappa.hooks.registry import Version
 from kappa.plans import bands
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.price import duration
+from kappa.plans.reprocess_refusals import NoFreeCores
 from kappa.ports import connect
 from kappa.replays import Answer, Parity, Replay
 from kappa.steps.observe_replay import plan_reprocess
@@ -89,6 +90,13 @@ def check_rule(live: Mapping[str, Version]) -> None:
     for job in JOBS:
         if (interval_ms := live[job].settings[SETTING]) != OLD_MS:
             raise OtherRule(job, live[job].version, interval_ms)
+
+
+def check_cores(free: int) -> None:
+    """Pass when there is a core for each candidate: else that is known before minutes of play, not after. Raises
+    NoFreeCores."""
+    if free < len(JOBS):
+        raise NoFreeCores(JOBS, len(JOBS), free)
 
 
 def second_half(stage: Stage) -> None:

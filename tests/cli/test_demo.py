@@ -45,6 +45,9 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(demo, name, stand_in)
     monkeypatch.setattr("cli.demo_served.campaigns", lambda *_: {})
     monkeypatch.setattr(demo_replay, "check_rule", lambda _: parts.append("rule"))
+    cluster = SimpleNamespace(free_cores=lambda: 3)
+    monkeypatch.setattr(demo, "connect", lambda _: SimpleNamespace(cluster=cluster))
+    monkeypatch.setattr(demo_replay, "check_cores", lambda free: parts.append(f"cores: {free}"))
     monkeypatch.setattr(demo_replay, "second_half", lambda stage: parts.append(f"second half, yes: {stage.yes}"))
     return parts
 
@@ -61,7 +64,8 @@ def test_the_rule_is_looked_at_before_anything_is_played_and_traffic_goes_on_thr
     did: list[str], yes: bool
 ) -> None:
     assert run(*["--yes"] * yes).exit_code == 0
-    assert did == ["up", "deploy", "rule", "play the traffic beside", "first half", f"second half, yes: {yes}", "tell"]
+    assert did[:4] == ["up", "deploy", "rule", "cores: 3"]
+    assert did[4:] == ["play the traffic beside", "first half", f"second half, yes: {yes}", "tell"]
 
 
 def test_the_first_half_alone_changes_no_rule_and_needs_none(did: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from kappa.plans import bands
+from kappa.plans.reprocess_refusals import NoFreeCores
 from kappa.replays import Parity
 
 from cli import demo_replay
@@ -34,6 +35,12 @@ def test_only_the_rule_that_the_demo_changes_is_changed() -> None:
     demo_replay.check_rule(live(10_000))
     with pytest.raises(OtherRule, match=r"ad_ctr v4 counts one click per 30 s.*kappa rollback ad_ctr client_spend"):
         demo_replay.check_rule(live(30_000))
+
+
+def test_what_an_earlier_demo_left_running_is_told_before_anything_is_played() -> None:
+    demo_replay.check_cores(2)
+    with pytest.raises(NoFreeCores, match="would take 2 cores of the worker, and 1 are free"):
+        demo_replay.check_cores(1)
 
 
 def test_what_is_asked_is_told_as_it_is_typed() -> None:
