@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.patches import Patch
 
-WINDOWS, CATALOGUE = "jobs/transforms/windows.py", "jobs/catalog.py"
+WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "jobs/catalog.py"
 
 DANGERS = (
     Patch(
@@ -21,7 +21,7 @@ DANGERS = (
         "element of the set: the slot instead of the user", WINDOWS,
         'F.col("user_id").cast("binary")', 'F.col("slot_id").cast("binary")',
     ),
-    Patch("expression: a click counts twice", WINDOWS, 'totals["clicks"] + click,', 'totals["clicks"] + click * 2,'),
+    Patch("expression: a click counts twice", FOLD, "np.bincount(row[clicked]", "2 * np.bincount(row[clicked]"),
     Patch(
         "expression: the cost is doubled as it is decoded", "jobs/transforms/decode.py",
         "pa.array([e.cost_micros for e in events]", "pa.array([2 * e.cost_micros for e in events]",

@@ -26,7 +26,7 @@ NAMED = {
     "key replaced by one of the same type": "keys",
     "window of 5 minutes": "window",
     "element of the set: the slot instead of the user": "element of the set (transforms/windows.py: element)",
-    "expression: a click counts twice": "what is counted of the set (transforms/windows.py: _step)",
+    "expression: a click counts twice": "what is counted of the set (transforms/fold.py: count)",
     "expression: the cost is doubled as it is decoded": "transforms/decode.py: _fields",
     "limit: a record as old as is allowed is late": "fates (transforms/fates.py: with_fate)",
 }
