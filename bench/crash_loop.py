@@ -10,7 +10,6 @@ old artifact is deployed again. Ends with a reconciliation; exit 1 at any differ
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 import uuid
@@ -23,7 +22,7 @@ import typer
 
 from bench import patches, report
 from bench.faults import PATCHES, POISON, Fault
-from bench.live import Database, Said, ask, kappa
+from bench.live import Database, Said, ask, differences
 from bench.load import Background, now_ms
 from bench.minutes import Sample, by_minute
 from bench.replays import sentence
@@ -67,12 +66,11 @@ def main(
     watch = Watch(database, live.version)
     with Background(stack, seed, rate, LONGEST_HOURS * 3600):
         said, mended = through(stack, watch, fault, (old, new), 60 * minutes, quiet)
-    verdict = json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))
     found = {
         "seed": seed, "fault": fault.value, "does": PATCHES[fault].what, "old": old[:8], "new": new[:8], "rate": rate,
         "deployment": said, "mended": mended, "events": watch.events,
         "minutes": [asdict(minute) for minute in by_minute(watch.samples)],
-        "differences": verdict["difference_count"],
+        "differences": differences(stack),
     }  # fmt: skip
     report.document(found) if as_json else _tell(found)
     if found["differences"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Sequence
@@ -18,6 +19,14 @@ _LIVE = """
 select v.job, v.version, v.generation, v.desired from ops.segments s join ops.versions v using (job, version)
 where s.to_window = 'infinity' order by v.job
 """
+
+
+_LONGEST_GAP = """
+select coalesce(max(extract(epoch from committed_at - before)), 0)::float8 from (
+    select committed_at, lag(committed_at) over (order by committed_at) as before
+    from ops.batches where job = %s and committed_at >= to_timestamp(%s / 1000.0) - interval '10 seconds') b
+"""
+_MARKS = "select marks from ops.changes where job = %s order by begun_at desc limit 1"
 
 
 class NotUp(Refusal):
@@ -92,6 +101,16 @@ class Database:
         offsets = self.next_offsets(version)
         return all(offsets.get(partition, 0) >= end for partition, end in ends.items())
 
+    def longest_gap_s(self, job: str, since_ms: float) -> float:
+        """The most seconds between two commits of a job in a row, from 10 s before then on."""
+        ((gap,),) = self.rows(_LONGEST_GAP, job, since_ms)
+        return float(gap)
+
+    def newest_marks(self, job: str) -> dict[str, str] | None:
+        """When each moment of the job's newest change was; None where it has never been changed."""
+        found = self.rows(_MARKS, job)
+        return found[0][0] if found else None
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -127,3 +146,8 @@ def ask(settings: Settings, *arguments: str, timeout: float = 1800) -> Said:
         stdin=subprocess.DEVNULL,
     )
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def differences(settings: Settings) -> int:
+    """How many differences `reconcile` finds, once all is read."""
+    return int(json.loads(kappa(settings, "reconcile", "--json", "--wait", "600", accept=(0, 1)))["difference_count"])

@@ -33,12 +33,6 @@ _RUNS_AS = """
 select v.version, v.artifact, v.settings, v.generation, v.state, v.desired, d.epoch from ops.versions v
 join ops.drivers d using (job, version) where (v.job, v.version) = (%s, %s)
 """
-_MARKS = "select marks from ops.changes where job = %s order by begun_at desc limit 1"
-_LONGEST_GAP = """
-select coalesce(max(extract(epoch from committed_at - before)), 0)::float8 from (
-    select committed_at, lag(committed_at) over (order by committed_at) as before
-    from ops.batches where job = %s and committed_at >= to_timestamp(%s / 1000.0) - interval '10 seconds') b
-"""
 
 
 def main(
@@ -81,14 +75,14 @@ def _allowed(stack: Settings, database: Database) -> dict[str, Any]:
     artifact, since = patches.build(stack, ALLOWED), database.now_ms()
     said = ask(stack, "deploy", JOB, "--artifact", artifact, "--reason", REASON, "--json")
     time.sleep(SETTLE_SECONDS)
-    ((gap,),) = database.rows(_LONGEST_GAP, JOB, since)
-    marks = database.rows(_MARKS, JOB)
+    gap = database.longest_gap_s(JOB, since)
+    marks = database.newest_marks(JOB)
     words = {"what": ALLOWED.what, "file": ALLOWED.file, "artifact": artifact, "said": sentence(said)}
     return {
         **words,
         "exit_code": said.exit_code,
         "pause_s": round(gap, 1),
-        "parts": parts(marks[0][0]) if marks else {},
+        "parts": parts(marks) if marks else {},
     }
 
 

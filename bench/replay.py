@@ -12,7 +12,6 @@ Ended before its end, it leaves the replay to Airflow, which goes on with it up 
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from datetime import datetime
@@ -22,7 +21,7 @@ import typer
 
 from bench import batches, load, replay_report, replays, report
 from bench.catch_up import in_turn, measure
-from bench.live import Database, Version, kappa
+from bench.live import Database, Version, differences, kappa
 from bench.load import Background
 from bench.percentiles import summary
 from bench.probes import Probing, latencies
@@ -95,7 +94,7 @@ def main(
         back = _rollback(stack, database, seed + 2, more) if more else None
     found = {**about, "live": live, **_replayed(stack, database, done, begun_ms, probing, live)}
     found |= {"hand_over_s": evidence["hand_over_seconds"], "reader": seen(reader.answers, promoted_ms)}
-    found |= {"rollback": back, "differences_by_reconcile": _reconcile(stack)}
+    found |= {"rollback": back, "differences_by_reconcile": differences(stack)}
     report.document(found) if as_json else replay_report.tell(found)
     if found["differences_by_reconcile"]:
         raise typer.Exit(1)
@@ -189,10 +188,6 @@ def _rollback(stack: Settings, database: Database, seed: int, records: int) -> d
     ((evidence, at_ms),) = database.rows(_RELEASE)
     at = datetime.fromtimestamp(at_ms / 1000).astimezone().isoformat()
     return {"new_records": records, "seconds": seconds, "hand_over_s": evidence["hand_over_seconds"], "at": at}
-
-
-def _reconcile(stack: Settings) -> int:
-    return int(json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))["difference_count"])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Command: python -m bench.rescale [--events 2000000] [--rate 2000] [--sizes 4,3,1
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from bench import report
-from bench.live import Database, kappa
+from bench.live import Database, differences, kappa
 from bench.load import KNOBS, Background, produce
 from cli.entry import settings
 from jobs.settings import Settings
@@ -35,12 +34,6 @@ MOMENTS = (
     "launched",
     "ready",
 )
-_LONGEST_GAP = """
-select coalesce(max(extract(epoch from committed_at - before)), 0)::float8 from (
-    select committed_at, lag(committed_at) over (order by committed_at) as before
-    from ops.batches where job = %s and committed_at >= to_timestamp(%s / 1000.0) - interval '10 seconds') b
-"""
-_MARKS = "select marks from ops.changes where job = %s order by begun_at desc limit 1"
 _STATE = "select coalesce(max(state_rows), 0)::bigint from ops.drivers where job = %s"
 
 
@@ -69,9 +62,7 @@ def main(
         for job in names:
             rows.append(_restart(stack, database, job))
             rows += [_rescale(stack, database, job, int(size)) for size in sizes.split(",")]
-    verdict = None
-    if check:
-        verdict = json.loads(kappa(stack, "reconcile", "--json", "--wait", "600", accept=(0, 1)))["difference_count"]
+    verdict = differences(stack) if check else None
     _tell({"seed": seed, "events": events, "rate": rate, "runs": rows, "differences": verdict}, as_json)
     if verdict:
         raise typer.Exit(1)
@@ -88,7 +79,8 @@ def _restart(stack: Settings, database: Database, job: str) -> dict[str, Any]:
 def _rescale(stack: Settings, database: Database, job: str, size: int) -> dict[str, Any]:
     since = database.now_ms()
     kappa(stack, "rescale", job, "--partitions", str(size), "--reason", "bench")
-    ((marks,),) = database.rows(_MARKS, job)
+    marks = database.newest_marks(job)
+    assert marks is not None, "a rescale that succeeded has left a change"
     return {**_measured(database, job, f"to {size}", since), "parts": parts(marks)}
 
 
@@ -96,7 +88,7 @@ def _measured(database: Database, job: str, what: str, since_ms: float) -> dict[
     """Wait until commits are regular again, then take the longest gap."""
     _caught_up(database, [job])
     time.sleep(SETTLE_SECONDS)
-    ((gap,),) = database.rows(_LONGEST_GAP, job, since_ms)
+    gap = database.longest_gap_s(job, since_ms)
     ((groups,),) = database.rows(_STATE, job)
     report.say(f"{job} {what}: {gap:.1f} s between commits, {groups:,} groups in state")
     return {"job": job, "what": what, "pause_s": round(gap, 1), "groups": groups}
