@@ -29,10 +29,21 @@ def test_all_steps_let_both_candidates_serve_together(stage: Stage, author: Auth
     done = run_all(stage.platform, OTHER)
     assert done.promoted == serving(stage) == BOTH_NEW
     assert "ad_ctr v2, client_spend v2 serve all windows" in done.sentence
+    assert "as small as" not in done.sentence
     assert len(stage.cluster.running()) == 4, "the old versions run on for the roll-back"
     assert [stage.registry.held[job, 1].state for job in JOBS] == [State.PREVIOUS] * 2
     assert stage.registry.leases.keys().isdisjoint({(job, 0) for job in JOBS})
     assert stage.releases.releases()[-1].approved_by == "bob"
+
+
+def test_what_was_replayed_small_is_said_to_be_small_with_the_command_that_mends_it(
+    stage: Stage, author: Author
+) -> None:
+    deployed(stage, author)
+    done = run_all(stage.platform, OTHER, cores=1, rate=5_000)
+    mend = "--set executor_cores=2 --set cadence_ms=1000 --set records_per_batch=200000 --reason TEXT"
+    for job in JOBS:
+        assert f"{job} v2 goes on as small as its replay was; as v1 ran: ./kappa deploy {job} {mend}." in done.sentence
 
 
 @pytest.mark.parametrize("after", [False, True])

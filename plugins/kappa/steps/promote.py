@@ -12,6 +12,7 @@ from jobs.refusals import Refusal
 from kappa.hooks.registry import BEGINNING, Author, Entry
 from kappa.plans.approving import check_answerer, check_promotable, names
 from kappa.plans.catch_up import Reading
+from kappa.plans.full_size import remedy
 from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows
 from kappa.plans.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.plans.retiring import kept_until
@@ -142,7 +143,7 @@ def promote(platform: Platform, verb: str, replay: Replay, by: Author, is_over: 
 
 def conclude(platform: Platform, verb: str, release: Release, by: Author) -> str:
     """Write down and say what a hand-over by hand did."""
-    said = promoted_sentence(release) if verb == PROMOTE else _rolled_back_sentence(release)
+    said = promoted_and_sized(platform, release) if verb == PROMOTE else _rolled_back_sentence(release)
     for job in release.jobs:
         number = serving(release.after, job)
         told = {"sentence": said, "release_id": release.release_id}
@@ -168,6 +169,16 @@ def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, s
         return conclude(platform, ROLLBACK, hand_over(platform, ROLLBACK, plan.hand, by, is_over), by)
     finally:
         leasing.release(platform, by)
+
+
+def promoted_and_sized(platform: Platform, release: Release) -> str:
+    """What a promotion did and, where a version was replayed smaller than the one before it, how to give it its size."""
+    said = [promoted_sentence(release)]
+    for job in release.jobs:
+        now, before = serving(release.after, job), serving(release.before, job)
+        if now is not None and before is not None:
+            said.append(remedy(version_of(platform, job, now), version_of(platform, job, before)) or "")
+    return " ".join(filter(None, said))
 
 
 def promoted_sentence(release: Release) -> str:

@@ -24,7 +24,7 @@ from kappa.steps import lease as leasing
 from kappa.steps.catch_up import Pursuit
 from kappa.steps.hand_over import release_of
 from kappa.steps.launch import version_of
-from kappa.steps.promote import promoted_sentence
+from kappa.steps.promote import promoted_and_sized, promoted_sentence
 from kappa.steps.retire import free
 from kappa.steps.stop import end_driver
 from kappa.steps.validate import SECONDS, Runner, validate
@@ -193,9 +193,8 @@ def dry_sentence(plan: ReprocessPlan) -> str:
 def _conclude(platform: Platform, verb: str, replay: Replay, by: Author) -> Concluded:
     release = release_of(platform, replay)
     if release is not None:
-        said = promoted_sentence(release)
-        platform.releases.end_replay(replay.replay_id, said)
-        return Concluded(said, dict(replay.versions))
+        platform.releases.end_replay(replay.replay_id, promoted_sentence(release))
+        return Concluded(promoted_and_sized(platform, release), dict(replay.versions))
     if replay.answer in (Answer.REJECTED, Answer.TIMED_OUT):
         said = f"{names(replay)}: {answer_sentence(Answer(replay.answer), replay.answered_by)}"
         platform.releases.end_replay(replay.replay_id, said)
