@@ -172,7 +172,7 @@ def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, s
 
 
 def promoted_and_sized(platform: Platform, release: Release) -> str:
-    """What a promotion did and, where a version was replayed smaller than the one before it, how to give it its size."""
+    """What a promotion did and, where a version was replayed smaller than the one before, how to give it its size."""
     said = [promoted_sentence(release)]
     for job in release.jobs:
         now, before = serving(release.after, job), serving(release.before, job)
