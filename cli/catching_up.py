@@ -7,6 +7,7 @@ from kappa.plans.catch_up import Progress, Reading, judge, together
 from kappa.ports import Platform
 from kappa.steps.catch_up import Pursuit, pursuit_of
 from kappa.steps.launch import version_of
+from kappa.steps.live_end import live_lag_seconds
 
 from cli.airflow_runs import Run, Seen
 
@@ -39,5 +40,7 @@ class CatchUps:
         """The run asks the log itself, too; here the driver's last word on it is enough."""
         state, standing = version_of(self._platform, job, number).state, self._platform.releases.standing(job, number)
         kept = self._readings.get(job, [])[1 - READINGS :]
-        self._readings[job] = [*kept, Reading(self._platform.clock.now(), state, standing)]
+        now = self._platform.clock.now()
+        live = live_lag_seconds(self._platform, job, now, None)
+        self._readings[job] = [*kept, Reading(now, state, standing, live_lag_seconds=live)]
         return judge(self._readings[job], pursuit.expected, pursuit.began, pursuit.deadline)

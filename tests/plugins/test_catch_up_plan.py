@@ -56,6 +56,14 @@ def test_one_reading_further_away_makes_it_begin_anew(outlier: int) -> None:
     assert judged(*readings).state is CatchUp.LAGGING
 
 
+def test_where_the_live_version_lags_itself_what_counts_is_how_far_behind_it_the_candidate_is() -> None:
+    """On a busy machine a batch takes seconds, also of the live version; a hand-over waits for the rest only."""
+    far = [changed(one, lag_seconds=7.4) for one in NEAR]
+    assert judged(*far).state is CatchUp.LAGGING
+    assert judged(*(replace(one, live_lag_seconds=2.4) for one in far)).state is CatchUp.READY
+    assert judged(*(replace(one, live_lag_seconds=2.3) for one in far)).state is CatchUp.LAGGING
+
+
 def test_fewer_readings_are_not_enough() -> None:
     assert judged(*NEAR[:2]).state is CatchUp.LAGGING
 

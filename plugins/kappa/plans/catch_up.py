@@ -14,7 +14,7 @@ from kappa.replays import Standing
 from kappa.states import State
 
 READY_SECONDS = 5.0
-"""A hand-over begins at most this far behind (design, section 4)."""
+"""A hand-over begins at most this far behind what it waits for, the live version (design, section 4)."""
 READY_READINGS = 3
 LAGGING_SECONDS = 60.0
 STILL_SECONDS = 300.0
@@ -33,7 +33,8 @@ class CatchUp(StrEnum):
 @dataclass(frozen=True)
 class Reading:
     """A candidate as it was seen at one time. `log_ends` are the log's own, None where they were not asked for: then
-    the driver's last word counts. `infeasible` says why the log no longer allows it (`price.infeasible`)."""
+    the driver's last word counts. `infeasible` says why the log no longer allows it (`price.infeasible`);
+    `live_lag_seconds` is the lag of the version that serves."""
 
     at: datetime
     state: State
@@ -41,6 +42,7 @@ class Reading:
     log_ends: Offsets | None = None
     infeasible: str | None = None
     failure: str | None = None
+    live_lag_seconds: float = 0.0
 
     @property
     def unread(self) -> int:
@@ -62,6 +64,12 @@ class Reading:
         if self.standing.lag_events:
             return self.standing.lag_seconds
         return (self.at - committed_at).total_seconds() if committed_at else None
+
+    @property
+    def is_close(self) -> bool:
+        """Whether a hand-over would not wait long: on a busy machine the live version is some seconds behind, too."""
+        lag = self.lag_seconds
+        return lag is not None and lag - self.live_lag_seconds <= READY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -144,9 +152,7 @@ def _given_up(newest: Reading) -> str | None:
 def _is_ready(readings: Sequence[Reading]) -> bool:
     """Whether it was close enough to the end in enough readings in a row, having seen the whole log in each."""
     latest = readings[-READY_READINGS:]
-    return len(latest) == READY_READINGS and all(
-        reading.lag_seconds is not None and reading.lag_seconds <= READY_SECONDS for reading in latest
-    )
+    return len(latest) == READY_READINGS and all(reading.is_close for reading in latest)
 
 
 def _stands_still(newest: Reading, began: datetime) -> str | None:

@@ -19,6 +19,7 @@ from kappa.replays import Standing
 from kappa.states import OVER, State
 from kappa.steps import launch as launching
 from kappa.steps import lease as leasing
+from kappa.steps.live_end import live_lag_seconds
 
 POLL_SECONDS = 3.0
 KEPT = timedelta(minutes=5)
@@ -119,7 +120,9 @@ class Watch:
         version = launching.version_of(self.platform, job, number)
         failure = "; ".join(self.platform.registry.red_lines(job, number)) or None
         why = log and log.infeasible(f"{job} v{number}", standing, self.rates.get(job))
-        return Reading(now, version.state, standing, log.ends if log else None, why or None, failure)
+        ends = log.ends if log else None
+        live = live_lag_seconds(self.platform, job, now, ends)
+        return Reading(now, version.state, standing, ends, why or None, failure, live)
 
     def _log(self, now: datetime, standings: Mapping[str, Standing]) -> _LogView | None:
         """The log's own word; None while the broker does not answer, which the drivers notice, too."""

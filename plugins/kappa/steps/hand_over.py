@@ -14,6 +14,7 @@ from kappa.replays import HandOver, Release, Replay
 from kappa.states import State
 from kappa.steps import lease as leasing
 from kappa.steps.lease import IsOver
+from kappa.steps.live_end import live_lag_seconds
 from kappa.steps.repair import nobody_ended
 
 LIVE_END_SECONDS = 180.0
@@ -27,8 +28,8 @@ class TooFarBehind(Refusal):
     def __init__(self, behind: Collection[str], seconds: float) -> None:
         super().__init__(
             f"not close enough to the end of the log within {seconds:.0f} s: {', '.join(behind)} (at most "
-            f"{READY_SECONDS:.0f} s are allowed); nothing was moved and the live versions serve on. Try again when "
-            "'./kappa status' shows it caught up."
+            f"{READY_SECONDS:.0f} s more than the live version are allowed); nothing was moved and the live versions "
+            "serve on. Try again when './kappa status' shows it caught up."
         )
 
 
@@ -64,12 +65,8 @@ def versions_of(platform: Platform, jobs: Collection[str]) -> list[Version]:
     return [version for job in jobs for version in platform.registry.versions(job)]
 
 
-def serving(segments: Collection[Segment], job: str) -> int | None:
-    return next((s.version for s in segments if (s.job, s.to_window) == (job, OPEN_END)), None)
-
-
 def _wait_close(platform: Platform, targets: Mapping[str, int]) -> None:
-    """Wait until each is at most READY_SECONDS behind. Raises TooFarBehind."""
+    """Wait until each is at most READY_SECONDS behind the live version. Raises TooFarBehind."""
     if not wait_until(platform.clock, WAIT_SECONDS, lambda: not _far(platform, targets)):
         raise TooFarBehind(_far(platform, targets), WAIT_SECONDS)
 
@@ -80,9 +77,11 @@ def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
     far = []
     for job, number in sorted(targets.items()):
         standing = platform.releases.standing(job, number)
-        lag = Reading(platform.clock.now(), State.CAUGHT_UP, standing, ends).lag_seconds
-        if lag is None or lag > READY_SECONDS:
-            far.append(f"{job} v{number} is {'not known' if lag is None else f'{lag:.1f} s'} behind")
+        now, live = platform.clock.now(), live_lag_seconds(platform, job, platform.clock.now(), ends)
+        reading = Reading(now, State.CAUGHT_UP, standing, ends, live_lag_seconds=live)
+        if not reading.is_close:
+            lag = "not known" if reading.lag_seconds is None else f"{reading.lag_seconds:.1f} s"
+            far.append(f"{job} v{number} is {lag} behind, the live version {live:.1f} s")
     return far
 
 

@@ -21,9 +21,10 @@ from kappa.replays import Answer, Approval, Release, Replay, Standing
 from kappa.states import State
 from kappa.steps import catch_up
 from kappa.steps import lease as leasing
-from kappa.steps.hand_over import hand_over, release_of, segments_of, serving, versions_of
+from kappa.steps.hand_over import hand_over, release_of, segments_of, versions_of
 from kappa.steps.launch import version_of
 from kappa.steps.lease import IsOver
+from kappa.steps.live_end import serving
 from kappa.steps.repair import nobody_ended
 from kappa.steps.retire import windows
 
