@@ -49,8 +49,9 @@ def configuration(layout: Layout) -> str:
             "secret_key": keys["secret_key"],
         },
         "api_auth": {"jwt_secret": keys["jwt_secret"]},
-        # A task that died holds its stream for as long as it is believed to live; by default that is five minutes.
-        "scheduler": {"task_instance_heartbeat_timeout": "60"},
+        # A task that died, or that a dead scheduler had queued, holds its stream for as long as nobody notices; by
+        # default that is five minutes.
+        "scheduler": {"task_instance_heartbeat_timeout": "60", "orphaned_tasks_check_interval": "15"},
         "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "30"},
         "secrets": connections.section(layout),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},

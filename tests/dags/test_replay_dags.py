@@ -11,7 +11,11 @@ from airflow.dag_processing.dagbag import DagBag
 from kappa.leases import dag_of
 from kappa.operators import replay_form
 from kappa.plans.bands import InvalidBand
+from kappa.plans.rescale import slots
 from kappa.replays import Approval, Band, Parity
+
+from jobs.catalog import JOBS, find, resolve
+from jobs.settings import Cluster
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
@@ -84,6 +88,14 @@ def test_a_filled_in_form_is_read(bag: DagBag) -> None:
     assert (asked.approval, asked.rate, asked.cores, asked.promote) == (Approval.ASK, 2_000, None, True)
     with pytest.raises(InvalidBand):
         replay_form.reprocess_request(filled | {"bands": ["clicks"]})
+
+
+def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack(bag: DagBag) -> None:
+    """A refusal for want of cores would be all that anybody ever saw of it."""
+    asked = replay_form.prove_request(bag.dags["prove_replay"].params.validate(), "earliest")
+    live = sum(slots(resolve(job, {})) for job in JOBS.values())
+    proving = sum(slots(resolve(find(name), {"executor_cores": asked.cores or 0})) for name in asked.jobs)
+    assert live + proving <= Cluster().worker_cores
 
 
 def test_half_a_version_is_not_retired() -> None:

@@ -115,12 +115,12 @@ def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:
     return dict(_pair(line) for line in given.splitlines() if line.strip())
 
 
-def number(setting: str, title: str, description: str) -> Param:
+def number(setting: str, title: str, description: str, default: int | None = None) -> Param:
     """A whole number within the bounds that every job's setting of that name has, or nothing."""
     bounds = [known for job in JOBS.values() for known in job.settings if known.name == setting]
     least, most = min(known.least for known in bounds), max(known.most for known in bounds)
     return Param(
-        None,
+        default,
         type=["null", "integer"],
         minimum=least,
         maximum=most,

@@ -21,6 +21,8 @@ FROM_PATTERN = r"^(earliest|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:00(\.0+)?)?(Z|[+-]
 BAND_PATTERN = r"^\s*[a-z_]+:(up|down|any)(:[0-9]+)?\s*$"
 MOST_RATE = 5_000_000
 SPAN_MINUTES = 360
+PROVING_CORES = 1
+"""Of each candidate: nobody waits for a proof, and beside the live jobs of one machine there is no room for more."""
 MOST_SPAN_MINUTES = 7 * 24 * 60
 WINDOWED = [name for name, job in JOBS.items() if job.stateful]
 
@@ -98,7 +100,7 @@ def prove() -> dict[str, Param]:
             False, type="boolean", title="Promote",
             description="If they are equal, let the candidates serve, as the jobs' policy says; else throw them away",
         ),
-        **_work(),
+        **_work(PROVING_CORES),
         "reason": Param(
             "proof on schedule", type="string", maxLength=1000, title="Reason", description="Why; kept in the audit"
         ),
@@ -162,9 +164,9 @@ def to_retire(params: Mapping[str, Any]) -> Key | None:
     return None if job is None else (job, version)
 
 
-def _work() -> dict[str, Param]:
+def _work(cores: int | None = None) -> dict[str, Param]:
     return {
-        "cores": number("executor_cores", "Cores", "Cores of each candidate; empty: as the live version has"),
+        "cores": number("executor_cores", "Cores", "Cores of each candidate; empty: as the live version has", cores),
         "rate": Param(
             None, type=["null", "integer"], minimum=LEAST_RATE, maximum=MOST_RATE, title="Read rate",
             description="Most records a second that each candidate reads; empty: as its settings say",
