@@ -134,6 +134,8 @@ def ensure_roles(settings: Settings) -> None:
             _ensure_role(connection, role, passwords.password(settings, role))
         _ensure_database(connection, DATABASE, OWNER, readers=ROLES)
         _ensure_database(connection, AIRFLOW_ROLE, AIRFLOW_ROLE, readers=())
+        # A killed scheduler's workers keep its connection open, and its transaction held a run's row for ever.
+        _run(connection, "ALTER ROLE {} SET idle_in_transaction_session_timeout = '60s'", AIRFLOW_ROLE)
         _run(connection, "REVOKE ALL ON DATABASE postgres FROM PUBLIC")
         _run(connection, "GRANT TEMPORARY ON DATABASE {} TO {}", DATABASE, TEMPORARY_TABLES)
 
