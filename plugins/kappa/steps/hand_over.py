@@ -74,10 +74,10 @@ def _wait_close(platform: Platform, targets: Mapping[str, int]) -> None:
 def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
     with platform.open_log() as log:
         ends = log.ends()
-    far = []
+    now, far = platform.clock.now(), []
     for job, number in sorted(targets.items()):
         standing = platform.releases.standing(job, number)
-        now, live = platform.clock.now(), live_lag_seconds(platform, job, platform.clock.now(), ends)
+        live = live_lag_seconds(platform, job, now, ends)
         reading = Reading(now, State.CAUGHT_UP, standing, ends, live_lag_seconds=live)
         if not reading.is_close:
             lag = "not known" if reading.lag_seconds is None else f"{reading.lag_seconds:.1f} s"
