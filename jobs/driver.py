@@ -17,13 +17,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import query, reach, session
 from jobs.checkpoints import check, check_offsets
+from jobs.eviction import Eviction
 from jobs.log import KafkaLog, check_stamping
 from jobs.pipelines.pipeline import Run
 from jobs.reach import WatermarkTooFast
 from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
-from jobs.sinks.batch_sink import BatchSink, Committed
+from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
@@ -78,7 +79,8 @@ class Driver:
         self._watcher = Watcher(settings, version, beat, self._newest_committed)
         self._extra_delay_ms = 0
         self._why = ""
-        self._warm = False
+        self._eviction = Eviction()
+        self._cold = True
 
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
@@ -113,10 +115,12 @@ class Driver:
         """One query from start to end; what ends it and passes is kept in `_why`."""
         self._sink = None
         try:
-            if not self._warm:
-                self._warm_up(spark)
-            if self._watcher.desired == "running":
-                self._follow(*self._prepare(spark, self._version.settings))
+            if self._eviction.due:
+                self._evict(spark)
+            while self._watcher.desired == "running":
+                if not self._follow(*self._prepare(spark, self._version.settings, evicting=False)):
+                    break
+                self._evict(spark)
         except StreamingQueryException as error:
             self._judge(error)
         except (KafkaError, psycopg.OperationalError) as error:
@@ -126,14 +130,15 @@ class Driver:
             if self._sink is not None:
                 self._sink.close()
 
-    def _warm_up(self, spark: SparkSession) -> None:
-        """Commit a first batch of a few records by a query of its own, or find that there are none.
+    def _evict(self, spark: SparkSession) -> None:
+        """Commit a batch that evicts closed windows by a query of its own, or find that there is nothing to read.
 
-        A cold process takes several times as long for a record: with all that was left unread during a pause in its
-        first batch, the pause would be as much longer.
+        Where a query gave way, it is the batch that was left pending. The first batch of a process reads few records:
+        cold, a record takes several times as long, and a pause would be longer by all that was left unread in it.
         """
-        few = min(FIRST_RECORDS, self._version.settings["records_per_batch"])
-        _, sink, writer = self._prepare(spark, {**self._version.settings, "records_per_batch": few})
+        most = self._version.settings["records_per_batch"]
+        settings = {**self._version.settings, "records_per_batch": min(FIRST_RECORDS, most) if self._cold else most}
+        _, sink, writer = self._prepare(spark, settings, evicting=True)
         running = query.start_one_batch(writer)
         sink.attach(running)
         while running.isActive and self._watcher.desired == "running" and not query.is_through(running):
@@ -141,10 +146,11 @@ class Driver:
             time.sleep(POLL_SECONDS)
         self._finish(running, sink, writer)
         sink.close()
-        self._warm = True
+        self._eviction.done(time.monotonic())
+        self._cold = False
 
-    def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> None:
-        """Run the query until it ends, or is to end."""
+    def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
+        """Run the query until it ends, or is to end. True: it gave way to an eviction."""
         running, looked = query.start(writer, run), time.monotonic()
         sink.attach(running)
         while running.isActive and self._watcher.desired == "running":
@@ -152,13 +158,25 @@ class Driver:
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
+            sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms, time.monotonic())
             time.sleep(POLL_SECONDS)
-        self._finish(running, sink, writer)
+        try:
+            self._finish(running, sink, writer)
+        except StreamingQueryException:
+            if not isinstance(sink.failure, GaveWay):
+                raise
+            logger.info("closed windows are to be evicted: the query gives way to one that does it")
+            return True
+        finally:
+            sink.close()
+        return False
 
-    def _prepare(self, spark: SparkSession, given: Mapping[str, int]) -> tuple[Run, BatchSink, DataStreamWriter]:
+    def _prepare(
+        self, spark: SparkSession, given: Mapping[str, int], *, evicting: bool
+    ) -> tuple[Run, BatchSink, DataStreamWriter]:
         """The query by these settings, with a delay for the log as it is now, and its sink."""
         progress, version = self._registry.progress(), replace(self._version, settings=given)
-        run = query.run_of(self._settings, version, progress[0], self._extra_delay_ms)
+        run = query.run_of(self._settings, version, progress[0], self._extra_delay_ms, evicting=evicting)
         self._watcher.delay_ms = run.watermark_delay_ms
         self._sink = sink = query.sink_of(
             self._settings,
@@ -176,6 +194,7 @@ class Driver:
         if not running.isActive:
             running.awaitTermination()
             return
+        sink.gives_way = False
         running.stop()
         if self._checkpoint.is_pending():
             query.finish_pending(writer, sink)

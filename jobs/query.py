@@ -24,12 +24,14 @@ from jobs.sinks.ledger import Owner
 logger = logging.getLogger("kappa.query")
 
 
-def run_of(settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0) -> Run:
+def run_of(
+    settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0, *, evicting: bool = True
+) -> Run:
     """The run of a query that starts at `offsets`, with a watermark delay for the log as it is now."""
     base_ms = reach.base_delay_ms(version.settings)
     own_ms = extra_delay_ms + _skew_ms(settings, version, offsets)
     logger.info("watermark delay %s ms, %s ms of it for the read skew", base_ms + own_ms, own_ms)
-    return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms)
+    return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms, evicting)
 
 
 def sink_of(

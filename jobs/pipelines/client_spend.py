@@ -15,4 +15,5 @@ def build(records: DataFrame, run: Run) -> DataFrame:
     """RECORD rows to rows of (client_id, window_start) and MEASURES."""
     events = fates.with_fate(decode.decode(records), run.settings, run.starts_at_ms)
     accepted = fates.accepted(fates.observed(events, run.partitions))
-    return windows.counted(accepted, JOB, run.settings["click_interval_ms"], run.watermark_delay_ms)
+    interval_ms = run.settings["click_interval_ms"]
+    return windows.counted(accepted, JOB, interval_ms, run.watermark_delay_ms, evicting=run.evicting)

@@ -38,8 +38,15 @@ class Committed:
     next_offsets: dict[int, int] = field(default_factory=dict)
 
 
+class GaveWay(Exception):  # noqa: N818 - an end, not an error
+    """A batch was planned, not computed, and is left to the query that comes next on the same checkpoint."""
+
+
 class BatchSink:
-    """Writes the batches of one query; `failure` is the refusal that ended it, where one did."""
+    """Writes the batches of one query; `failure` is the refusal that ended it, where one did.
+
+    With `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
+    """
 
     def __init__(
         self,
@@ -57,6 +64,7 @@ class BatchSink:
         self._query: Any = None
         self._ready = threading.Event()
         self.failure: Exception | None = None
+        self.gives_way = False
         self.committed = Committed()
 
     def attach(self, query: Any) -> None:
@@ -68,6 +76,8 @@ class BatchSink:
         """Consume and commit one micro-batch; any failure is kept in `failure` and ends the query."""
         self._ready.wait()
         try:
+            if self.gives_way:
+                raise GaveWay
             self._commit(frame, batch_id)
         except Exception as error:
             self.failure = error
