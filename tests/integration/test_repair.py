@@ -44,13 +44,16 @@ def _without_airflow(deployed: Stack, seconds: float) -> None:
 
 def test_repair_starts_a_driver_that_is_wanted_and_gone(deployed: Stack) -> None:
     ((submission,),) = deployed.query("select submission_id from ops.drivers where job = %s", JOB)
-
+    before = _repaired(deployed)
     httpx.post(f"{deployed.settings.spark_rest}/v1/submissions/kill/{submission}", json={}, trust_env=False)
     deployed.until("the driver is gone", lambda: not deployed.drivers(JOB))
     deployed.kappa("repair", JOB, "--reason", "test")
     deployed.until("a driver is back", lambda: bool(deployed.drivers(JOB)))
     deployed.reconcile()
-    ((repaired,),) = deployed.query(
-        "select count(*) from ops.audit where job = %s and action = 'repair.restarted'", JOB
-    )
-    assert repaired == 1
+    assert _repaired(deployed) == before + 1
+
+
+def _repaired(deployed: Stack) -> int:
+    """How often the job was repaired; Airflow does so by itself, too, as after a `down` and `up`."""
+    ((count,),) = deployed.query("select count(*) from ops.audit where job = %s and action = 'repair.restarted'", JOB)
+    return int(count)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from jobs.refusals import Refusal
-from kappa.hooks.registry import OPEN_END, Author, Segment, Version
-from kappa.hooks.release_segments import canonical, carried_out, ordered
+from kappa.hooks.registry import Author, Segment, Version
+from kappa.hooks.release_segments import canonical, carried_out, ordered, serving_end
 from kappa.leases import LIVE_END
 from kappa.plans.catch_up import READY_SECONDS, Reading
 from kappa.ports import Platform, wait_until
@@ -50,7 +50,7 @@ def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over
 def release_of(platform: Platform, replay: Replay) -> Release | None:
     """The release by which all of the replay's candidates serve the live end now, if they do."""
     segments = ordered(segments_of(platform, replay.versions))
-    ends = {(s.job, s.version) for s in segments if s.to_window == OPEN_END}
+    ends = serving_end(segments)
     if not ends or ends != set(replay.versions.items()):
         return None
     fitting = (r for r in platform.releases.releases() if set(r.jobs) == set(replay.versions))
