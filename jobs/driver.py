@@ -146,7 +146,7 @@ class Driver:
             time.sleep(POLL_SECONDS)
         self._finish(running, sink, writer)
         sink.close()
-        self._eviction.done(time.monotonic())
+        self._eviction.done()
         self._cold = False
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
@@ -158,7 +158,7 @@ class Driver:
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
-            sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms, time.monotonic())
+            sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms)
             time.sleep(POLL_SECONDS)
         try:
             self._finish(running, sink, writer)

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from jobs import schemas
 from jobs.catalog import find, resolve
 from jobs.checkpoints import Checkpoint
-from jobs.eviction import QUIET_SECONDS, SHARES, Eviction
+from jobs.eviction import SHARES, Eviction
 from jobs.pipelines import ad_ctr
 from jobs.pipelines.pipeline import Run
 from jobs.schemas import MEASURES
@@ -30,25 +30,16 @@ RUN = Run(resolve(find("ad_ctr"), {}), None, (0,), watermark_delay_ms=DELAY)
 def test_an_eviction_is_due_at_the_start_and_not_after_it() -> None:
     eviction = Eviction()
     assert eviction.due
-    eviction.done(0)
-    assert not eviction.look(NOON, DELAY, 0)
+    eviction.done()
+    assert not eviction.look(NOON, DELAY)
 
 
-@pytest.mark.parametrize(
-    ("closed_ms", "seconds", "due"),
-    [
-        (DELAY * SHARES[1], QUIET_SECONDS, True),
-        (DELAY * SHARES[0] - 1, QUIET_SECONDS, False),
-        (DELAY * SHARES[1], QUIET_SECONDS - 1, False),
-        (DELAY - 1, 1, False),
-        (DELAY, 1, True),
-    ],
-)
-def test_it_is_due_by_what_was_closed_since_and_not_too_often(closed_ms: float, seconds: float, due: bool) -> None:
+@pytest.mark.parametrize(("closed_ms", "due"), [(DELAY * SHARES[1], True), (DELAY * SHARES[0] - 1, False)])
+def test_it_is_due_by_what_was_closed_since(closed_ms: float, due: bool) -> None:
     eviction = Eviction()
-    eviction.done(0)
+    eviction.done()
     for watermark in (None, 0, NOON, NOON + int(closed_ms)):
-        last = eviction.look(watermark, DELAY, seconds)
+        last = eviction.look(watermark, DELAY)
     assert last is due
 
 
