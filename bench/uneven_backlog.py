@@ -2,6 +2,7 @@
 
 Command: python -m bench.uneven_backlog [--hours 6] [--minutes 30] [--records 60000] [--json]; needs libfaketime.
 The same log is read three times: as it is meant, without the read skew in the delay, and without the guard as well.
+Every batch evicts, as one in about two hours does otherwise: only that drops what is behind the watermark.
 Exit 1 if the first two lose a record, or the last one, the check of the check, loses and refuses nothing.
 """
 
