@@ -54,6 +54,12 @@ def test_with_an_executor_the_cluster_does_it() -> None:
     assert "TieredStopAtLevel=1" in made.properties["spark.driver.extraJavaOptions"]
 
 
+def test_drivers_and_executors_return_what_they_free() -> None:
+    made = _submission(executors=1)
+    assert made.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
+    assert "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL=system" in made.arguments
+
+
 def test_the_program_is_the_versions_own_artifact_and_its_launch() -> None:
     made = _submission()
     assert "/state/artifacts/abc/jobs/run.py" in made.arguments

@@ -22,6 +22,13 @@ PLANNING_MB = 256
 """What planning needs of the heap beside the work that is done in the same process."""
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+ALLOCATION = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TRIM_THRESHOLD_": str(2**20),
+    "MALLOC_MMAP_THRESHOLD_": str(2**20),
+}
+"""What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
 
 
 def application_name(job: str, version: int) -> str:
@@ -87,6 +94,7 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
         "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.log.level": "WARN",
         "spark.executorEnv.PYTHONPATH": str(artifact),
+        **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
     }
 
 
@@ -98,6 +106,7 @@ def environment(artifact: Path, python: str) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_ENV_LOADED": "1",
         "SPARK_LOCAL_IP": HOST,
+        **ALLOCATION,
     }
 
 
