@@ -80,7 +80,8 @@ def shorter_log(stack: Settings, database: Database, job: str) -> str:
         first = log.earliest()[0]
         at_ms, end = log.append_time(0, first) or 0, log.ends()[0]
     gone = TopicPartition(stack.topic.name, 0, min(first + DELETED, end))
-    for done in _admin(stack).delete_records([gone]).values():
+    admin = _admin(stack)
+    for done in admin.delete_records([gone]).values():
         done.result()
     starts = datetime.fromtimestamp(at_ms // 60_000 * 60, UTC)
     return planned(stack, job, "--from", f"{starts:%Y-%m-%dT%H:%MZ}")
@@ -183,9 +184,11 @@ def _retention(stack: Settings, retention_ms: int, before_ms: int | None) -> Ite
 def _set_retention(stack: Settings, retention_ms: int) -> None:
     entry = ConfigEntry("retention.ms", str(retention_ms), incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, stack.topic.name, incremental_configs=[entry])
-    for done in _admin(stack).incremental_alter_configs([topic]).values():
+    admin = _admin(stack)
+    for done in admin.incremental_alter_configs([topic]).values():
         done.result()
 
 
 def _admin(stack: Settings) -> AdminClient:
+    """A client that the caller must keep until all it asked for is done: what is left of one that is gone fails."""
     return AdminClient({"bootstrap.servers": stack.kafka, "log_level": 2})
