@@ -105,6 +105,12 @@ def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> 
     assert safe < T + 2 * MINUTE_MS
 
 
+def test_where_no_start_is_late_enough_none_is_proposed() -> None:
+    said = refusal(refusals.LogWillBeTooShort, log=replace(LOG, retention_ms=4 * MINUTE_MS))
+    assert "No later start helps: read faster" in said
+    assert "--from" not in said
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_the_slack_is_that_of_a_replay_played_record_by_record(seed: int) -> None:
     chance = random.Random(seed)

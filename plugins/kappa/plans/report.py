@@ -17,9 +17,9 @@ MOST_ROWS = 5
 
 
 def verdict(outcome: Mapping[str, Any]) -> str:
-    """An outcome of `steps.validate` in one sentence."""
+    """An outcome of `steps.validate` in one sentence, to be ended by the caller."""
     if outcome.get("crashed"):
-        return str(outcome.get("problem") or "the validation crashed")
+        return str(outcome.get("problem") or "the validation crashed").removesuffix(".")
     compared = f"{outcome.get('compared_rows', 0):,} rows were compared"
     if outcome.get("success"):
         warned = [f for f in outcome.get("results", ()) if not f["success"]]

@@ -219,7 +219,7 @@ def _check_feasible(costs: Price, log: LogFacts, starts: Offsets, bound_ms: int)
     slack = costs.retention_slack_seconds
     if slack is not None and slack < 0:
         safe_ms = -(-smallest_safe_ms(log, starts, slowest, bound_ms) // 60_000) * 60_000
-        raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms)
+        raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms, log.now_ms)
 
 
 def _why(made: Sequence[Candidate], live: Mapping[str, Version], start: StartPoint) -> tuple[str, ...]:

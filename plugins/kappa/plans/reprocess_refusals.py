@@ -43,13 +43,17 @@ class NoExactStart(Refusal):
 
 
 class LogWillBeTooShort(Refusal):
-    """The log holds the range now, and loses a part of it before the replay gets there."""
+    """The log holds the range now, and loses a part of it before the replay gets there.
 
-    def __init__(self, short_seconds: float, per_s: float, retention_ms: int, safe_ms: int) -> None:
+    A start that is safe lies `safe_ms` or later; where that is after `now_ms`, there is none.
+    """
+
+    def __init__(self, short_seconds: float, per_s: float, retention_ms: int, safe_ms: int, now_ms: int) -> None:
+        later = f"Start at {utc(safe_ms)} or later (--from)," if safe_ms <= now_ms else "No later start helps:"
         super().__init__(
             f"at {per_s:,.0f} records/s the replay would come {duration(short_seconds)} too late for a record that it "
-            f"needs: the log keeps {duration(retention_ms / 1000)}. Nothing was staged. Start at {utc(safe_ms)} or "
-            f"later (--from), read faster (--rate, --cores), or lengthen the topic's retention.ms and ask again."
+            f"needs: the log keeps {duration(retention_ms / 1000)}. Nothing was staged. {later} read faster (--rate, "
+            f"--cores), or lengthen the topic's retention.ms, and ask again."
         )
 
 
