@@ -33,6 +33,8 @@ FIRST_RECORDS = 2_000
 STATE_SECONDS = 10
 RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
+BATCH_SECONDS = 60
+"""A batch of a catch-up on busy cores; whoever asked for the stop waits for twice as long."""
 
 
 class TopicReplaced(Refusal):
@@ -190,11 +192,13 @@ class Driver:
         return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
 
     def _finish(self, running: StreamingQuery, sink: BatchSink, writer: DataStreamWriter) -> None:
-        """Stop the query; a batch that it leaves pending is finished by this same code."""
+        """Let the query end after its batch; one that it leaves pending all the same is finished by this same code."""
         if not running.isActive:
             running.awaitTermination()
             return
         sink.gives_way = False
+        if not query.is_through(running):
+            query.end_after_batch(running, BATCH_SECONDS)
         running.stop()
         if self._checkpoint.is_pending():
             query.finish_pending(writer, sink)

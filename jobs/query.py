@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -92,6 +93,21 @@ def start_one_batch(writer: DataStreamWriter) -> StreamingQuery:
 def is_through(running: StreamingQuery) -> bool:
     """Whether a query that was started for one batch has committed it, or has found nothing to read."""
     return bool(running.status["message"] == "Waiting for next trigger")
+
+
+def end_after_batch(running: StreamingQuery, seconds: int) -> None:
+    """Have the query begin no other batch, and wait for its end, at most for so long. Raises StreamingQueryException.
+
+    `stop` would interrupt the batch, and who finishes it then has to load the whole state anew. An execution whose
+    state is TERMINATED ends by itself after the batch that it is at (StreamExecution of Spark 4.2.0; no public call
+    does so).
+    """
+    context = SparkContext._active_spark_context
+    assert context is not None, "a running query has a session"
+    assert context._jvm is not None, "and that has a JVM"
+    runtime = context._jvm.org.apache.spark.sql.execution.streaming.runtime
+    running._jsq.streamingQuery().state().set(getattr(getattr(runtime, "TERMINATED$"), "MODULE$"))
+    running.awaitTermination(seconds)
 
 
 def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
