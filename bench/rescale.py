@@ -1,4 +1,4 @@
-"""The pause of a rescale and of a plain restart, under load and with a given amount of state.
+"""The pauses of a rescale, of a restart in place and of a stop and a start, under load and with much or little state.
 
 Command: python -m bench.rescale [--events 2000000] [--rate 2000] [--sizes 4,3,1] [--jobs ad_ctr] [--json]
 """
@@ -17,6 +17,7 @@ from bench import report
 from bench.live import Database, differences, kappa
 from bench.load import KNOBS, Background, produce
 from cli.entry import settings
+from jobs.refusals import Refusal
 from jobs.settings import Settings
 
 SPAN_SECONDS = 110 * 60.0
@@ -34,7 +35,17 @@ MOMENTS = (
     "launched",
     "ready",
 )
+_CORES = """
+select executor_cores from ops.versions v join ops.segments s using (job, version)
+where job = %s and s.to_window = 'infinity'"""
 _STATE = "select coalesce(max(state_rows), 0)::bigint from ops.drivers where job = %s"
+
+
+class SameSize(Refusal):
+    """A rescale to the size that the job has already."""
+
+    def __init__(self, job: str, what: str, size: int) -> None:
+        super().__init__(f"{job} has {size} {what} already, so there is no pause to measure: give other --sizes.")
 
 
 def main(
@@ -46,7 +57,7 @@ def main(
     check: Annotated[bool, typer.Option("--check/--no-check", help="Reconcile at the end.")] = True,
     as_json: report.Json = False,
 ) -> None:
-    """Preload; then under load a plain restart and a rescale to each size, and the longest gap of commits of each."""
+    """Preload; then under load a stop and start, a rescale of the cores alone and one to each size: gaps of commits."""
     stack = settings()
     seed = secrets.randbelow(2**31) if seed is None else seed
     report.say(f"seed {seed}")
@@ -61,7 +72,8 @@ def main(
         time.sleep(SETTLE_SECONDS)
         for job in names:
             rows.append(_restart(stack, database, job))
-            rows += [_rescale(stack, database, job, int(size)) for size in sizes.split(",")]
+            rows.append(_other_cores(stack, database, job))
+            rows += [_rescale(stack, database, job, "partitions", int(size)) for size in sizes.split(",")]
     verdict = differences(stack) if check else None
     _tell({"seed": seed, "events": events, "rate": rate, "runs": rows, "differences": verdict}, as_json)
     if verdict:
@@ -69,19 +81,27 @@ def main(
 
 
 def _restart(stack: Settings, database: Database, job: str) -> dict[str, Any]:
-    """A cooperative stop and a start, in place."""
+    """A cooperative stop and a cold start."""
     since = database.now_ms()
     for verb in ("stop", "start"):
         kappa(stack, verb, job, "--without-airflow", "--reason", "bench")
-    return {**_measured(database, job, "restart", since), "parts": {}}
+    return {**_measured(database, job, "stop, start", since), "parts": {}}
 
 
-def _rescale(stack: Settings, database: Database, job: str, size: int) -> dict[str, Any]:
+def _other_cores(stack: Settings, database: Database, job: str) -> dict[str, Any]:
+    """A restart in place that leaves the state where it is: the next driver stands by."""
+    ((cores,),) = database.rows(_CORES, job)
+    return _rescale(stack, database, job, "cores", 1 if cores > 1 else 2)
+
+
+def _rescale(stack: Settings, database: Database, job: str, what: str, size: int) -> dict[str, Any]:
+    """Raises SameSize: what does nothing has no pause."""
     since = database.now_ms()
-    kappa(stack, "rescale", job, "--partitions", str(size), "--reason", "bench")
+    kappa(stack, "rescale", job, f"--{what}", str(size), "--reason", "bench")
     marks = database.newest_marks(job)
-    assert marks is not None, "a rescale that succeeded has left a change"
-    return {**_measured(database, job, f"to {size}", since), "parts": parts(marks)}
+    if marks is None or datetime.fromisoformat(marks["held"]).timestamp() * 1000 < since:
+        raise SameSize(job, what, size)
+    return {**_measured(database, job, f"{what} {size}", since), "parts": parts(marks)}
 
 
 def _measured(database: Database, job: str, what: str, since_ms: float) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Deploy a stream job: a first version is staged, started and serves; a running one is changed in place.
 
-In place, the new code is tried on a copy of the checkpoint first; then the old driver finishes its batch and ends, the
-new one starts, and where it does not become ready the old one runs again. The run ends when the stream is ready, not
-when it ends; every step may be killed and repeated. A second run of the same changes nothing. A change of results or
-state is refused, with the command that replays the log instead. A dry run prints the plan in the log of `plan`.
+In place, the new code is tried on a copy of the checkpoint and its driver is started and warmed, both beside the old
+driver; then the old one finishes its batch and ends, the new one goes on, and where it does not become ready the old
+one runs again. The run ends when the stream is ready, not when it ends; every step may be killed and repeated. A second
+run of the same changes nothing. A change of results or state is refused, with the command that replays the log instead.
+A dry run prints the plan in the log of `plan`.
 """
 
 from __future__ import annotations
@@ -106,13 +107,13 @@ def deploy_stream() -> None:
     planned: Any = plan()
     chosen, done = choose(planned), conclude(planned)
     trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
-    hold, switch = in_place.hold(deploy.VERB), in_place.switch(deploy.VERB)
+    standby, hold, switch = (step(deploy.VERB) for step in (in_place.standby, in_place.hold, in_place.switch))
     launched = in_place.launch.override(task_id="launch_new")(deploy.VERB)
     works = in_place.ready.override(task_id="ready_new")(deploy.VERB)
     held >> planned >> chosen >> done >> given
     chosen >> stage(planned) >> launch(planned) >> ready(planned) >> live(planned) >> done
-    chosen >> begin(planned) >> trial >> hold >> switch >> launched >> works >> done
-    [trial, hold, switch, launched, works] >> in_place.settle(deploy.VERB) >> given
+    chosen >> begin(planned) >> trial >> standby >> hold >> switch >> launched >> works >> done
+    [trial, standby, hold, switch, launched, works] >> in_place.settle(deploy.VERB) >> given
 
 
 deploy_stream()

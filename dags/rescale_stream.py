@@ -1,9 +1,9 @@
 """Rescale a stream job: other partitions of its state, other cores, or both.
 
-Cores alone: a restart that does not touch the state. State partitions: the driver finishes its batch and ends, its
-checkpoint is copied and repartitioned by a Spark application of its own, the copy is proved equal row by row, and the
-driver goes on from it. The old checkpoint is kept until the next rescale. The same numbers again: nothing is done.
-What fails ends forward or back, never in between.
+The next driver is started and warmed beside the present one. Cores alone: a restart that does not touch the state.
+State partitions: the driver finishes its batch and ends, its checkpoint is copied and repartitioned by a Spark
+application of its own, the copy is proved equal row by row, and the next driver goes on from it. The old checkpoint is
+kept until the next rescale. The same numbers again: nothing is done. What fails ends forward or back, never in between.
 """
 
 from __future__ import annotations
@@ -76,12 +76,14 @@ def rescale_stream() -> None:
     planned: Any = plan()
     chosen, done, begun = choose(planned), conclude(planned), begin(planned)
     repartition = FiniteSparkOperator(task_id="repartition", verb=rescale.VERB, program=Program.REPARTITION)
-    hold = in_place.hold(rescale.VERB)
+    standby, hold = in_place.standby(rescale.VERB), in_place.hold(rescale.VERB)
     switch = in_place.switch.override(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)(rescale.VERB)
     launch, ready = in_place.launch(rescale.VERB), in_place.ready(rescale.VERB)
     held >> planned >> chosen >> done >> given
-    chosen >> begun >> [hold, repartition] >> switch >> launch >> ready >> done
-    [hold, repartition, switch, launch, ready] >> in_place.settle(rescale.VERB) >> given
+    chosen >> begun >> [standby, repartition]
+    standby >> hold
+    [hold, repartition] >> switch >> launch >> ready >> done
+    [standby, hold, repartition, switch, launch, ready] >> in_place.settle(rescale.VERB) >> given
 
 
 rescale_stream()

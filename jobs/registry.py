@@ -106,6 +106,11 @@ class DriverRegistry:
         )
         return found.rowcount == 1
 
+    def is_launched(self, launch_id: str) -> bool:
+        """Whether the launch was ever intended."""
+        query = "select 1 from registry.launch where launch_id = %s"
+        return self._connection.execute(query, (launch_id,)).fetchone() is not None
+
     def launch_is_over(self, launch_id: str) -> bool:
         """Whether the launch was ended, or never was."""
         row = self._connection.execute(

@@ -16,7 +16,10 @@ from types import FrameType
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 from jobs import settings as platform
+from jobs import standby
+from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
+from jobs.outcome import ParentGone
 from jobs.refusals import Refusal
 from jobs.registry import ALIVE, DriverRegistry
 from jobs.settings import Settings
@@ -36,10 +39,25 @@ def main() -> int:
     submission_id = Path.cwd().name
     settings = platform.load(arguments.home)
     registry = DriverRegistry(settings, arguments.job, arguments.version)
+    if arguments.standby and not _called(settings, registry, arguments):
+        logger.info("the change has ended without this driver; nothing to do")
+        return 0
     if not _claimed(registry, arguments.launch, submission_id):
         logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
         return 0
     return _supervised(settings, registry, arguments, submission_id)
+
+
+def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace) -> bool:
+    """Stand by until the launch, which bears the id of its change, is there; False where it will not come."""
+    desk = PostgresDesk(settings, arguments.job, arguments.version, arguments.launch)
+    try:
+        return standby.stand_by(settings, registry, desk, arguments.launch)
+    except ParentGone as gone:
+        logger.warning("%s", gone)
+        return False
+    finally:
+        desk.close()
 
 
 def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:
@@ -97,6 +115,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--job", required=True)
     parser.add_argument("--version", type=int, required=True)
     parser.add_argument("--launch", required=True, help="the launch in the registry that this driver carries out")
+    parser.add_argument("--standby", action="store_true", help="warm up and wait until that launch is there")
     return parser.parse_args()
 
 

@@ -28,6 +28,7 @@ class Mark(StrEnum):
     """Moments of a change whose times are kept: the pause of a stream is told from them."""
 
     WARM = "warm"
+    STANDBY = "standby"
     HELD = "held"
     STOPPED = "stopped"
     DRAINED = "drained"

@@ -46,10 +46,10 @@ EVERYDAY = {
     "retire_versions": ["job", "version", "reason", "dry_run"],
 }
 DEPLOY_FIRST = ["lease", "plan", "choose", "stage", "launch", "ready", "live", "conclude", "release"]
-DEPLOY_IN_PLACE = ["choose", "begin", "trial", "hold", "switch", "launch_new", "ready_new", "conclude"]
+DEPLOY_IN_PLACE = ["choose", "begin", "trial", "standby", "hold", "switch", "launch_new", "ready_new", "conclude"]
 REPLAY = ["plan", "choose", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude", "release"]
 MOVE = ["plan", "choose", "lease", "catch_up", "hand_over", "conclude", "release"]
-RESCALE = ["lease", "plan", "choose", "begin", "hold", "switch", "launch", "ready", "conclude", "release"]
+RESCALE = ["lease", "plan", "choose", "begin", "standby", "hold", "switch", "launch", "ready", "conclude", "release"]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,9 @@ def test_the_lease_is_taken_first_and_given_back_whatever_happens(bag: DagBag, d
 def test_what_a_failure_left_half_done_is_settled_before_the_lease_is_given_back(bag: DagBag, dag_id: str) -> None:
     dag = bag.dags[dag_id]
     settle = dag.get_task("settle")
-    acts = {"hold", "switch"} | {task.task_id for task in dag.tasks if isinstance(task, finite.FiniteSparkOperator)}
+    acts = {"standby", "hold", "switch"} | {
+        task.task_id for task in dag.tasks if isinstance(task, finite.FiniteSparkOperator)
+    }
     assert settle.trigger_rule == TriggerRule.ONE_FAILED
     assert acts < settle.upstream_task_ids
     assert settle.downstream_task_ids == {"release"}
@@ -201,7 +203,8 @@ def test_nothing_to_do_goes_straight_to_the_end(bag: DagBag, dag_id: str) -> Non
 
 def test_the_repartition_warms_up_while_the_stream_still_runs(bag: DagBag) -> None:
     dag = bag.dags["rescale_stream"]
-    assert {"hold", "repartition"} <= dag.get_task("begin").downstream_task_ids
+    assert {"standby", "repartition"} <= dag.get_task("begin").downstream_task_ids
+    assert "repartition" not in dag.get_task("hold").upstream_task_ids
     switch = dag.get_task("switch")
     assert switch.upstream_task_ids == {"hold", "repartition"}
     assert switch.trigger_rule == TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, "cores alone skip the repartition"

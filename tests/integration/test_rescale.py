@@ -43,6 +43,12 @@ def counted(stack: Stack) -> tuple[int, int]:
     return impressions, duplicates
 
 
+def stood_by(stack: Stack) -> bool:
+    """Whether the driver that runs was started while its predecessor still ran."""
+    ((pid,),) = stack.query("select driver_pid from ops.drivers where job = %s", JOB)
+    return "--standby" in psutil.Process(pid).cmdline()
+
+
 def test_a_rescale_under_load_keeps_every_group_of_the_state(deployed: Stack, tmp_path: Path) -> None:
     seed, records = random.randrange(10**6), 3_000
     print(f"seed {seed}")
@@ -53,6 +59,7 @@ def test_a_rescale_under_load_keeps_every_group_of_the_state(deployed: Stack, tm
         for partitions in (4, 3):
             done = deployed.kappa("rescale", JOB, "--partitions", str(partitions), "--reason", "test")
             assert "proved equal" in done.err
+            assert stood_by(deployed)
             deployed.kappa("produce", "--source", file, "--full-speed")
     deployed.reconcile()
     assert counted(deployed) == (records, 2 * records)
@@ -118,7 +125,7 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "mark", ["warm", "held", "stopped", "copied", "repartitioned", "proved", "switched", "launched"]
+    "mark", ["standby", "warm", "held", "stopped", "copied", "repartitioned", "proved", "switched", "launched"]
 )
 def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Stack, mark: str) -> None:
     """F26: once a phase is reached, all that works on the rescale is killed: Spark's side and Airflow's."""
@@ -126,7 +133,12 @@ def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Sta
     size = 2 + (int(str(before["partitions"])) - 1) % 3
     with load(deployed, 60, rate=300), in_background(deployed, "rescale", JOB, "--partitions", str(size), expect=None):
         deployed.until(f"{mark} is reached", partial(is_marked, deployed, mark))
-        print(f"killed after {mark}:", kill(deployed, "jobs/repartition.py"), kill(deployed, "airflow"))
+        print(
+            f"killed after {mark}:",
+            kill(deployed, "jobs/repartition.py"),
+            kill(deployed, "--standby"),
+            kill(deployed, "airflow"),
+        )
     deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=1500)
     deployed.reconcile()
     after = runs_as(deployed)

@@ -21,6 +21,7 @@ from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial,
 
 CODE = {
     "jobs/run.py": "print('driver')\n",
+    "jobs/standby.py": "print('warm')\n",
     "jobs/schemas.py": "FIELDS = 1\n",
     "jobs/fates.py": "LATE = 2\n",
     "jobs/sinks.py": "SINK = 3\n",

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+from kappa.changes import ENDED, Mark
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
@@ -171,7 +172,9 @@ class FakeCluster:
     def _drive(self, name: str, submission: Submission) -> None:
         values = dict(pairwise(submission.arguments))
         job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
-        if not self.registry.claim(launch_id, name):
+        if "--standby" in submission.arguments and launch_id not in self.registry.launches:
+            self._stand_by(name, launch_id)
+        elif not self.registry.claim(launch_id, name):
             self.states[name] = DriverState.FINISHED
         elif name in self.leaving or (self.registry.held[job, version].desired is Desired.STOPPED and self.obedient):
             self.registry.end_launch(launch_id)
@@ -180,6 +183,13 @@ class FakeCluster:
             now, loops = self.registry.clock.now(), _is_of(submission, self.looping)
             epoch = round(now.timestamp()) if loops else 1
             self.registry.beats[job, version] = Heartbeat(epoch, name, now, 0.0, None if loops else now)
+
+    def _stand_by(self, name: str, change_id: UUID) -> None:
+        """A driver that is not called yet: warm as soon as it is up, and gone once its change has ended."""
+        if self.registry.changes[change_id].phase in ENDED:
+            self.states[name] = DriverState.FINISHED
+        else:
+            self.registry.mark(change_id, Mark.STANDBY)
 
 
 def _is_of(submission: Submission, digests: set[str]) -> bool:

@@ -17,7 +17,7 @@ from jobs.catalog import find, resolve
 from jobs.settings import Settings
 
 
-def _submission(**given: int) -> Submission:
+def _submission(standby: bool = False, **given: int) -> Submission:
     version: dict[str, Any] = {
         "job": "ad_ctr",
         "version": 2,
@@ -32,7 +32,7 @@ def _submission(**given: int) -> Submission:
         "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
         "start_offsets": {0: 0},
     }
-    return submission(Settings(home=Path("/state")), Version(**version), UUID(int=1), python="python")
+    return submission(Settings(home=Path("/state")), Version(**version), UUID(int=1), standby, python="python")
 
 
 def _option(made: Submission, name: str) -> str:
@@ -71,3 +71,7 @@ def test_the_program_is_the_versions_own_artifact_and_its_launch() -> None:
 def test_no_secret_is_in_a_submission(word: str) -> None:
     made = _submission()
     assert word not in " ".join((*made.arguments, *made.environment.values(), *made.properties.values()))
+
+
+def test_a_driver_that_stands_by_differs_by_one_word() -> None:
+    assert _submission(standby=True).arguments == (*_submission().arguments, "--standby")

@@ -8,11 +8,19 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kappa.operators.conduct import FAILURES, LONG_TIMEOUT, Conduct, acting
 from kappa.steps import change as changing
 from kappa.steps import settle as settling
+from kappa.steps import standby as standing
 
 
 @task
+def standby(verb: str) -> None:
+    """Start the next driver beside the present one; it waits until it is called."""
+    with acting(verb) as run:
+        print(standing.prepare(run.platform, changing.of_run(run.platform, run.job, run.author), run.author))
+
+
+@task(execution_timeout=LONG_TIMEOUT)
 def hold(verb: str) -> None:
-    """Have the version's driver finish its batch and end."""
+    """Once what comes next is ready to begin, have the version's driver finish its batch and end."""
     with acting(verb) as run:
         changing.hold(run.platform, changing.of_run(run.platform, run.job, run.author), run.author)
 

@@ -36,8 +36,11 @@ def application_name(job: str, version: int) -> str:
     return f"kappa-{job}-v{version}"
 
 
-def submission(settings: Settings, version: Version, launch_id: UUID, python: str = sys.executable) -> Submission:
-    """The submission of one launch of a version's driver, from the version's own artifact."""
+def submission(
+    settings: Settings, version: Version, launch_id: UUID, standby: bool = False, python: str = sys.executable
+) -> Submission:
+    """The submission of one launch of a version's driver, from the version's own artifact; `standby`: the driver warms
+    up and waits until the launch, which bears the id of a change, is there."""
     artifact = settings.artifacts / version.artifact
     name = application_name(version.job, version.version)
     options = [
@@ -54,6 +57,7 @@ def submission(settings: Settings, version: Version, launch_id: UUID, python: st
         options += ["--conf", f"{key}={value}"]
     driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
     driver += ["--version", str(version.version), "--launch", str(launch_id)]
+    driver += ["--standby"] if standby else []
     return Submission(
         name,
         (*options, *driver),

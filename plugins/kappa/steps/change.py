@@ -15,12 +15,13 @@ from kappa.plans.finite import Program
 from kappa.ports import Platform, wait_until
 from kappa.states import Desired
 from kappa.steps import launch as launching
+from kappa.steps import standby
 from kappa.steps.ready import NotReady, wait_ready
 from kappa.steps.settle import run_if_wanted, settle, wait_free
 from kappa.steps.stop import finish_driver
 
-# Spark's start, a copy and a rehearsal of the largest state that is rehearsed, under load; with the stop that follows
-# it ends within the time that a task has.
+# Spark's start, a copy and a rehearsal of the largest state that is rehearsed, under load; with the driver that stands
+# by, and the stop that follows, it ends within the time that a task has.
 WARM_SECONDS = 290.0
 BEGUN = "change_begun"
 
@@ -70,7 +71,8 @@ def begin(platform: Platform, verb: str, job: str, version: int, old: RunsAs, ne
 
 
 def hold(platform: Platform, change: Change, by: Author) -> None:
-    """Have the version's driver finish its batch and end; first wait until the repartition, if any, is ready to begin.
+    """Have the version's driver finish its batch and end; first wait until the repartition, if any, is ready to begin,
+    and the next driver stands by.
 
     Raises NeverWarm.
     """
@@ -79,6 +81,8 @@ def hold(platform: Platform, change: Change, by: Author) -> None:
         return
     if current.repartitions and current.phase is Phase.BEGUN:
         _wait_warm(platform, current)
+    if current.phase is Phase.BEGUN:
+        standby.wait(platform, current, by)
     platform.registry.hold(current.change_id)
     finish_driver(platform, current.job, current.version, by)
     platform.registry.mark(current.change_id, Mark.STOPPED)
@@ -99,9 +103,10 @@ def launch(platform: Platform, change: Change, by: Author) -> None:
         return
     wait_free(platform, current.job, current.version)
     launching.revive(platform, current.job, current.version)
-    started = launching.launch(platform, current.job, current.version)
+    awaited = current.change_id if Mark.STANDBY in current.marks else None
+    started = launching.launch(platform, current.job, current.version, awaited)
     platform.registry.mark(current.change_id, Mark.LAUNCHED)
-    evidence = {"launch_id": str(started.launch_id), "submission_id": started.submission_id}
+    evidence = {"launch_id": str(started.launch_id), "submission_id": started.driver}
     platform.registry.record(Entry(by, f"{current.verb}.launched", current.job, current.version, evidence))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Launch, Version
@@ -22,9 +22,10 @@ def version_of(platform: Platform, job: str, number: int) -> Version:
     raise UnknownVersion(job, number)
 
 
-def launch(platform: Platform, job: str, number: int) -> Launch:
+def launch(platform: Platform, job: str, number: int, awaited: UUID | None = None) -> Launch:
     """The launch whose driver runs; started unless one does already.
 
+    `awaited` is the id of a launch that a driver stands by for: it is intended by that id, and this driver claims it.
     However often this is killed and repeated, one driver runs: a repeated submission carries the launch's
     id, and the driver that finds it claimed by another submission ends by itself. Raises UnknownVersion,
     Unreachable, SubmissionRefused.
@@ -33,9 +34,10 @@ def launch(platform: Platform, job: str, number: int) -> Launch:
     version = version_of(platform, job, number)
     registry.desire(job, number, Desired.RUNNING)
     known = _still_good(platform, registry.open_launch(job, number))
-    intended = known or registry.intend_launch(job, number, uuid4())
-    if intended.driver is None and known is not None:
-        wait_until(platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None)
+    called = awaited if known is None and awaited and _is_new(platform, awaited) else None
+    intended = known or registry.intend_launch(job, number, called or uuid4())
+    if intended.driver is None and (known or called):
+        wait_until(platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None, 0.3)
         intended = registry.launch(intended.launch_id)
     if intended.driver is None:
         submitted = platform.cluster.submit(submission(platform.settings, version, intended.launch_id))
@@ -50,6 +52,15 @@ def revive(platform: Platform, job: str, number: int) -> None:
         check_transition(job, number, version.state, State.LIVE)
         platform.registry.clear_red_lines(job, number)
         platform.registry.set_state(job, number, State.FAILED, State.LIVE)
+
+
+def _is_new(platform: Platform, launch_id: UUID) -> bool:
+    """Whether no launch of that id was ever intended."""
+    try:
+        platform.registry.launch(launch_id)
+    except LookupError:
+        return True
+    return False
 
 
 def _still_good(platform: Platform, known: Launch | None) -> Launch | None:

@@ -1,0 +1,102 @@
+"""A driver that stands by: started and warmed while its predecessor still runs, it begins when its launch is there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import outcome, query, session
+from jobs.changes import Desk
+from jobs.checkpoints import Checkpoint
+from jobs.log import KafkaLog, Offsets
+from jobs.registry import DriverRegistry, Version
+from jobs.settings import Settings
+
+logger = logging.getLogger("kappa.standby")
+STANDBY = "standby"
+WARM_RECORDS = 2_000
+WARM_SECONDS = 200.0
+POLL_SECONDS = 0.3
+
+
+def stand_by(settings: Settings, registry: DriverRegistry, desk: Desk, change_id: str) -> bool:
+    """Warm this process for what a change makes of the version, then wait for the launch that bears the change's id.
+
+    True: it is there, and this driver may claim it. False: the change has ended without it. What goes wrong in the
+    warming makes the start slower, nothing else. Raises ParentGone, UnknownChange.
+    """
+    parent, change = os.getppid(), desk.read()
+    if not change.ended and not registry.is_launched(change_id):
+        version = replace(registry.describe(), settings=change.new.settings)
+        _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / STANDBY)
+        outcome.check_parent(parent)
+        desk.mark(STANDBY)
+        logger.info("warm; waiting for launch %s", change_id)
+    return wait_for_call(lambda: _call(registry, desk, change_id), lambda: outcome.check_parent(parent), time.sleep)
+
+
+def wait_for_call(
+    call: Callable[[], bool | None], check_parent: Callable[[], None], sleep: Callable[[float], None]
+) -> bool:
+    """Ask until the answer is not None; a database that is away is asked again. Raises what `check_parent` raises."""
+    while True:
+        check_parent()
+        try:
+            if (answer := call()) is not None:
+                return answer
+        except psycopg.OperationalError as error:
+            logger.warning("postgres is away: %s", str(error).splitlines()[:1])
+        sleep(POLL_SECONDS)
+
+
+def warm(
+    spark: SparkSession, settings: Settings, version: Version, offsets: Offsets, scratch: Path, seconds: float
+) -> None:
+    """Run both queries of a driver for a batch of the newest records before `offsets`, on empty checkpoints in
+    `scratch`, and keep nothing of it: what a first batch compiles and loads is there afterwards."""
+    start = _newest(settings, version, offsets)
+    tried = replace(version, start_offsets=start, settings={**version.settings, "records_per_batch": WARM_RECORDS})
+    deadline = time.monotonic() + seconds
+    for evicting in (True, False):
+        run = query.run_of(settings, tried, start, evicting=evicting)
+        checkpoint = Checkpoint(scratch / ("evicting" if evicting else "following"))
+        running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, _consume))
+        while running.isActive and not query.is_through(running) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        running.stop()
+
+
+def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch: Path) -> None:
+    spark = session.create(f"kappa-{version.job}-v{version.version}", version.settings)
+    try:
+        warm(spark, settings, version, offsets or version.start_offsets, scratch, WARM_SECONDS)
+    except (PySparkException, OSError) as error:
+        logger.warning("the warming failed, so the first batch is slower: %s", str(error).splitlines()[:1])
+
+
+def _newest(settings: Settings, version: Version, offsets: Offsets) -> Offsets:
+    """Offsets from which WARM_RECORDS are there, as far as the log still holds them."""
+    each = WARM_RECORDS // max(1, len(offsets))
+    with KafkaLog(settings.kafka, version.topic) as log:
+        earliest = log.earliest()
+    return {p: max(earliest.get(p, 0), offset - each) for p, offset in offsets.items()}
+
+
+def _consume(frame: DataFrame, _batch_id: int) -> None:
+    """Compute a batch as the sink does, and keep nothing."""
+    frame.toArrow()
+
+
+def _call(registry: DriverRegistry, desk: Desk, change_id: str) -> bool | None:
+    """Whether this driver is to begin; None while that is open."""
+    if registry.is_launched(change_id):
+        return True
+    return False if desk.read().ended else None
