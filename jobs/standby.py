@@ -33,13 +33,14 @@ def stand_by(settings: Settings, registry: DriverRegistry, desk: Desk, change_id
     True: it is there, and this driver may claim it. False: the change has ended without it. What goes wrong in the
     warming makes the start slower, nothing else. Raises ParentGone, UnknownChange.
     """
-    parent, change = os.getppid(), desk.read()
-    if not change.ended and not registry.is_launched(change_id):
-        version = replace(registry.describe(), settings=change.new.settings)
-        _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / STANDBY)
-        outcome.check_parent(parent)
-        desk.mark(STANDBY)
-        logger.info("warm; waiting for launch %s", change_id)
+    parent = os.getppid()
+    if (called := _call(registry, desk, change_id)) is not None:
+        return called
+    version = replace(registry.describe(), settings=desk.read().new.settings)
+    _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / STANDBY)
+    outcome.check_parent(parent)
+    desk.mark(STANDBY)
+    logger.info("warm; waiting for launch %s", change_id)
     return wait_for_call(lambda: _call(registry, desk, change_id), lambda: outcome.check_parent(parent), time.sleep)
 
 
