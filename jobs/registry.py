@@ -106,17 +106,12 @@ class DriverRegistry:
         )
         return found.rowcount == 1
 
-    def is_launched(self, launch_id: str) -> bool:
-        """Whether the launch was ever intended."""
-        query = "select 1 from registry.launch where launch_id = %s"
-        return self._connection.execute(query, (launch_id,)).fetchone() is not None
-
-    def launch_is_over(self, launch_id: str) -> bool:
-        """Whether the launch was ended, or never was."""
+    def launch_has_ended(self, launch_id: str) -> bool | None:
+        """Whether the launch was ended; None where it was never intended."""
         row = self._connection.execute(
-            "select ended_at from registry.launch where launch_id = %s", (launch_id,)
+            "select ended_at is not null from registry.launch where launch_id = %s", (launch_id,)
         ).fetchone()
-        return row is None or row[0] is not None
+        return None if row is None else bool(row[0])
 
     def end_launch(self, launch_id: str) -> None:
         """Say that this launch's driver goes for good."""

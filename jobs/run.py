@@ -40,7 +40,7 @@ def main() -> int:
     settings = platform.load(arguments.home)
     registry = DriverRegistry(settings, arguments.job, arguments.version)
     if arguments.standby and not _called(settings, registry, arguments):
-        logger.info("the change has ended without this driver; nothing to do")
+        logger.info("this driver was not called; nothing to do")
         return 0
     if not _claimed(registry, arguments.launch, submission_id):
         logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
@@ -103,7 +103,7 @@ def _claimed(registry: DriverRegistry, launch_id: str, submission_id: str) -> bo
     """Claim the launch; where another submission holds it, wait to see whether it is alive."""
     deadline = time.monotonic() + 1.5 * ALIVE.total_seconds()
     while not registry.claim(launch_id, submission_id):
-        if registry.launch_is_over(launch_id) or time.monotonic() > deadline:
+        if registry.launch_has_ended(launch_id) is not False or time.monotonic() > deadline:
             return False
         time.sleep(1)
     return True

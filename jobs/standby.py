@@ -98,6 +98,6 @@ def _consume(frame: DataFrame, _batch_id: int) -> None:
 
 def _call(registry: DriverRegistry, desk: Desk, change_id: str) -> bool | None:
     """Whether this driver is to begin; None while that is open."""
-    if registry.is_launched(change_id):
+    if registry.launch_has_ended(change_id) is not None:
         return True
     return False if desk.read().ended else None

@@ -79,9 +79,9 @@ def hold(platform: Platform, change: Change, by: Author) -> None:
     current = platform.registry.change(change.change_id)
     if current.phase not in (Phase.BEGUN, Phase.HELD):
         return
-    if current.repartitions and current.phase is Phase.BEGUN:
-        _wait_warm(platform, current)
     if current.phase is Phase.BEGUN:
+        if current.repartitions:
+            _wait_warm(platform, current)
         standby.wait(platform, current, by)
     platform.registry.hold(current.change_id)
     finish_driver(platform, current.job, current.version, by)

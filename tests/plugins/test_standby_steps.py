@@ -1,0 +1,68 @@
+"""The next driver of a version stands by, takes over, or goes with its change; without it the start is as before."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from kappa.hooks.registry import Author
+from kappa.steps import change as steps
+from kappa.steps import standby
+from kappa.steps.settle import settle
+
+from tests.plugins.conftest import Stage
+from tests.plugins.test_change_steps import JOB, OTHER, deployed, now, repartition, run_all, tuned, wider
+
+
+@pytest.mark.parametrize("repartitions", [False, True])
+def test_the_driver_that_stood_by_is_the_one_that_runs(stage: Stage, author: Author, repartitions: bool) -> None:
+    old = deployed(stage, author)
+    repartition(stage)
+    run_all(stage.platform, old, wider(old) if repartitions else tuned(stage, old), OTHER)
+    (driver,) = stage.cluster.running()
+    assert "--standby" in stage.cluster.submissions[driver][0].arguments
+    assert len(stage.cluster.submissions) == 2
+
+
+def test_nothing_stands_by_where_the_cluster_has_no_cores_for_it(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    new, stage.cluster.free = tuned(stage, old), 0
+    run_all(stage.platform, old, new, OTHER)
+    (driver,) = stage.cluster.running()
+    assert "--standby" not in stage.cluster.submissions[driver][0].arguments
+    (entry,) = [entry for entry in stage.registry.entries(OTHER.run_id) if entry.action == "deploy.standby"]
+    assert entry.evidence["sentence"].endswith("and 0 are free")
+
+
+def test_an_artifact_without_standing_by_starts_after_the_stop(stage: Stage, author: Author) -> None:
+    (stage.checkout / "jobs" / "standby.py").unlink()
+    old = deployed(stage, author)
+    run_all(stage.platform, old, tuned(stage, old), OTHER)
+    (driver,) = stage.cluster.running()
+    assert "--standby" not in stage.cluster.submissions[driver][0].arguments
+
+
+def test_a_driver_that_never_gets_warm_is_ended_and_another_one_started(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    new = tuned(stage, old)
+    stage.cluster.slow = timedelta(seconds=10**6)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, new, OTHER)
+    standby.prepare(stage.platform, change, OTHER)
+    stage.cluster.slow = timedelta(seconds=5)
+    steps.hold(stage.platform, change, OTHER)
+    steps.switch(stage.platform, change)
+    steps.launch(stage.platform, change, OTHER)
+    steps.ready(stage.platform, change, OTHER)
+    steps.conclude(stage.platform, change, OTHER)
+    assert now(stage) == new
+
+
+def test_a_driver_that_stands_by_goes_with_its_change(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    standby.prepare(stage.platform, change, OTHER)
+    stage.clock.sleep(10)
+    assert len(stage.cluster.running()) == 2
+    settle(stage.platform, change, OTHER)
+    stage.clock.sleep(10)
+    assert now(stage) == old
