@@ -15,10 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import query, reach, session
+from jobs import query, reach, session, staged_topic
 from jobs.checkpoints import check, check_offsets
 from jobs.eviction import Eviction
-from jobs.log import KafkaLog, check_stamping
 from jobs.pipelines.pipeline import Run
 from jobs.reach import WatermarkTooFast
 from jobs.refusals import Refusal
@@ -35,16 +34,6 @@ RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
 BATCH_SECONDS = 60
 """A batch of a catch-up on busy cores; whoever asked for the stop waits for twice as long."""
-
-
-class TopicReplaced(Refusal):
-    """The topic was deleted and made again, or has other partitions than the version was staged for."""
-
-    def __init__(self, version: Version, found: str) -> None:
-        super().__init__(
-            f"topic {version.topic} is not the one that {version.job} v{version.version} was staged for: {found}. "
-            "Nothing was read. Replay it into a new version with './kappa reprocess'."
-        )
 
 
 class LogTooShort(Refusal):
@@ -87,7 +76,7 @@ class Driver:
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
         self._watcher.start()
-        self._check_topic()
+        staged_topic.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
         self._check_checkpoint()
         spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
         failures = 0
@@ -234,14 +223,9 @@ class Driver:
         check(self._checkpoint, recorded)
         check_offsets(self._checkpoint, recorded, self._version.topic, self._registry.progress()[0])
 
-    def _check_topic(self) -> None:
-        with KafkaLog(self._settings.kafka, self._version.topic) as log:
-            topic = log.describe()
-        check_stamping(topic)
-        if topic.topic_id != self._version.topic_id:
-            raise TopicReplaced(self._version, f"its id is {topic.topic_id}, not {self._version.topic_id}")
-        if not set(self._version.start_offsets) <= set(topic.partitions):
-            raise TopicReplaced(self._version, f"it has the partitions {topic.partitions}")
+    def _goes_on(self) -> bool:
+        self._check_parent()
+        return self._watcher.desired == "running"
 
     def _check_parent(self) -> None:
         """A driver whose JVM was killed goes at once; what it would write is fenced anyway."""

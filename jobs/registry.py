@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
 
 from jobs.heartbeat import WRITE_BEAT, Beat
 from jobs.log import Offsets
 from jobs.reach import Ends
+from jobs.restarts import COUNT_STARTS, Starts
 from jobs.settings import Settings
 
 ROLE = "kappa_writer"
@@ -120,15 +121,13 @@ class DriverRegistry:
             (launch_id,),
         )
 
-    def recent_starts(self, launch_submission: str, within: timedelta) -> int:
-        """How often drivers of this submission were started lately."""
-        row = self._connection.execute(
-            "select count(*) from registry.driver_start where job = %(job)s and version = %(version)s "
-            "and submission_id = %(submission)s and started_at > clock_timestamp() - %(within)s",
-            {**self._key, "submission": launch_submission, "within": within},
-        ).fetchone()
-        assert row is not None
-        return int(row[0])
+    def starts(self, submission_id: str, minutes: int) -> Starts:
+        """What the earlier starts came to; `recent` are those of the submission within so many minutes."""
+        with self._connection.cursor(row_factory=class_row(Starts)) as cursor:
+            values = {**self._key, "submission": submission_id, "minutes": minutes}
+            found = cursor.execute(COUNT_STARTS, values).fetchone()
+        assert found is not None
+        return found
 
     def take_over(self, submission_id: str, driver_pid: int) -> int:
         """Raise the epoch, end the connections of older drivers, note the start; returns the new epoch.

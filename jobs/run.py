@@ -8,15 +8,14 @@ import os
 import signal
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
+from jobs import restarts, standby
 from jobs import settings as platform
-from jobs import standby
 from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
 from jobs.outcome import ParentGone
@@ -63,7 +62,8 @@ def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Na
 def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:
     """Run the driver; end the launch where it must not be started again."""
     try:
-        _check_restarts(settings, registry, submission_id)
+        limits = settings.supervision
+        restarts.check(registry.starts(submission_id, limits.within_minutes), limits)
         version = registry.describe()
         if version.desired == "running" and version.state not in ("FAILED", "RETIRED"):
             epoch = registry.take_over(submission_id, os.getpid())
@@ -80,23 +80,6 @@ def _supervised(settings: Settings, registry: DriverRegistry, arguments: argpars
         registry.fail(str(refusal))
         registry.end_launch(arguments.launch)
     return 0
-
-
-class CrashLoop(Refusal):
-    """The driver was started too often in too short a time."""
-
-    def __init__(self, starts: int, minutes: int) -> None:
-        super().__init__(
-            f"the driver was started {starts} times within {minutes} minutes and gives up; its output is in the "
-            "folder of its submission under 'spark'. Mend the cause, then './kappa start' it."
-        )
-
-
-def _check_restarts(settings: Settings, registry: DriverRegistry, submission_id: str) -> None:
-    limits = settings.supervision
-    starts = registry.recent_starts(submission_id, timedelta(minutes=limits.within_minutes))
-    if starts >= limits.max_restarts:
-        raise CrashLoop(starts, limits.within_minutes)
 
 
 def _claimed(registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:

@@ -68,10 +68,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Supervision:
-    """When a driver that keeps dying stops being restarted: `max_restarts` starts within `within_minutes`."""
+    """When a driver that keeps dying stops being restarted: after `max_restarts` starts within `within_minutes`, or
+    after `starts_in_vain` in a row that committed nothing while records wait, however long each took."""
 
     max_restarts: int = 10
     within_minutes: int = 10
+    starts_in_vain: int = 5
 
 
 @dataclass(frozen=True)

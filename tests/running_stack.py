@@ -28,7 +28,7 @@ from stack.up import up
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 JOBS = ("ad_ctr", "client_spend", "quarantine")
-QUICK = "[supervision]\nmax_restarts = 50\n"
+QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
 KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
 _STARTED: list[Settings] = []
 

@@ -12,7 +12,7 @@ from kappa.states import OVER, Desired, State
 from tests.plugins.fake_changes import FakeChanges
 from tests.plugins.fake_memory import NOON, Key
 
-SILENT, HELD = timedelta(seconds=30), timedelta(minutes=2)
+SILENT, HELD, STALLED = timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=2)
 
 
 @dataclass
@@ -58,6 +58,8 @@ class FakeHealth(FakeChanges):
         if held.desired is Desired.RUNNING and held.state not in OVER and self._still(job, version) > SILENT:
             yield "silent: wanted running, but no heartbeat for 30 s"
         yield from self._kept_stopped(job, version)
+        if held.desired is Desired.RUNNING and held.state not in OVER and self._stalls(job, version):
+            yield "stalled: wanted running, records wait, and nothing was committed for 2 min"
 
     def _kept_stopped(self, job: str, version: int) -> Iterator[str]:
         held, change = self.held[job, version], self.open_change(job, version)
@@ -68,6 +70,15 @@ class FakeHealth(FakeChanges):
             yield (
                 f"held: wanted running, but held by a {change.verb}, run {change.run_id}, and no heartbeat for 2 min"
             )
+
+    def _stalls(self, job: str, version: int) -> bool:
+        beat, launch = self.beats.get((job, version)), self.open_launch(job, version)
+        if not beat or self.clock.now() - beat.beat_at > SILENT:
+            return False
+        worked = [self.updated[job, version], beat.committed_at, launch and launch.intended_at]
+        events, seconds = self.lags.get((job, version), (0, 0.0))
+        waits = events > 0 and seconds > STALLED.total_seconds()
+        return waits and self.clock.now() - max(at for at in worked if at) > STALLED
 
     def _still(self, job: str, version: int) -> timedelta:
         """How long nothing was heard of a version and nothing was asked of it."""

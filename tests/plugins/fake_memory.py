@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author, Entry, Heartbeat, Segment, Version
+from kappa.hooks.registry import Author, Entry, Heartbeat, Launch, Segment, Version
 from kappa.hooks.staging import STAGED
 from kappa.replays import Release
 
@@ -49,7 +50,12 @@ class Memory:
     epochs: dict[Key, int] = field(default_factory=dict)
     next_offsets: dict[Key, Offsets] = field(default_factory=dict)
     ends: dict[Key, Offsets] = field(default_factory=dict)
+    launches: dict[UUID, Launch] = field(default_factory=dict)
     released: list[Release] = field(default_factory=list)
+
+    def open_launch(self, job: str, version: int) -> Launch | None:
+        fitting = (one for one in self.launches.values() if (one.job, one.version) == (job, version))
+        return next((one for one in fitting if not one.ended), None)
 
     def record(self, entry: Entry) -> None:
         self.audit.append((self.clock.now(), entry))

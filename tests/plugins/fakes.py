@@ -32,7 +32,6 @@ TOPIC = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
 class FakeRegistry(FakeLeases, FakeHealth):
     """The Registry in memory."""
 
-    launches: dict[UUID, Launch] = field(default_factory=dict)
     drained: dict[tuple[str, int], datetime] = field(default_factory=dict)
 
     @property
@@ -57,10 +56,6 @@ class FakeRegistry(FakeLeases, FakeHealth):
     def set_state(self, job: str, version: int, old: State, new: State) -> None:
         if (job, version) in self.held and self.held[job, version].state is old:
             self.alter(job, version, state=new)
-
-    def open_launch(self, job: str, version: int) -> Launch | None:
-        fitting = (one for one in self.launches.values() if (one.job, one.version) == (job, version))
-        return next((one for one in fitting if not one.ended), None)
 
     def launch(self, launch_id: UUID) -> Launch:
         return self.launches[launch_id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from uuid import uuid4
@@ -22,8 +22,8 @@ from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
-    "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "progress", "fence",
-    "heartbeat", "batch", "red_line", "job_version", "output",
+    "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "driver_start",
+    "progress", "fence", "heartbeat", "batch", "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
     "read", "counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter",
@@ -53,6 +53,12 @@ class Trial(Protocol):
     def beat(self, batch_ms: int) -> None:
         """The driver beats and has just committed."""
 
+    def beat_again(self) -> None:
+        """The driver beats and has committed nothing since."""
+
+    def unread(self, seconds: float) -> None:
+        """A record of each partition has waited for so long."""
+
     def commit(self, generation: int) -> None:
         """The driver commits a batch from a generation of the checkpoint."""
 
@@ -77,6 +83,12 @@ class FakeTrial:
         now = self.registry.clock.now()
         self.registry.beats[self.job, 1] = Heartbeat(1, "driver-1", now, 0.0, now)
         self.registry.batch_ms[self.job, 1] = batch_ms
+
+    def beat_again(self) -> None:
+        self.registry.beats[self.job, 1] = replace(self.registry.beats[self.job, 1], beat_at=self.registry.clock.now())
+
+    def unread(self, seconds: float) -> None:
+        self.registry.lags[self.job, 1] = (2, seconds)
 
     def commit(self, generation: int) -> None:
         self.registry.batches.add((self.job, 1, generation))
@@ -112,6 +124,16 @@ class PostgresTrial:
             "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation, "
             "batch_ms, committed_at) values (%s, 1, 1, clock_timestamp(), 1, 'driver-1', 1, %s, clock_timestamp())",
             self.job, batch_ms,
+        )  # fmt: skip
+
+    def beat_again(self) -> None:
+        self._as_writer("update registry.heartbeat set beat_at = clock_timestamp() where job = %s", self.job)
+
+    def unread(self, seconds: float) -> None:
+        self._as_writer(
+            "update registry.progress set end_offset = next_offset + 1, "
+            "drained_at = clock_timestamp() - %s * interval '1 second' where job = %s",
+            seconds, self.job,
         )  # fmt: skip
 
     def commit(self, generation: int) -> None:

@@ -13,6 +13,7 @@ from kappa.states import Desired, State
 from tests.plugins.registries import BY, Trial, version
 
 SILENT = "silent: wanted running, but no heartbeat for 30 s"
+STALLED = "stalled: wanted running, records wait, and nothing was committed for 2 min"
 
 
 def test_of_a_version_that_never_beat_no_time_is_known(registry: Registry, job: str) -> None:
@@ -41,6 +42,33 @@ def test_a_driver_that_goes_silent_is_seen(trial: Trial, job: str) -> None:
     assert still.red == (SILENT,)
     assert still.beat_seconds is not None
     assert 7200 <= still.beat_seconds < 7230
+
+
+def test_a_driver_that_beats_and_commits_nothing_while_records_wait_is_seen(trial: Trial, job: str) -> None:
+    registry = trial.registry
+    registry.stage(version(job), BY, {})
+    trial.beat(batch_ms=250)
+    trial.unread(7200)
+    assert registry.health(job, 1).red == (), "it has just committed"
+    trial.two_hours_pass()
+    assert registry.health(job, 1).red == (SILENT,), "one line is enough"
+    trial.beat_again()
+    assert registry.health(job, 1).red == (STALLED,)
+    trial.unread(60)
+    assert registry.health(job, 1).red == (), "the first record after a quiet time has not waited for long"
+    trial.unread(7200)
+    registry.intend_launch(job, 1, uuid4())
+    assert registry.health(job, 1).red == (), "a driver that was just launched is given time"
+
+
+def test_a_version_that_is_wanted_stopped_may_stand_still(trial: Trial, job: str) -> None:
+    trial.registry.stage(version(job), BY, {})
+    trial.beat(batch_ms=250)
+    trial.registry.desire(job, 1, Desired.STOPPED)
+    trial.two_hours_pass()
+    trial.beat_again()
+    trial.unread(7200)
+    assert trial.registry.health(job, 1).red == ()
 
 
 def test_a_version_that_is_wanted_stopped_may_be_silent(trial: Trial, job: str) -> None:

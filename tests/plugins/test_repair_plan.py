@@ -142,7 +142,9 @@ def test_restarts_keep_a_growing_distance(ago: tuple[float, ...], action: Action
     assert ("follows in 1 s" in found.sentence) is (action is Action.WAIT)
 
 
-RED = replace(SEEN, health=replace(WELL, red=("topic: it is gone", "silent: no heartbeat", "held: by a run")))
+RED = replace(
+    SEEN, health=replace(WELL, red=("topic: it is gone", "silent: no beat", "held: by a run", "stalled: no commit"))
+)
 
 
 def test_red_lines_that_no_restart_mends_are_reported_and_the_others_are_not() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -32,6 +33,21 @@ def test_nothing_stands_by_where_the_cluster_has_no_cores_for_it(stage: Stage, a
     assert "--standby" not in stage.cluster.submissions[driver][0].arguments
     (entry,) = [entry for entry in stage.registry.entries(OTHER.run_id) if entry.action == "deploy.standby"]
     assert entry.evidence["sentence"].endswith("and 0 are free")
+
+
+@pytest.mark.parametrize(("lag", "idle", "why"), [((500, 61.0), 61, "nothing for 61 s, so there is no pause"),
+                                                  ((500, 61.0), 59, None), ((0, 0.0), 61, None),
+                                                  ((500, 59.0), 61, None)])  # fmt: skip
+def test_nothing_stands_by_beside_a_stream_that_stands_still(
+    stage: Stage, author: Author, lag: tuple[int, float], idle: int, why: str | None
+) -> None:
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    stage.registry.lags[JOB, 1] = lag
+    beat = stage.registry.beats[JOB, 1]
+    stage.registry.beats[JOB, 1] = replace(beat, committed_at=stage.clock.now() - timedelta(seconds=idle))
+    sentence = standby.prepare(stage.platform, change, OTHER)
+    assert (why in sentence) if why else (sentence == f"the next driver of {JOB} v1 stands by")
 
 
 def test_an_artifact_without_standing_by_starts_after_the_stop(stage: Stage, author: Author) -> None:

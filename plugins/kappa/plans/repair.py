@@ -22,7 +22,7 @@ MOST_RESTARTS = 3
 WITHIN = timedelta(hours=1)
 BACK_OFF_SECONDS = (0.0, 60.0, 300.0)
 """Least time since the latest automatic restart, by how many there were within the hour."""
-OWN_LINES = ("silent", "held")
+OWN_LINES = ("silent", "held", "stalled")
 """Red lines that say what a repair finds out, and acts on, by itself."""
 
 

@@ -16,13 +16,16 @@ from kappa.steps.launch import version_of
 STANDBY_SECONDS = 300.0
 """A cold JVM and two first batches on cores that everything else has, too: the stream runs meanwhile."""
 
+STILL_SECONDS = 60.0
+"""A stream that has stood still for so long has nothing to lose by a cold start, and time to lose by a warming."""
+
 
 def prepare(platform: Platform, change: Change, by: Author) -> str:
     """Start a driver of what the change makes of the version; it touches nothing and waits for the change's launch.
 
-    What was done, in a sentence: nothing where the version is to stay stopped, the cluster has no cores for two
-    drivers, or the artifact is older than standing by; then the driver starts cold after the stop. Raises Unreachable,
-    SubmissionRefused.
+    What was done, in a sentence: nothing where the version is to stay stopped, its stream stands still, the cluster has
+    no cores for two drivers, or the artifact is older than standing by; then the driver starts cold after the stop.
+    Raises Unreachable, SubmissionRefused.
     """
     current = platform.registry.change(change.change_id)
     if current.phase is not Phase.BEGUN or _submitted(platform, current, by):
@@ -59,10 +62,21 @@ def _why_not(platform: Platform, change: Change) -> str | None:
         return f"no driver stands by: {change.name} stays stopped"
     if not (platform.settings.artifacts / change.new.artifact / "jobs" / "standby.py").exists():
         return f"no driver stands by: artifact {change.new.artifact} is older than that"
+    if (still := _stands_still(platform, change)) is not None:
+        return f"no driver stands by: {change.name} has committed nothing {still}, so there is no pause to shorten"
     wanted, free = slots(change.new.settings), platform.cluster.free_cores()
     if wanted > free:
         return f"no driver stands by: it would take {wanted} cores of the worker, and {free} are free"
     return None
+
+
+def _stands_still(platform: Platform, change: Change) -> str | None:
+    """For how long the stream has stood still while records wait, in words; None where it does its work."""
+    health = platform.registry.health(change.job, change.version)
+    waits = health.lag_events > 0 and health.lag_seconds > STILL_SECONDS
+    if not waits or (health.commit_seconds is not None and health.commit_seconds <= STILL_SECONDS):
+        return None
+    return "yet" if health.commit_seconds is None else f"for {health.commit_seconds:.0f} s"
 
 
 def _submitted(platform: Platform, change: Change, by: Author) -> str | None:

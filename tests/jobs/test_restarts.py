@@ -1,0 +1,97 @@
+"""When a driver that keeps dying is given up: the rules as values, and what its starts came to, on a real registry."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from kappa.states import Desired
+
+from jobs.reach import Ends
+from jobs.registry import DriverRegistry
+from jobs.restarts import CrashLoop, Starts, StartsInVain, check
+from jobs.settings import Settings, Supervision
+from tests.plugins.registries import BY, PostgresTrial, version
+
+LIMITS = Supervision(max_restarts=10, within_minutes=10, starts_in_vain=5)
+
+
+@pytest.mark.parametrize("starts", [Starts(0, 0), Starts(9, 4)])
+def test_below_both_limits_it_is_started_once_more(starts: Starts) -> None:
+    check(starts, LIMITS)
+
+
+def test_a_driver_that_dies_quickly_is_given_up_though_it_commits() -> None:
+    with pytest.raises(CrashLoop, match="started 10 times within 10 minutes"):
+        check(Starts(10, 0), LIMITS)
+
+
+def test_a_driver_that_commits_nothing_is_given_up_however_long_its_starts_take() -> None:
+    with pytest.raises(StartsInVain, match="started 5 times in a row, committed nothing while records wait"):
+        check(Starts(1, 5), LIMITS)
+
+
+@pytest.fixture
+def trial(stack: Settings) -> Iterator[PostgresTrial]:
+    with PostgresTrial(f"trial_{secrets.token_hex(4)}", stack).prepared() as prepared:
+        prepared.registry.stage(version(prepared.job), BY, {})
+        yield prepared
+
+
+@pytest.fixture
+def driver(trial: PostgresTrial) -> Iterator[DriverRegistry]:
+    """The driver's side of the registry; the version was staged for partitions 0, from 5, and 1, from 0."""
+    registry = DriverRegistry(trial.settings, trial.job, 1)
+    yield registry
+    registry.close()
+
+
+def in_vain(driver: DriverRegistry) -> int:
+    return driver.starts("any", 10).in_vain
+
+
+@pytest.mark.integration
+def test_starts_are_in_vain_until_one_commits_whatever_their_submission(
+    trial: PostgresTrial, driver: DriverRegistry
+) -> None:
+    for submission in ("driver-1", "driver-1", "driver-2"):
+        driver.take_over(submission, 7)
+    assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=3)
+    trial.commit(generation=1)
+    assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=0)
+    driver.take_over("driver-2", 7)
+    assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=1)
+
+
+@pytest.mark.integration
+def test_a_start_that_had_nothing_to_read_is_not_in_vain_but_one_partition_that_stands_still_is_enough(
+    driver: DriverRegistry,
+) -> None:
+    driver.take_over("driver-1", 7)
+    driver.note_ends(Ends(driver.now_ms(), {0: 6, 1: 0}), drained=[1])
+    assert in_vain(driver) == 1, "a record of partition 0 waits"
+    driver.note_ends(Ends(driver.now_ms() + 1, {0: 6, 1: 0}), drained=[1])
+    assert in_vain(driver) == 1
+    driver.take_over("driver-1", 7)
+    assert in_vain(driver) == 2
+
+
+@pytest.mark.integration
+def test_on_an_idle_log_no_start_is_in_vain(driver: DriverRegistry) -> None:
+    for _ in range(3):
+        driver.take_over("driver-1", 7)
+        driver.note_ends(Ends(driver.now_ms() + 1, {0: 5, 1: 0}), drained=[0, 1])
+    assert in_vain(driver) == 0
+
+
+@pytest.mark.integration
+def test_what_somebody_asks_of_a_version_begins_the_count_anew_and_a_repair_does_not(
+    trial: PostgresTrial, driver: DriverRegistry
+) -> None:
+    driver.take_over("driver-1", 7)
+    trial.registry.desire(trial.job, 1, Desired.RUNNING)
+    assert in_vain(driver) == 1, "it was wanted running before"
+    trial.registry.desire(trial.job, 1, Desired.STOPPED)
+    trial.registry.desire(trial.job, 1, Desired.RUNNING)
+    assert in_vain(driver) == 0
