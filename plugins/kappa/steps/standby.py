@@ -73,8 +73,8 @@ def _why_not(platform: Platform, change: Change) -> str | None:
 def _stands_still(platform: Platform, change: Change) -> str | None:
     """For how long the stream has stood still while records wait, in words; None where it does its work."""
     health = platform.registry.health(change.job, change.version)
-    waits = health.lag_events > 0 and health.lag_seconds > STILL_SECONDS
-    if not waits or (health.commit_seconds is not None and health.commit_seconds <= STILL_SECONDS):
+    works = health.commit_seconds is not None and health.commit_seconds <= STILL_SECONDS
+    if works or health.lag_seconds <= STILL_SECONDS:
         return None
     return "yet" if health.commit_seconds is None else f"for {health.commit_seconds:.0f} s"
 
