@@ -55,10 +55,11 @@ class FakeHealth(FakeChanges):
         yield from lines if current else []
         if current and held.state is State.FAILED and not any(line.startswith("failed:") for line in lines):
             yield "failed: the driver was restarted too often and gave up"
-        if held.desired is Desired.RUNNING and held.state not in OVER and self._still(job, version) > SILENT:
+        wanted = held.desired is Desired.RUNNING and held.state not in OVER
+        if wanted and self._still(job, version) > SILENT:
             yield "silent: wanted running, but no heartbeat for 30 s"
         yield from self._kept_stopped(job, version)
-        if held.desired is Desired.RUNNING and held.state not in OVER and self._stalls(job, version):
+        if wanted and self._stalls(job, version):
             yield "stalled: wanted running, records wait, and nothing was committed for 2 min"
 
     def _kept_stopped(self, job: str, version: int) -> Iterator[str]:

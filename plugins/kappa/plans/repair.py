@@ -172,11 +172,11 @@ def _trouble(seen: Observed) -> tuple[Kind, str]:
     if not seen.driver_alive:
         return Kind.GONE, "is wanted running and has no driver"
     if _beats_late(health.beat_seconds, started):
-        return Kind.SILENT, f"its driver runs by the cluster, but gave no heartbeat {_for(health.beat_seconds)}"
+        return Kind.SILENT, f"its driver runs by the cluster, but gave no heartbeat {for_how_long(health.beat_seconds)}"
     unread = health.lag_events > 0 and health.lag_seconds > STUCK_SECONDS
     if unread and _least(health.commit_seconds, started) > STUCK_SECONDS:
         waits = f"{health.lag_events:,} records are unread, the oldest for {health.lag_seconds:.0f} s"
-        return Kind.STUCK, f"its driver committed nothing {_for(health.commit_seconds)}, and {waits}"
+        return Kind.STUCK, f"its driver committed nothing {for_how_long(health.commit_seconds)}, and {waits}"
     return Kind.FINE, "runs and does its work"
 
 
@@ -212,7 +212,8 @@ def _least(seconds: float | None, started_seconds: float | None) -> float:
     return min(one if one is not None else float("inf") for one in (seconds, started_seconds))
 
 
-def _for(seconds: float | None) -> str:
+def for_how_long(seconds: float | None) -> str:
+    """A time since something happened, in words; None: it never did."""
     return "yet" if seconds is None else f"for {seconds:.0f} s"
 
 

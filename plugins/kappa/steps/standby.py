@@ -7,6 +7,7 @@ from dataclasses import replace
 from kappa.changes import Change, Mark, Phase
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.spark import ALIVE
+from kappa.plans.repair import for_how_long
 from kappa.plans.rescale import slots
 from kappa.plans.submission import submission
 from kappa.ports import Platform, wait_until
@@ -76,7 +77,7 @@ def _stands_still(platform: Platform, change: Change) -> str | None:
     works = health.commit_seconds is not None and health.commit_seconds <= STILL_SECONDS
     if works or health.lag_seconds <= STILL_SECONDS:
         return None
-    return "yet" if health.commit_seconds is None else f"for {health.commit_seconds:.0f} s"
+    return for_how_long(health.commit_seconds)
 
 
 def _submitted(platform: Platform, change: Change, by: Author) -> str | None:
