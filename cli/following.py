@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Registry
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from cli.airflow_runs import RESULT_TASK, Airflow, Run, Seen
 from jobs.refusals import Refusal
+from stack.programs import LONGEST_START_SECONDS
 
+Answer = TypeVar("Answer")
 PAUSE_SECONDS = 1.0
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = float(LONGEST_START_SECONDS)
 PLAIN_SECONDS = 10.0
 """Without a terminal, what a watch says is printed no more often than this."""
 MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
@@ -26,6 +30,16 @@ WIRING = frozenset({"choose"})
 """Tasks that only say which way the run goes."""
 UNSEEN = frozenset({"none", "skipped", "removed", "scheduled", "queued"})
 """States of a task that say nothing to somebody who waits: not begun, or of a branch that was not taken."""
+
+
+class OutOfSight(Refusal):
+    """Airflow stayed away, so a run is no longer followed; nothing is known of how it ends."""
+
+    def __init__(self, run: Run, page: str, away: object) -> None:
+        super().__init__(
+            f"the run {run.run_id} is no longer followed: after {PATIENCE_SECONDS:.0f} s, {away} The run was not "
+            f"ended; Airflow goes on with it as soon as it is up: {page}"
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Follower:
         self._told: dict[tuple[Run, Watch], tuple[float, str]] = {}
 
     def follow(self, runs: Sequence[Run]) -> list[Outcome]:
-        """The outcome of each run; an interruption leaves the runs as they are."""
+        """The outcome of each run; an interruption leaves the runs as they are. Raises OutOfSight."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         plain = not self._console.is_terminal
         with Progress(*columns, console=self._console, disable=plain) as progress:
@@ -66,7 +80,7 @@ class Follower:
             while len(seen) < len(runs) or not all(s.ended for s in seen.values()):
                 for run in runs:
                     if run not in seen or not seen[run].ended:
-                        before, seen[run] = seen.get(run), self._look(run)
+                        before, seen[run] = seen.get(run), self._asked(run, partial(self._airflow.look, run))
                         self._show(run, before, seen[run])
                         told = "".join(f"\n  {escape(words)}" for words in self._words(run, seen[run]))
                         shown = line(run, seen[run]) + told
@@ -74,16 +88,24 @@ class Follower:
                 time.sleep(PAUSE_SECONDS)
         return [self._outcome(run, seen[run]) for run in runs]
 
-    def _look(self, run: Run) -> Seen:
-        """The run as it is now; Airflow may be away for a while, the run does not mind."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                return self._airflow.look(run)
-            except Unreachable:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(PAUSE_SECONDS)
+    def _asked(self, run: Run, ask: Callable[[], Answer]) -> Answer:
+        """Airflow's answer; it may be away for a while, the run does not mind. Raises OutOfSight."""
+
+        def say(state: RetryCallState) -> None:
+            if state.attempt_number == 1:
+                self._console.print(f"{run.job}: Airflow does not answer; the run goes on once it does", markup=False)
+
+        patient = Retrying(
+            retry=retry_if_exception_type(Unreachable),
+            stop=stop_after_delay(PATIENCE_SECONDS),
+            wait=wait_fixed(PAUSE_SECONDS),
+            before_sleep=say,
+            reraise=True,
+        )
+        try:
+            return patient(ask)
+        except Unreachable as away:
+            raise OutOfSight(run, self._airflow.page(run), away) from away
 
     def _show(self, run: Run, before: Seen | None, now: Seen) -> None:
         """Without a terminal: a line for each task that changed."""
@@ -110,7 +132,7 @@ class Follower:
 
     def _outcome(self, run: Run, seen: Seen) -> Outcome:
         if seen.state == "success":
-            said = self._airflow.result(run)
+            said = self._asked(run, partial(self._airflow.result, run))
             return Outcome(run.job, run.run_id, True, said or f"{run.job}: done.")
         return Outcome(run.job, run.run_id, False, self._reason(run, seen))
 

@@ -30,6 +30,15 @@ COMMANDS = {
     DAG_PROCESSOR: ("dag-processor",),
     TRIGGERER: ("triggerer", "--skip-serve-logs"),
 }
+# Where all of Airflow starts again on busy cores the scheduler is there minutes before the api-server, and a task that
+# cannot tell it of its start has used up a try: by Airflow's own numbers all of them within a minute. A heartbeat tries
+# as often, so one that failed is enough: the process must be gone when the scheduler misses it and begins another.
+_WORKERS = {
+    "execution_api_retries": "11",
+    "execution_api_retry_wait_min": "3",
+    "execution_api_retry_wait_max": "5",
+    "max_failed_heartbeats": "1",
+}
 
 
 def configuration(layout: Layout) -> str:
@@ -52,6 +61,7 @@ def configuration(layout: Layout) -> str:
         # A task that died, or that a dead scheduler had queued, holds its stream for as long as nobody notices; by
         # default that is five minutes.
         "scheduler": {"task_instance_heartbeat_timeout": "60", "orphaned_tasks_check_interval": "15"},
+        "workers": _WORKERS,
         "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "30"},
         "secrets": connections.section(layout),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from jobs.refusals import Refusal
 
+LONGEST_START_SECONDS = 300
+"""So long after its start a program works, also beside much else; what needs one waits for as long."""
+
 
 @dataclass(frozen=True)
 class Program:

@@ -11,12 +11,11 @@ from jobs.settings import Settings
 from stack import broker, cluster, control, disk, jars, leftovers, parts, passwords, pools, ports, postgres, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
-from stack.programs import NotHealthy, Program
+from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
 from stack.supervision import Supervisor
 from stack.waiting import until
 
 Echo = Callable[[str], None]
-PATIENCE_SECONDS = 300
 
 
 def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:
@@ -133,12 +132,12 @@ def _wait(layout: Layout, supervisor: Supervisor, names: Iterable[str], healthy:
     def settled() -> bool:
         return healthy() or bool(_given_up(supervisor, names))
 
-    in_time = until(settled, PATIENCE_SECONDS)
+    in_time = until(settled, LONGEST_START_SECONDS)
     if lost := _given_up(supervisor, names):
         raise NotHealthy(lost, "ends again and again", layout.logs / f"{lost}.log")
     if not in_time:
         name = next(iter(names))
-        raise NotHealthy(name, f"was not healthy within {PATIENCE_SECONDS} s", layout.logs / f"{name}.log")
+        raise NotHealthy(name, f"was not healthy within {LONGEST_START_SECONDS} s", layout.logs / f"{name}.log")
 
 
 def _given_up(supervisor: Supervisor, names: Iterable[str]) -> str | None:

@@ -15,6 +15,7 @@ from cli import following
 from cli.airflow_runs import Airflow, Run, Seen
 from cli.following import Follower, Outcome
 from jobs.refusals import Refusal
+from stack.programs import LONGEST_START_SECONDS
 from tests.plugins.fakes import FakeRegistry
 
 RUN = Run("deploy_stream", "run-1", "ad_ctr")
@@ -22,10 +23,12 @@ RUN = Run("deploy_stream", "run-1", "ad_ctr")
 
 @dataclass
 class Scripted:
-    """An Airflow that shows these states one after the other; a string is an outage."""
+    """An Airflow that shows these states one after the other; a string is an outage, and so often it does not say what
+    came of the run."""
 
     shown: list[Seen | str]
     said: str | None = None
+    silent: int = 0
     looks: int = field(default=0)
 
     def look(self, run: Run) -> Seen:
@@ -36,6 +39,9 @@ class Scripted:
         return now
 
     def result(self, run: Run) -> str | None:
+        if self.silent:
+            self.silent -= 1
+            raise Unreachable("Airflow", "here", "away")
         return self.said
 
     def page(self, run: Run) -> str:
@@ -77,10 +83,27 @@ def test_what_was_not_begun_and_branches_not_taken_are_left_out(monkeypatch: pyt
                                                   "begin", following.MARKS["running"]]  # fmt: skip
 
 
-def test_an_outage_of_airflow_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_of_airflow_is_waited_out_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Seen | str] = [Seen("running", {}), "away", "away", Seen("success", {})]
-    outcome, _ = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
+    outcome, printed = follow(Scripted(shown, "Deployed."), FakeRegistry(), monkeypatch)
     assert outcome.success
+    assert printed.splitlines() == ["ad_ctr: Airflow does not answer; the run goes on once it does"]
+
+
+def test_a_run_is_followed_for_as_long_as_airflow_may_take_to_come_up() -> None:
+    assert following.PATIENCE_SECONDS >= LONGEST_START_SECONDS
+
+
+def test_an_airflow_that_stays_away_leaves_the_run_and_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(following.OutOfSight, match=r"run-1 is no longer followed: .*not ended.*http://airflow/run-1$"):
+        follow(Scripted([Seen("running", {}), "away"]), FakeRegistry(), monkeypatch)
+
+
+def test_an_outage_at_the_very_end_does_not_lose_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    airflow = Scripted([Seen("success", {})], "Deployed.", silent=1)
+    outcome, _ = follow(airflow, FakeRegistry(), monkeypatch)
+    assert (outcome.sentence, airflow.silent) == ("Deployed.", 0)
 
 
 def test_a_failure_ends_with_the_sentence_in_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kappa.operators.conduct import DEFAULTS
 
 from jobs.settings import Cluster, Settings
 from stack import connections, control, passwords, pools
 from stack.layout import Layout
+
+AWAY_SECONDS = 120
+"""The api-server took 77 s from a kill to its first answer beside four streams and a load, and 150 s once."""
 
 
 @pytest.fixture
@@ -81,6 +86,22 @@ def test_spark_submit_is_found_and_is_the_environments_own(layout: Layout) -> No
     assert surroundings["PATH"].endswith(layout.surroundings["PATH"])
     said = subprocess.run([str(found), "--version"], env=surroundings, capture_output=True, text=True, timeout=60)
     assert "version 4.2.0" in said.stderr
+
+
+def test_tries_outlast_the_start_of_an_api_server_and_a_task_without_one_is_gone_in_time(layout: Layout) -> None:
+    control.prepare(layout)
+    script = (
+        "from airflow.configuration import conf; from airflow.sdk.api import client as c;"
+        "from airflow.sdk.execution_time import supervisor as s; print(c.API_RETRIES - 1, c.API_RETRY_WAIT_MIN, "
+        "c.API_RETRY_WAIT_MAX, s.MAX_FAILED_HEARTBEATS, s.MIN_HEARTBEAT_INTERVAL, "
+        "conf.getint('scheduler', 'task_instance_heartbeat_timeout'))"
+    )
+    command = [sys.executable, "-c", script]
+    said = subprocess.run(command, env=control.environment(layout), capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0, said.stderr
+    waits, least, longest, beats, interval, missed = map(float, said.stdout.split()[-6:])
+    assert (DEFAULTS["retries"] + 1) * waits * least >= AWAY_SECONDS
+    assert beats * (interval + waits * longest) < missed
 
 
 def test_pools_are_made_again_as_they_should_be_by_one_request(layout: Layout) -> None:
