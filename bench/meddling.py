@@ -4,7 +4,7 @@ records is put back."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -70,7 +70,7 @@ def shorter_retention(stack: Settings, database: Database, job: str) -> str:
     with KafkaLog(stack.kafka, stack.topic.name) as log:
         ends, firsts, kept = log.ends(), log.earliest(), log.describe().retention_ms
     unread = sum(end - firsts[partition] for partition, end in ends.items())
-    with _retention(stack, RETENTION_MS, kept):
+    with retention(stack, RETENTION_MS, kept):
         return planned(stack, job, "--rate", str(max(LEAST_RATE, unread // TAKES_SECONDS)))
 
 
@@ -79,10 +79,7 @@ def shorter_log(stack: Settings, database: Database, job: str) -> str:
     with KafkaLog(stack.kafka, stack.topic.name) as log:
         first = log.earliest()[0]
         at_ms, end = log.append_time(0, first) or 0, log.ends()[0]
-    gone = TopicPartition(stack.topic.name, 0, min(first + DELETED, end))
-    admin = _admin(stack)
-    for done in admin.delete_records([gone]).values():
-        done.result()
+    delete_before(stack, {0: min(first + DELETED, end)})
     starts = datetime.fromtimestamp(at_ms // 60_000 * 60, UTC)
     return planned(stack, job, "--from", f"{starts:%Y-%m-%dT%H:%MZ}")
 
@@ -172,8 +169,18 @@ def _killed(stack: Settings) -> bool:
     return False
 
 
+def delete_before(stack: Settings, offsets: Mapping[int, int]) -> None:
+    """Have the broker delete each partition's records before the offset."""
+    gone = [TopicPartition(stack.topic.name, partition, offset) for partition, offset in offsets.items()]
+    admin = _admin(stack)
+    for done in admin.delete_records(gone).values():
+        done.result()
+
+
 @contextmanager
-def _retention(stack: Settings, retention_ms: int, before_ms: int | None) -> Iterator[None]:
+def retention(stack: Settings, retention_ms: int, before_ms: int | None) -> Iterator[None]:
+    """The topic keeps its records for so long, and not long enough for the broker to look what it may drop; None: no
+    limit."""
     _set_retention(stack, retention_ms)
     try:
         yield

@@ -28,7 +28,6 @@ from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5
-FIRST_RECORDS = 2_000
 STATE_SECONDS = 10
 RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
@@ -124,17 +123,18 @@ class Driver:
     def _evict(self, spark: SparkSession) -> None:
         """Commit a batch that evicts closed windows by a query of its own, or find that there is nothing to read.
 
-        Where a query gave way, it is the batch that was left pending. The first batch of a process reads few records:
-        cold, a record takes several times as long, and a pause would be longer by all that was left unread in it.
+        Where a query gave way, it is the batch that was left pending. The first batch of a process reads few records,
+        else a pause would be longer by all that was left unread in it.
         """
         most = self._version.settings["records_per_batch"]
-        settings = {**self._version.settings, "records_per_batch": min(FIRST_RECORDS, most) if self._cold else most}
+        settings = {
+            **self._version.settings,
+            "records_per_batch": min(query.FIRST_RECORDS, most) if self._cold else most,
+        }
         _, sink, writer = self._prepare(spark, settings, evicting=True)
         running = query.start_one_batch(writer)
         sink.attach(running)
-        while running.isActive and self._watcher.desired == "running" and not query.is_through(running):
-            self._check_parent()
-            time.sleep(POLL_SECONDS)
+        query.until_through(running, self._goes_on)
         self._finish(running, sink, writer)
         sink.close()
         self._eviction.done()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -23,6 +24,9 @@ from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
 
 logger = logging.getLogger("kappa.query")
+FIRST_RECORDS = 2_000
+"""What a process reads in its first batch: cold, a record takes several times as long."""
+POLL_SECONDS = 0.3
 
 
 def run_of(
@@ -88,6 +92,12 @@ def start(writer: DataStreamWriter, run: Run) -> StreamingQuery:
 def start_one_batch(writer: DataStreamWriter) -> StreamingQuery:
     """Start the query for one batch: the next would come after an hour. `once` would read without a limit."""
     return writer.trigger(processingTime="1 hour").start()
+
+
+def until_through(running: StreamingQuery, goes_on: Callable[[], bool]) -> None:
+    """Wait for the batch of a query that was started for one, for as long as `goes_on` says so."""
+    while running.isActive and goes_on() and not is_through(running):
+        time.sleep(POLL_SECONDS)
 
 
 def is_through(running: StreamingQuery) -> bool:

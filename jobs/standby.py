@@ -11,18 +11,19 @@ from pathlib import Path
 
 import psycopg
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.changes import Desk
 from jobs.checkpoints import Checkpoint
 from jobs.log import KafkaLog, Offsets
+from jobs.query import FIRST_RECORDS
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
+from jobs.sinks.noop_sink import NoopSink
 
 logger = logging.getLogger("kappa.standby")
 STANDBY = "standby"
-WARM_RECORDS = 2_000
 WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
 
@@ -64,14 +65,13 @@ def warm(
     """Run both queries of a driver for a batch of the newest records before `offsets`, on empty checkpoints in
     `scratch`, and keep nothing of it: what a first batch compiles and loads is there afterwards."""
     start = _newest(settings, version, offsets)
-    tried = replace(version, start_offsets=start, settings={**version.settings, "records_per_batch": WARM_RECORDS})
+    tried = replace(version, start_offsets=start, settings={**version.settings, "records_per_batch": FIRST_RECORDS})
     deadline = time.monotonic() + seconds
     for evicting in (True, False):
         run = query.run_of(settings, tried, start, evicting=evicting)
         checkpoint = Checkpoint(scratch / ("evicting" if evicting else "following"))
-        running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, _consume))
-        while running.isActive and not query.is_through(running) and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
+        running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, NoopSink()))
+        query.until_through(running, lambda: time.monotonic() < deadline)
         running.stop()
 
 
@@ -84,16 +84,11 @@ def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch
 
 
 def _newest(settings: Settings, version: Version, offsets: Offsets) -> Offsets:
-    """Offsets from which WARM_RECORDS are there, as far as the log still holds them."""
-    each = WARM_RECORDS // max(1, len(offsets))
+    """Offsets from which FIRST_RECORDS are there, as far as the log still holds them."""
+    each = FIRST_RECORDS // max(1, len(offsets))
     with KafkaLog(settings.kafka, version.topic) as log:
         earliest = log.earliest()
     return {p: max(earliest.get(p, 0), offset - each) for p, offset in offsets.items()}
-
-
-def _consume(frame: DataFrame, _batch_id: int) -> None:
-    """Compute a batch as the sink does, and keep nothing."""
-    frame.toArrow()
 
 
 def _call(registry: DriverRegistry, desk: Desk, change_id: str) -> bool | None:

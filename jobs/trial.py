@@ -17,7 +17,7 @@ from typing import Any, Protocol
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import outcome, query, session
@@ -29,6 +29,7 @@ from jobs.outcome import Outcome
 from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry
 from jobs.settings import Settings
+from jobs.sinks.noop_sink import NoopSink
 
 logger = logging.getLogger("kappa.trial")
 PROGRAM = "trial"
@@ -60,18 +61,6 @@ class Running(Protocol):
         """What it does now; `message` says so in words."""
 
 
-class Consumed:
-    """A callback that reads all of a batch's rows, so that every partition is computed, and keeps none."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Consume one batch."""
-        self.rows += frame.toArrow().num_rows
-        logger.info("batch %s consumed, %s rows so far", batch_id, self.rows)
-
-
 def main() -> int:
     """Try the change's artifact and settings; exit codes as in `jobs.outcome`."""
     given = outcome.arguments("Tries an artifact on a copy of one version's checkpoint.")
@@ -88,9 +77,9 @@ def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
         spark = session.create(f"kappa-{PROGRAM}-{given.job}-v{given.version}", version.settings)
         shutil.rmtree(copy.path, ignore_errors=True)
         copy_running(settings.checkpoint(given.job, given.version, change.old.generation), copy.path)
-        run, consumed = query.run_of(settings, version, registry.progress()[0]), Consumed()
-        writer = query.writer_of(spark, settings, version, run, copy, consumed)
-        return attempt(f"{given.job} v{given.version}", writer, copy, consumed)
+        run, sink = query.run_of(settings, version, registry.progress()[0]), NoopSink()
+        writer = query.writer_of(spark, settings, version, run, copy, sink)
+        return attempt(f"{given.job} v{given.version}", writer, copy, sink)
     except StreamingQueryException:
         raise
     except PySparkException as error:
@@ -102,7 +91,7 @@ def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
         _end(copy.path)
 
 
-def attempt(name: str, writer: DataStreamWriter, copy: Checkpoint, consumed: Consumed) -> Outcome:
+def attempt(name: str, writer: DataStreamWriter, copy: Checkpoint, sink: NoopSink) -> Outcome:
     """Run the query until it has committed a batch in the copy, or there is nothing to read. Raises TrialFailed."""
     began, base = time.monotonic(), copy.newest_committed()
     running = writer.start()
@@ -117,12 +106,12 @@ def attempt(name: str, writer: DataStreamWriter, copy: Checkpoint, consumed: Con
     finally:
         running.stop()
     seconds = round(time.monotonic() - began, 1)
-    evidence = {"seconds": seconds, "rows": consumed.rows, "from_batch_id": base, "batch": waited}
+    evidence = {"seconds": seconds, "rows": sink.rows, "from_batch_id": base, "batch": waited}
     if waited == "running":
         raise TrialFailed(name, f"a batch was not through after {LIMIT_SECONDS:.0f} s")
     if waited == "none":
         return Outcome(f"{name} started on a copy of its checkpoint; there was nothing to read", evidence)
-    return Outcome(f"{name} counted a batch of {consumed.rows} rows on a copy of its checkpoint", evidence)
+    return Outcome(f"{name} counted a batch of {sink.rows} rows on a copy of its checkpoint", evidence)
 
 
 def progress_of(running: Running, copy: Checkpoint, base: int | None) -> str:

@@ -43,26 +43,12 @@ def spark_home() -> Path:
 def programs(layout: Layout, java_path: str) -> list[Program]:
     """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
     ports, cluster = layout.settings.ports, layout.settings.cluster
-    rest = {
-        "master.rest.enabled": "true",
-        "master.rest.host": HOST,
-        "master.rest.port": str(ports.spark_rest),
-    }
-    tidy = {
-        "worker.cleanup.enabled": "true",
-        "worker.cleanup.interval": "600",
-        "worker.cleanup.appDataTtl": "86400",
-    }
+    rest = {"master.rest.enabled": "true", "master.rest.host": HOST, "master.rest.port": str(ports.spark_rest)}
+    tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": "86400"}
     master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
     worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
-    offer = (
-        "--cores",
-        str(cluster.worker_cores),
-        "--memory",
-        f"{cluster.worker_memory_mb}m",
-        "--work-dir",
-        str(layout.spark),
-    )
+    offer = ("--cores", str(cluster.worker_cores), "--memory", f"{cluster.worker_memory_mb}m")
+    place = ("--work-dir", str(layout.spark), layout.settings.spark_master)
     return [
         _program(
             layout,
@@ -79,7 +65,7 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
             WORKER,
             "worker.Worker",
             tidy,
-            (*worker, *offer, layout.settings.spark_master),
+            (*worker, *offer, *place),
             ("spark_worker", "spark_worker_ui"),
         ),
     ]

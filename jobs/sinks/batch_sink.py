@@ -124,7 +124,7 @@ class BatchSink:
 
     @retry(
         retry=retry_if_exception_type((psycopg.OperationalError, psycopg.InterfaceError)),
-        wait=wait_exponential_jitter(initial=0.2, max=5),
+        wait=wait_exponential_jitter(multiplier=0.2, max=5),
         stop=stop_after_delay(GIVE_UP_SECONDS),
         before_sleep=lambda state: _log_retry(state),
         reraise=True,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -60,3 +61,18 @@ def test_a_batch_that_lasts_too_long_is_not_waited_for(spark: SparkSession, tmp_
 
     _ended(spark, tmp_path, end, seconds=10)
     assert waited[0] < 9
+
+
+@pytest.mark.parametrize(("goes_on", "committed"), [(True, 0), (False, None)])
+def test_the_batch_of_a_query_for_one_is_waited_for_while_it_is_wanted(
+    spark: SparkSession, tmp_path: Path, goes_on: bool, committed: int | None
+) -> None:
+    for number in (1, 2):
+        streams.add(spark, tmp_path / "in", [streams.event(number, 0)])
+    batches, checkpoint = SlowBatches(), Checkpoint(tmp_path / "g1")
+    running = query.start_one_batch(streams.writer(spark, tmp_path / "in", checkpoint.path, batches))
+    assert batches.begun.wait(60)
+    threading.Timer(1, batches.go.set).start()
+    query.until_through(running, lambda: goes_on)
+    assert (running.isActive, checkpoint.newest_committed(), batches.seen) == (True, committed, [0])
+    running.stop()

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from jobs import trial
 from jobs.checkpoint_copies import copy_running
 from jobs.checkpoints import Checkpoint
-from jobs.trial import Consumed, TrialFailed, attempt, wait_for_batch
+from jobs.sinks.noop_sink import NoopSink
+from jobs.trial import TrialFailed, attempt, wait_for_batch
 from tests.jobs import streams
 
 
@@ -35,16 +36,16 @@ def test_without_a_new_record_a_start_is_all_that_is_tried(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "QUIET_SECONDS", 0.5)
-    copy, consumed = _copy(source, tmp_path / "copy"), Consumed()
-    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, consumed), copy, consumed)
+    copy, sink = _copy(source, tmp_path / "copy"), NoopSink()
+    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, sink), copy, sink)
     assert "nothing to read" in outcome.sentence
     assert outcome.evidence["batch"] == "none"
 
 
-def test_one_batch_is_consumed_on_the_copy_alone(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+def test_one_batch_is_computed_on_the_copy_alone(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     streams.add(spark, source / "in", [streams.event(2, 0), streams.event(3, 1)])
-    before, copy, consumed = streams.files(source / "g1"), _copy(source, tmp_path / "copy"), Consumed()
-    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, consumed), copy, consumed)
+    before, copy, sink = streams.files(source / "g1"), _copy(source, tmp_path / "copy"), NoopSink()
+    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, sink), copy, sink)
     assert outcome.evidence["rows"] == 2
     assert outcome.evidence["batch"] == "committed"
     assert copy.newest_committed() == 1
@@ -55,9 +56,9 @@ def test_code_that_does_not_fit_the_state_fails_the_trial(spark: SparkSession, s
     """client_spend has a key less than ad_ctr: Spark refuses it on the state of the other."""
     streams.add(spark, source / "in", [streams.event(4, 0)])
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    copy, consumed = _copy(source, tmp_path / "copy"), Consumed()
+    copy, sink = _copy(source, tmp_path / "copy"), NoopSink()
     with pytest.raises(TrialFailed, match="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"):
-        attempt("v", streams.writer(spark, source / "in", copy.path, consumed, job="client_spend"), copy, consumed)
+        attempt("v", streams.writer(spark, source / "in", copy.path, sink, job="client_spend"), copy, sink)
 
 
 class FakeQuery:
