@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from types import TracebackType
+from typing import Self
 
+from bench.beside import Beside
 from jobs.settings import Settings
 from traffic.log import KafkaLog
 from traffic.play import Played, SystemClock, play
@@ -32,44 +33,33 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Background:
+class Background(Beside):
     """Traffic at a rate on a thread of its own, from enter to exit, at most for `seconds`."""
 
     def __init__(self, settings: Settings, seed: int, rate: float, seconds: float, knobs: Fractions = KNOBS) -> None:
-        self._settings, self._rate = settings, rate
+        super().__init__("load")
+        self._settings, self._rate, self._begun = settings, rate, threading.Event()
         self._shape = Shape(seed, max(1, round(rate * seconds)), fractions=knobs)
-        self._stop, self._begun = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._play, name="load", daemon=True)
         self.played: Played | None = None
-        self.failure: BaseException | None = None
 
-    def __enter__(self) -> Background:
+    def __enter__(self) -> Self:
         """Returns once the first record is made: drawing a block of traffic takes seconds of a whole core."""
-        self._thread.start()
+        super().__enter__()
         self._begun.wait()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-        if self.failure is not None and error is None:
-            raise self.failure
-
-    def _play(self) -> None:
+    def work(self) -> None:
+        """Play until it is enough."""
         try:
             log = KafkaLog(self._settings.kafka, self._settings.topic.name, PATIENT)
             plan = plan_synthetic(now_ms(), self._shape, 0, self._rate)
             self.played = play(self._until_stopped(iter(plan.records)), log, SystemClock(), plan.paced)
-        except BaseException as error:
-            self.failure = error
         finally:
             self._begun.set()
 
     def _until_stopped(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
             self._begun.set()
-            if self._stop.is_set():
+            if self.stopping.is_set():
                 return
             yield record

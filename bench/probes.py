@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Self
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Producer
 
+from bench.beside import Beside
 from bench.live import Database
 from bench.load import now_ms
 from jobs.refusals import Refusal
@@ -85,41 +86,26 @@ class Prober:
         return note
 
 
-class Reader:
+class Reader(Beside):
     """A reader of a view on a connection of its own: `seen` has the time (epoch ms) at which each probe was there."""
 
     def __init__(self, settings: Settings, job: str, prober: Prober, every_ms: float) -> None:
+        super().__init__(f"reader-{job}")
         self._settings, self._job, self._prober, self._every = settings, job, prober, every_ms / 1000
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name=f"reader-{job}", daemon=True)
         self.seen: dict[str, float] = {}
         self.query_ms: list[float] = []
-        self.failure: BaseException | None = None
-
-    def __enter__(self) -> Reader:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
 
     def waiting(self) -> list[str]:
         """Appended probes that this reader has not seen. Raises what ended the reader."""
-        if self.failure is not None:
-            raise self.failure
+        self.check()
         return [name for name in list(self._prober.appended) if name not in self.seen]
 
-    def _loop(self) -> None:
-        try:
-            database = Database(self._settings, "kappa_reader")
-            while not self._stop.wait(self._every):
-                self._look(database)
-            database.close()
-        except BaseException as error:
-            self.failure = error
+    def work(self) -> None:
+        """Look every so often for the probes that are not there yet."""
+        database = Database(self._settings, "kappa_reader")
+        while not self.stopping.wait(self._every):
+            self._look(database)
+        database.close()
 
     def _look(self, database: Database) -> None:
         """A probe counts as visible when the answer that shows it has arrived."""
@@ -133,52 +119,44 @@ class Reader:
             self.seen.setdefault(name, at)
 
 
-class Probing:
+class Probing(Beside):
     """A probe every so often and a reader of each view, on threads of their own, from enter to exit."""
 
     def __init__(self, settings: Settings, every_ms: float, poll_ms: float) -> None:
+        super().__init__("probes")
         self.prober = Prober(settings)
         self.readers: Mapping[str, Reader] = {job: Reader(settings, job, self.prober, poll_ms) for job in VIEWS}
-        self._every, self._running, self._stop = every_ms / 1000, ExitStack(), threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="probes", daemon=True)
-        self.failure: BaseException | None = None
+        self._every, self._running = every_ms / 1000, ExitStack()
 
-    def __enter__(self) -> Probing:
+    def __enter__(self) -> Self:
         for reader in self.readers.values():
             self._running.enter_context(reader)
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Waits for the last probes to be seen. Raises what ended the probes or a reader."""
-        self._stop.set()
-        self._thread.join()
         with self._running:
+            super().__exit__(kind, error, trace)
             if error is None:
                 self._finish()
 
     def _finish(self) -> None:
-        if self.failure is not None:
-            raise self.failure
         self.prober.finish()
         deadline = time.monotonic() + GRACE_SECONDS
         while any(reader.waiting() for reader in self.readers.values()) and time.monotonic() < deadline:
             time.sleep(self._every)
 
-    def _loop(self) -> None:
+    def work(self) -> None:
         """Probes at fixed times, hearing of deliveries as they come: a reader looks only for what it knows to be
         appended."""
-        try:
-            due = time.monotonic()
-            while not self._stop.is_set():
-                self.prober.send()
-                due += self._every
-                while (left := due - time.monotonic()) > 0:
-                    self.prober.serve(min(left, 0.05))
-        except BaseException as failure:
-            self.failure = failure
+        due = time.monotonic()
+        while not self.stopping.is_set():
+            self.prober.send()
+            due += self._every
+            while (left := due - time.monotonic()) > 0:
+                self.prober.serve(min(left, 0.05))
 
 
 def latencies(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from types import TracebackType
 from typing import Any
 
 import psycopg
 
+from bench.beside import Beside
 from jobs.settings import Settings
 
 JOBS = ("ad_ctr", "client_spend")
@@ -70,44 +69,27 @@ def _falls(earlier: Answer, later: Answer) -> Iterator[Fall]:
             yield Fall(later.at_ms, view, client, before, after, across)
 
 
-class ServingReader:
+class ServingReader(Beside):
     """Looks as kappa_reader in REPEATABLE READ every so often, on a thread of its own, from enter to exit.
 
     It adds up the rows of the busiest clients only, so that looking itself takes little of the machine.
     """
 
     def __init__(self, settings: Settings, every_ms: float, clients: int) -> None:
+        super().__init__("serving-reader")
         self._settings, self._every, self._limit = settings, every_ms / 1000, clients
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="serving-reader", daemon=True)
         self.answers: list[Answer] = []
-        self.failure: BaseException | None = None
 
-    def __enter__(self) -> ServingReader:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Raises what ended the reader."""
-        self._stop.set()
-        self._thread.join()
-        if self.failure is not None and error is None:
-            raise self.failure
-
-    def _loop(self) -> None:
-        try:
-            with psycopg.connect(self._settings.dsn("kappa_reader"), autocommit=True) as connection:
-                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                clients = [client for (client,) in connection.execute(_CLIENTS, [self._limit])]
-                due = time.monotonic()
-                while not self._stop.is_set():
-                    self.answers.append(_look(connection, clients))
-                    due = max(due + self._every, time.monotonic())
-                    self._stop.wait(due - time.monotonic())
-        except BaseException as error:
-            self.failure = error
+    def work(self) -> None:
+        """Look every so often."""
+        with psycopg.connect(self._settings.dsn("kappa_reader"), autocommit=True) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            clients = [client for (client,) in connection.execute(_CLIENTS, [self._limit])]
+            due = time.monotonic()
+            while not self.stopping.is_set():
+                self.answers.append(_look(connection, clients))
+                due = max(due + self._every, time.monotonic())
+                self.stopping.wait(due - time.monotonic())
 
 
 def _look(connection: psycopg.Connection[Any], clients: list[str]) -> Answer:

@@ -1,0 +1,42 @@
+"""What works beside a body ends with it, and its failure is the body's unless that has one of its own."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bench.beside import Beside
+
+
+class Waiting(Beside):
+    """Waits to be stopped; fails then, if it is told to."""
+
+    def __init__(self, fails: bool) -> None:
+        super().__init__("waiting")
+        self.begun, self.fails, self.ended = threading.Event(), fails, False
+
+    def work(self) -> None:
+        """Wait."""
+        self.begun.set()
+        self.stopping.wait()
+        self.ended = True
+        if self.fails:
+            raise OSError("the work failed")
+
+
+def test_it_works_until_the_body_ends() -> None:
+    with Waiting(fails=False) as work:
+        assert work.begun.wait(10)
+        assert not work.ended
+    assert work.ended
+
+
+def test_its_failure_is_raised_at_the_end() -> None:
+    with pytest.raises(OSError, match="the work failed"), Waiting(fails=True):
+        pass
+
+
+def test_the_bodys_own_failure_comes_first() -> None:
+    with pytest.raises(ValueError, match="the body failed"), Waiting(fails=True):
+        raise ValueError("the body failed")
