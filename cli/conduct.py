@@ -33,7 +33,7 @@ def when_held(wait: bool) -> str:
 
 
 def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
-    """A run for each job with its form, all at once. Raises Unreachable, AirflowRefused."""
+    """A run for each job with its form, all at once. Raises Unreachable, AirflowRefused, OutOfSight."""
     airflow = Airflow(settings)
     runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
     return Follower(airflow, connect(settings).registry, err).follow(runs)
@@ -49,7 +49,7 @@ def by_one_run(
 ) -> list[Outcome]:
     """One run for all jobs together, asked for by that user of Airflow; `watches` tell more of it while it goes.
 
-    Raises Unreachable, AirflowRefused, NoPassword.
+    Raises Unreachable, AirflowRefused, NoPassword, OutOfSight.
     """
     airflow = Airflow(settings, user=user)
     run = airflow.trigger_together(dag_id, jobs, form)

@@ -87,7 +87,7 @@ def rolled_back(
     stack: Settings, jobs: Sequence[str], reason: str, beside: Sequence[Watch] = (), wait: bool = False
 ) -> list[Outcome]:
     """The roll-back by Airflow, followed to its end; what `beside` watches is told, too. Raises Unreachable,
-    AirflowRefused."""
+    AirflowRefused, OutOfSight."""
     watches = (CatchUps(connect(stack), ROLLBACK), *beside)
     return by_one_run(stack, ROLLBACK_DAG, _names(jobs), _form(reason, wait), watches)
 

@@ -85,7 +85,7 @@ def reprocess(
 
 def by_airflow(stack: Settings, asked: ReprocessRequest, wait: bool = False) -> list[Outcome]:
     """The replay by Airflow, followed to its end, where a key press may approve it. Raises Unreachable,
-    AirflowRefused."""
+    AirflowRefused, OutOfSight."""
     with keys() as pressed:
         return followed(stack, asked, pressed, wait=wait)
 
@@ -95,7 +95,7 @@ def followed(
 ) -> list[Outcome]:
     """The replay by Airflow, followed to its end; keys answer its question, and what `beside` watches is told, too.
 
-    Raises Unreachable, AirflowRefused.
+    Raises Unreachable, AirflowRefused, OutOfSight.
     """
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]

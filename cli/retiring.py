@@ -49,6 +49,7 @@ def retire(
 
 
 def retired(stack: Settings, versions: Mapping[str, int], reason: str) -> list[Outcome]:
-    """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused."""
+    """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused,
+    OutOfSight."""
     forms = {job: {"version": version, "reason": reason, "dry_run": False} for job, version in versions.items()}
     return by_airflow(stack, RETIRE_DAG, forms)
