@@ -24,7 +24,7 @@ from kappa.steps.catch_up import Pursuit
 from kappa.triggers.catch_up import CatchUpTrigger
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-FOUND = {
+FOUND: dict[str, Any] = {
     "success": True, "crashed": False, "compared_rows": 12, "folder": "validations/x",
     "statistics": {"expectations": 9, "passed": 8, "blocking": 0, "warnings": 1},
     "comparisons": [{"job": "ad_ctr", "live": 1, "candidate": 2, "compared": 12,
@@ -143,6 +143,8 @@ def test_a_report_cannot_break_out_of_its_table() -> None:
     assert "| would serve | ad_ctr v2 |" in text
     assert verdict({"success": False, "crashed": True, "problem": "The validation crashed: x"}).endswith("x")
     assert "nothing to compare" in verdict({"success": False, "crashed": False, "compared_rows": 0})
+    against = FOUND | {"success": False, "results": [FOUND["results"][0] | {"severity": "block"}]}
+    assert verdict(against) == "12 rows were compared; not met: parity: a|b <i> (1 offending row)"
 
 
 def test_a_catch_up_waits_in_the_triggerer_until_its_own_deadline(

@@ -25,8 +25,10 @@ def verdict(outcome: Mapping[str, Any]) -> str:
         warned = [f for f in outcome.get("results", ()) if not f["success"]]
         return f"{compared}, nothing speaks against it" + (f", {len(warned)} warnings" if warned else "")
     against = [_finding(f) for f in blocking(outcome)]
+    if not against:
+        return f"{compared}; of some job there was nothing to compare"
     more = f", and {len(against) - MOST_FINDINGS} more" if len(against) > MOST_FINDINGS else ""
-    return f"{compared}; {'; '.join(against[:MOST_FINDINGS]) or 'of some job there was nothing to compare'}{more}"
+    return f"{compared}; not met: {'; '.join(against[:MOST_FINDINGS])}{more}"
 
 
 def blocking(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
