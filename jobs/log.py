@@ -18,6 +18,7 @@ Offsets = dict[int, int]
 
 APPEND_STAMPED = "LogAppendTime"
 REQUEST_TIMEOUT_MS = 15_000
+"""For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
 
 
 class MissingTopic(Refusal):
@@ -90,6 +91,7 @@ class KafkaLog:
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
+            bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
             fetch_max_wait_ms=100,
             max_poll_records=1,
             max_partition_fetch_bytes=1_200_000,
@@ -107,7 +109,11 @@ class KafkaLog:
 
     def describe(self) -> Topic:
         """The topic as it is now. Raises MissingTopic."""
-        admin = KafkaAdminClient(bootstrap_servers=self._bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
+        admin = KafkaAdminClient(
+            bootstrap_servers=self._bootstrap,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
+        )
         try:
             found = [t for t in admin.describe_topics([self._topic]) if not t.get("error_code")]
             if not found:

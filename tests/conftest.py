@@ -1,4 +1,4 @@
-"""What all tests share: one real stack for the whole run, started when the first test asks for it, and used last."""
+"""What all tests share: one real stack for the whole run, started beside the tests that need none, and used last."""
 
 from __future__ import annotations
 
@@ -7,24 +7,37 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from jobs.settings import Settings
-from tests.running_stack import JOBS, Stack, running
+from tests.running_stack import JOBS, Stack, Starting, starting
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the real stack come last: what is wrong without it shows first. The very last have one of their own, for
     which the shared one is taken down."""
-    items.sort(key=lambda item: (item.get_closest_marker("integration") is not None, "own" in _fixtures(item)))
+    items.sort(key=lambda item: (_is_integration(item), "own" in _fixtures(item)))
+
+
+def _is_integration(item: pytest.Item) -> bool:
+    return item.get_closest_marker("integration") is not None
 
 
 def _fixtures(item: pytest.Item) -> Sequence[str]:
     return getattr(item, "fixturenames", ())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared(request: pytest.FixtureRequest) -> Iterator[Starting | None]:
+    """The shared stack, begun before the first test; None where no test of this run needs it."""
+    if not any(_is_integration(item) and "live" in _fixtures(item) for item in request.session.items):
+        yield None
+        return
+    with starting() as begun:
+        yield begun
+
+
 @pytest.fixture(scope="session")
-def live() -> Iterator[Stack]:
+def live(shared: Starting) -> Stack:
     """A real stack with an empty log, on ports and folders of its own, beside a stack that may be running."""
-    with running() as stack:
-        yield stack
+    return shared.stack()
 
 
 @pytest.fixture(scope="session")

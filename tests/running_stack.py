@@ -24,9 +24,9 @@ from jobs.log import KafkaLog
 from jobs.settings import Ports, Settings, load
 from stack import leftovers
 from stack.down import down
-from stack.up import up
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+KAPPA = (sys.executable, "-m", "cli.main")
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
 KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
@@ -50,14 +50,9 @@ class Stack:
 
     def kappa(self, *arguments: str, expect: int | None = 0, timeout: float = 600) -> Command:
         """Run a command as a user would; fails the test unless it ends with `expect`."""
-        environment = {
-            **os.environ,
-            "KAPPA_HOME": str(self.settings.home),
-            "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT}/plugins",
-        }
         ran = subprocess.run(
-            [sys.executable, "-m", "cli.main", *arguments],
-            cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+            [*KAPPA, *arguments], cwd=CHECKOUT, env=_environment(self.settings),
+            capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         if expect is not None and ran.returncode != expect:
             pytest.fail(f"kappa {' '.join(arguments)}: exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}")
@@ -98,20 +93,42 @@ class Stack:
             time.sleep(0.3)
 
 
+@dataclass(frozen=True)
+class Starting:
+    """A stack that a process of its own starts, so that no test that patches this one can meddle with it."""
+
+    settings: Settings
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def stack(self) -> Stack:
+        """The stack, proven to be the one that was started before anything is written (T0); fails the test if it did
+        not start."""
+        if self.process.wait():
+            pytest.fail(f"the stack did not start:\n{self.log.read_text()}")
+        stack = Stack(self.settings)
+        _prove_it_is_ours(stack)
+        return stack
+
+
 @contextmanager
-def running() -> Iterator[Stack]:
-    """A stack with an empty log, proven to be the one that was started before anything is written (T0); gone after."""
+def starting() -> Iterator[Starting]:
+    """A stack with an empty log that starts while the body runs; gone after it."""
     folder = Path(tempfile.mkdtemp(prefix="kappa-test-"))
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml())
-    settings = load(folder / "state")
+    settings, log = load(folder / "state"), folder / "up.log"
     _STARTED.append(settings)
+    with log.open("wb") as lines:
+        begun = subprocess.Popen(
+            [*KAPPA, "up"], cwd=CHECKOUT, env=_environment(settings),
+            stdin=subprocess.DEVNULL, stdout=lines, stderr=lines,
+        )  # fmt: skip
     try:
-        up(settings, CHECKOUT, print)
-        stack = Stack(settings)
-        _prove_it_is_ours(stack)
-        yield stack
+        yield Starting(settings, begun, log)
     finally:
+        begun.terminate()
+        begun.wait()
         down(settings, CHECKOUT, print)
         _keep_logs(settings)
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,6 +138,10 @@ def down_all() -> None:
     """Take down the stacks that were started, so that another one has the machine for itself."""
     for settings in _STARTED:
         down(settings, CHECKOUT, print)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, "KAPPA_HOME": str(settings.home), "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT}/plugins"}
 
 
 def _keep_logs(settings: Settings) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.beside import load
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import has_final
-from tests.running_stack import JOBS, Stack, down_all, running
+from tests.running_stack import JOBS, Stack, down_all, starting
 
 SETTINGS = ("--set", "allowed_lateness_ms=20000", "--set", "cadence_ms=2000", "--set", "executor_cores=1")
 """With the allowed lateness of two hours nothing on a young stack is final, so nothing could be compared; candidates
@@ -21,8 +21,8 @@ run as what is live, so there is room for several."""
 def own() -> Iterator[Stack]:
     """A stack on which other versions come to serve; the one that the other tests share is down by then."""
     down_all()
-    with running() as stack:
-        yield stack
+    with starting() as begun:
+        yield begun.stack()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from tests.integration.replays.edge import CLIENT, Edge
 from tests.integration.replays.serving import BOTH, HALF_MINUTE, live, segments
 from tests.running_stack import Stack
 
-pytestmark = [pytest.mark.integration, pytest.mark.long]  # with its stack 10 minutes and more on two cores
+pytestmark = pytest.mark.integration
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def test_a_validation_that_is_killed_keeps_the_candidate_from_serving(brisk: Sta
     _is_over(brisk, refused, refused.killed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("band", ["up", "down:1"])
 def test_a_changed_rule_outside_its_bands_is_refused(brisk: Stack, edge: Edge, band: str) -> None:
     """The clicks fall, and by more than a thousandth; edge's are half of what they were."""

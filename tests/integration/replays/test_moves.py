@@ -25,7 +25,7 @@ from tests.integration.replays.reader import Reader, Seen
 from tests.integration.replays.serving import BOTH, HALF_MINUTE, Segment, is_final, live, read, releases, segments
 from tests.running_stack import Stack
 
-pytestmark = [pytest.mark.integration, pytest.mark.long]  # with its stack 10 minutes and more on two cores
+pytestmark = pytest.mark.integration
 
 FEWER_CLICKS = (*HALF_MINUTE, "--band", "clicks:down", "--band", "click_micros:down")
 MORE_RECORDS = 500

@@ -10,7 +10,7 @@ from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import BOTH, replays, segments
 from tests.running_stack import Stack
 
-pytestmark = [pytest.mark.integration, pytest.mark.long]  # with its stack 10 minutes and more on two cores
+pytestmark = pytest.mark.integration
 
 
 def test_more_cores_than_are_free_are_refused(brisk: Stack) -> None:
