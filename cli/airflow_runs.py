@@ -81,7 +81,10 @@ class Airflow:
 
     def _begin(self, run: Run, conf: Mapping[str, Any]) -> Run:
         """Start the run; waits for a DAG that Airflow has not read yet."""
-        body = {"logical_date": None, "dag_run_id": run.run_id, "conf": dict(conf)}
+        # Airflow gives a free slot to the earliest date, and among none to any: of two replays that share the one slot
+        # for catching up, the one that is ready could wait for all of the other before it is told so.
+        asked_at = datetime.now(UTC).isoformat()
+        body = {"logical_date": asked_at, "dag_run_id": run.run_id, "conf": dict(conf)}
         deadline = time.monotonic() + KNOWN_AFTER_SECONDS
         while True:
             answer = self._call("POST", f"/api/v2/dags/{run.dag_id}/dagRuns", body)

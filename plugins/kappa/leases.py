@@ -33,8 +33,8 @@ class Lease:
     ends_at: datetime
 
     def sentence(self) -> str:
-        """The holder in words."""
+        """The holder in words, with the day: a replay holds for days."""
         why = f" ({self.reason})" if self.reason else ""
-        until = self.ends_at.strftime("%H:%M:%S UTC")
+        until = self.ends_at.strftime("%Y-%m-%d %H:%M UTC")
         what = f"{self.job} v{self.version} is held by a {self.verb} of {self.actor}{why}"
         return f"{what}, run {self.run_id}, until {until}"

@@ -57,9 +57,22 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
         return httpx.Response(200, json={})
 
     run = airflow(settings, answer).trigger("deploy_stream", "ad_ctr", {"start": "latest"})
-    conf = {"job": "ad_ctr", "start": "latest"}
-    assert seen == [{"logical_date": None, "dag_run_id": run.run_id, "conf": conf}]
+    assert seen[0]["conf"] == {"job": "ad_ctr", "start": "latest"}
+    assert seen[0]["dag_run_id"] == run.run_id
     assert run.run_id.startswith("deploy_stream-ad_ctr-")
+
+
+def test_of_two_runs_the_one_that_was_asked_for_first_bears_the_earlier_date(settings: Settings) -> None:
+    """Airflow gives a free slot of a pool to the earlier one; a run without a date may wait behind any other."""
+    dates: list[datetime] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        dates.append(datetime.fromisoformat(json.loads(request.content)["logical_date"]))
+        return httpx.Response(200, json={})
+
+    for _ in range(2):
+        airflow(settings, answer).trigger("reprocess_stream", "ad_ctr", {})
+    assert dates[0] < dates[1] <= datetime.now(UTC)
 
 
 def test_one_run_for_several_jobs_names_them_all(settings: Settings) -> None:

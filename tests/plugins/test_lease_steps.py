@@ -23,7 +23,8 @@ def ended(_: Lease) -> bool:
 
 def test_the_second_run_is_refused_and_told_who_holds_the_job(stage: Stage, author: Author) -> None:
     lease.take(stage.platform, "rescale", "ad_ctr", author, 900, 0, alive)
-    with pytest.raises(UnderWay, match=r"ad_ctr v1 is held by a rescale of tester \(because\), run run-1, until"):
+    holder = r"ad_ctr v1 is held by a rescale of tester \(because\), run run-1, until \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    with pytest.raises(UnderWay, match=holder):
         lease.take(stage.platform, "stop", "ad_ctr", OTHER, 900, 0, alive)
 
 

@@ -12,7 +12,7 @@ from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import has_final
 from tests.running_stack import JOBS, Stack, down_all, starting
 
-SETTINGS = ("--set", "allowed_lateness_ms=20000", "--set", "cadence_ms=2000", "--set", "executor_cores=1")
+SETTINGS = ("--set", "allowed_lateness_ms=20000", "--set", "cadence_ms=3000", "--set", "executor_cores=1")
 """With the allowed lateness of two hours nothing on a young stack is final, so nothing could be compared; candidates
 run as what is live, so there is room for several."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +54,7 @@ def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(brisk: 
     assert (row["client_id"], row["ad_id"]) == refused.row[:2]
     assert row["candidate_impression_micros"] == row["live_impression_micros"] + 1
     assert kept.validation is not None
-    assert refused.row[1] in Path(kept.validation["folder"], "report.html").read_text()
+    assert refused.row[1] in (brisk.settings.home / kept.validation["folder"] / "report.html").read_text()
     _is_over(brisk, refused, refused.off)
 
 
