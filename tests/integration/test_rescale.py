@@ -15,10 +15,18 @@ import psutil
 import pytest
 
 from tests.integration.beside import in_background, kill, load, processes
-from tests.integration.versions import JOB, is_marked, runs_as
+from tests.integration.versions import JOB, batches, is_marked, runs_as
 from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def deployed(deployed: Stack) -> Stack:
+    """The stack with state in its jobs: before the first batch there is none that could be repartitioned."""
+    deployed.produce(59, 500)
+    deployed.until("the job has committed a batch", lambda: batches(deployed) > 0)
+    return deployed
 
 
 def resendable(file: Path, records: int, seed: int) -> Path:
