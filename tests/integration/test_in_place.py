@@ -26,16 +26,15 @@ def broken(stack: Stack, folder: Path, file: str, old: str, new: str) -> str:
 
 
 def test_tuning_settings_change_in_place_after_a_trial(deployed: Stack) -> None:
-    """What comes after it has more of two cores for itself: fewer batches take less of them."""
     ((version, epoch, generation),) = deployed.query(
         "select version, epoch, generation from ops.drivers where job = %s", JOB
     )
-    done = deployed.kappa("deploy", JOB, "--set", "cadence_ms=3000", "--reason", "test")
-    assert "-> 3000" in done.err
+    done = deployed.kappa("deploy", JOB, "--set", "cadence_ms=900", "--reason", "test")
+    assert "-> 900" in done.err
     ((now, later, settings),) = deployed.query(
         "select version, epoch, settings from ops.drivers join ops.versions using (job, version) where job = %s", JOB
     )
-    assert (now, settings["cadence_ms"]) == (version, 3000)
+    assert (now, settings["cadence_ms"]) == (version, 900)
     assert later > epoch
     assert runs_as(deployed)["generation"] == generation, "the checkpoint is the one it was"
 
