@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import query, reach, session, staged_topic
+from jobs import pace, query, reach, session, staged_topic
 from jobs.checkpoints import check, check_offsets
 from jobs.eviction import Eviction
 from jobs.pipelines.pipeline import Run
@@ -108,9 +108,10 @@ class Driver:
             if self._eviction.due:
                 self._evict(spark)
             while self._watcher.desired == "running":
-                if not self._follow(*self._prepare(spark, self._version.settings, evicting=False)):
+                if not self._follow(*self._prepare(spark, self._paced(), evicting=False)):
                     break
-                self._evict(spark)
+                if self._eviction.due:
+                    self._evict(spark)
         except StreamingQueryException as error:
             self._judge(error)
         except (KafkaError, psycopg.OperationalError) as error:
@@ -141,16 +142,18 @@ class Driver:
         self._cold = False
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
-        """Run the query until it ends, or is to end. True: it gave way to an eviction."""
-        running, looked = query.start(writer, run), time.monotonic()
+        """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
+        running, looked, is_near = query.start(writer, run), time.monotonic(), False
         sink.attach(running)
-        while running.isActive and self._watcher.desired == "running":
+        while running.isActive and self._watcher.desired == "running" and not is_near:
             self._check_parent()
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
             sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms)
             time.sleep(POLL_SECONDS)
+            unread = pace.unread(sink.committed.next_offsets, self._watcher.ends)
+            is_near = pace.ends(run.settings, self._version.settings, unread)
         try:
             self._finish(running, sink, writer)
         except StreamingQueryException:
@@ -160,7 +163,12 @@ class Driver:
             return True
         finally:
             sink.close()
-        return False
+        return is_near
+
+    def _paced(self) -> Mapping[str, int]:
+        """The version's settings, or those of larger batches where it is far behind."""
+        unread = pace.unread(self._registry.progress()[0], self._watcher.ends)
+        return pace.begin(self._version.settings, unread or 0)
 
     def _prepare(
         self, spark: SparkSession, given: Mapping[str, int], *, evicting: bool

@@ -21,7 +21,8 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
-# Only batches that found as much as they may read, and took longer than the cadence: nothing but the work slowed them.
+# Only batches that found as much as they may read, and took longer than their rate gives them (a version that is far
+# behind has larger batches at the same rate): nothing but the work slowed them.
 _WEIGHED = """
 with work as (
     select b.version, b.read, (w.settings ->> 'records_per_batch')::bigint as most,
@@ -30,7 +31,7 @@ with work as (
     from registry.batch b join registry.job_version w using (job, version) where b.job = %(job)s
 ), speed as (
     select sum(read) / extract(epoch from sum(took))::double precision as per_s from work
-    where took > cadence * 1.1 and took < interval '5 minutes' and read >= 0.9 * most
+    where took * most > cadence * read * 1.1 and took < interval '5 minutes' and read >= 0.9 * most
     group by version having count(*) >= 2 order by version desc limit 1
 )
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)

@@ -1,0 +1,34 @@
+"""What a reader of the serving views pays for: the rows of whom it asks for, not those of everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.running_stack import Stack
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.mark.parametrize("view", ["ad_ctr_minute", "client_spend_day"])
+def test_a_condition_on_the_client_reaches_the_rows(deployed: Stack, view: str) -> None:
+    """Nothing is computed for other clients: every access to the rows of a version has the condition."""
+    with psycopg.connect(deployed.settings.dsn("kappa_reader")) as connection:
+        asked = f"explain (format json) select * from serving.{view} where client_id = 'somebody'"
+        ((plans,),) = connection.execute(asked).fetchall()
+    scans = [node for node in _nodes(plans[0]["Plan"]) if "_minute_v" in node.get("Relation Name", "")]
+    assert scans
+    assert [scan for scan in scans if "somebody" not in _conditions(scan)] == []
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for below in node.get("Plans", ()):
+        yield from _nodes(below)
+
+
+def _conditions(scan: dict[str, Any]) -> str:
+    return " ".join(str(scan.get(kind, "")) for kind in ("Index Cond", "Recheck Cond", "Filter"))
