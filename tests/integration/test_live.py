@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import time
@@ -109,12 +110,30 @@ def test_a_second_driver_for_a_version_is_fenced(deployed: Stack) -> None:
 
 
 def test_a_stopped_job_stays_stopped_and_goes_on_where_it_stood(deployed: Stack) -> None:
+    """Held to 500 records a second and far behind, it goes on by batches ten times as large, and then by its own."""
     deployed.kappa("stop", "client_spend", "--reason", "test")
     deployed.until("the driver is gone", lambda: not deployed.drivers("client_spend"))
-    deployed.produce(4, 2_000, "--full-speed")
+    deployed.produce(4, 20_000, "--full-speed")
     assert deployed.query("select desired from ops.versions where job = 'client_spend'") == [("stopped",)]
+    usual = _set(deployed, "client_spend", records_per_batch=500, cadence_ms=1000)
     deployed.kappa("start", "client_spend", "--reason", "test")
     deployed.reconcile()
+    _set(deployed, "client_spend", **usual)
+    newest = "select max(epoch) from ops.batches where job = 'client_spend'"
+    batches = f"select read from ops.batches where job = 'client_spend' and epoch = ({newest}) order by batch_id"
+    reads = [read for (read,) in deployed.query(batches)]
+    wide = [read for read in reads if read > 500]
+    assert wide
+    assert max(wide) <= 5_000
+    assert max(reads[reads.index(wide[-1]) + 1 :]) <= 500
+
+
+def _set(stack: Stack, job: str, **settings: int) -> dict[str, int]:
+    """Give the versions of a job that is stopped other settings that only tune; what they were."""
+    ((before,),) = stack.query("select settings from ops.versions where job = %s", job)
+    change = "update registry.job_version set settings = settings || %s::jsonb where job = %s"
+    stack.query(change, json.dumps(settings), job, role="kappa_registry")
+    return {name: before[name] for name in settings}
 
 
 def test_postgres_and_the_broker_may_be_away_for_a_while(deployed: Stack) -> None:
@@ -136,8 +155,6 @@ def test_readers_see_what_is_served_and_nothing_else(deployed: Stack) -> None:
 
 
 def test_status_is_green_and_in_the_shape_of_the_contract(deployed: Stack) -> None:
-    import json
-
     report = json.loads(deployed.kappa("status", "--json").out)
     assert report["red"] == []
     assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark"}
