@@ -101,7 +101,14 @@ _CLICKS = (
 )
 _TUNING = (
     JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
-    JobSetting("records_per_batch", 200_000, 100, 5_000_000, Effect.TUNING, "most records a batch reads"),
+    JobSetting(
+        "records_per_batch",
+        200_000,
+        100,
+        5_000_000,
+        Effect.TUNING,
+        "most records a batch reads; where they are few, most records per cadence",
+    ),
     JobSetting("executors", 0, 0, 1, Effect.TUNING, "0: the driver's own process does the work; 1: an executor does"),
     JobSetting(EXECUTOR_CORES, 2, 1, 64, Effect.TUNING, "cores that do the work"),
     JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the executor, or for its work"),

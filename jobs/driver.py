@@ -143,9 +143,9 @@ class Driver:
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
         """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
-        running, looked, is_near = query.start(writer, run), time.monotonic(), False
+        running, looked, is_over = query.start(writer, run), time.monotonic(), False
         sink.attach(running)
-        while running.isActive and self._watcher.desired == "running" and not is_near:
+        while running.isActive and self._watcher.desired == "running" and not is_over:
             self._check_parent()
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
@@ -153,7 +153,7 @@ class Driver:
             sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms)
             time.sleep(POLL_SECONDS)
             unread = pace.unread(sink.committed.next_offsets, self._watcher.ends)
-            is_near = pace.ends(run.settings, self._version.settings, unread)
+            is_over = pace.is_over(run.settings, self._version.settings, unread)
         try:
             self._finish(running, sink, writer)
         except StreamingQueryException:
@@ -163,10 +163,10 @@ class Driver:
             return True
         finally:
             sink.close()
-        return is_near
+        return is_over
 
     def _paced(self) -> Mapping[str, int]:
-        """The version's settings, or those of larger batches where it is far behind."""
+        """The version's settings, with batches as large as it is far from the end of the log."""
         unread = pace.unread(self._registry.progress()[0], self._watcher.ends)
         return pace.begin(self._version.settings, unread or 0)
 

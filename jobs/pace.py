@@ -1,7 +1,8 @@
-"""The pace of a version's batches: while it is far behind, fewer and larger ones at the same records per second.
+"""The pace of a version whose settings hold it to a rate by small batches: fewer and larger ones, at that rate.
 
-Most of what a small batch costs is the batch itself: planning it, its tasks, the state's and the checkpoint's files. A
-version that is held to a rate by small batches (a replay with `--rate`) would spend the processor on them.
+Most of what a small batch costs is the batch itself: planning it, its tasks, the state's and the checkpoint's files.
+Far behind, such a version has large batches that seldom begin. Near the end of the log it has its own cadence again,
+and a batch takes all that is unread: it was allowed while the batch before it ran.
 """
 
 from __future__ import annotations
@@ -13,27 +14,36 @@ from jobs.reach import Ends
 
 LONGEST_MS = 10_000
 MOST_RECORDS = 50_000
-"""A wider batch has no more than this: about what one core reads within the cadence beside other work."""
-BEGINS_AT = 3
-"""So many wider batches must be unread for them to begin: going over to them and back costs two starts of a query."""
+"""A large batch has no more than this: about what one core reads within the cadence beside other work."""
+FAR_BATCHES = 3
+"""So many large batches are unread far behind; near the end it is less than one. To change costs a query's start."""
 
 
-def wider(usual: Mapping[str, int]) -> dict[str, int]:
-    """These settings with `cadence_ms` and `records_per_batch` that many times larger as the limits here allow."""
+def far(usual: Mapping[str, int]) -> dict[str, int]:
+    """These settings with `cadence_ms` and `records_per_batch` as many times larger as the limits here allow."""
     cadence, most = usual["cadence_ms"], usual["records_per_batch"]
     times = max(1, min(LONGEST_MS // cadence, MOST_RECORDS // most)) if cadence else 1
     return {**usual, "cadence_ms": times * cadence, "records_per_batch": times * most}
 
 
+def near(usual: Mapping[str, int]) -> dict[str, int]:
+    """These settings with the `records_per_batch` of `far`: what is read above the rate is no more than is unread."""
+    return {**far(usual), "cadence_ms": usual["cadence_ms"]}
+
+
 def begin(usual: Mapping[str, int], unread: int) -> dict[str, int]:
     """The settings of a query that starts with so many records unread."""
-    wide = wider(usual)
-    return wide if unread >= BEGINS_AT * wide["records_per_batch"] else dict(usual)
+    return far(usual) if _is_far(far(usual), unread) else near(usual)
 
 
-def ends(given: Mapping[str, int], usual: Mapping[str, int], unread: int | None) -> bool:
-    """Whether a query with the settings `given` has come so near that it is to go on by the usual ones."""
-    return unread is not None and given["cadence_ms"] > usual["cadence_ms"] and unread < given["records_per_batch"]
+def is_over(given: Mapping[str, int], usual: Mapping[str, int], unread: int | None) -> bool:
+    """Whether a query with the settings `given` is to make way for one at the other pace; not if `unread` is not
+    known."""
+    if unread is None or far(usual) == usual:
+        return False
+    if given["cadence_ms"] > usual["cadence_ms"]:
+        return unread < given["records_per_batch"]
+    return _is_far(given, unread)
 
 
 def unread(reached: Offsets, known: Ends | None) -> int | None:
@@ -41,3 +51,7 @@ def unread(reached: Offsets, known: Ends | None) -> int | None:
     if known is None:
         return None
     return sum(max(0, end - reached[p]) for p, end in known.offsets.items() if p in reached)
+
+
+def _is_far(large: Mapping[str, int], unread: int) -> bool:
+    return unread >= FAR_BATCHES * large["records_per_batch"]
