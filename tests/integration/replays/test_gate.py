@@ -29,17 +29,21 @@ class Refused:
 
 @pytest.fixture(scope="module")
 def refused(brisk: Stack) -> Refused:
-    """Of a candidate one row is a micro off; another's validation is killed. Both replay the same code."""
+    """Of a candidate one row is a micro off; another's validation is killed. Both replay the same code.
+
+    The one that is asked for first catches up first, so the other's validation cannot have passed before it is awaited.
+    """
     before = segments(brisk)
     with (
         load(brisk, random.randrange(10**6), rate=60),
         reprocessing(brisk, "ad_ctr", reason="one micro off", expect=1) as off,
-        reprocessing(brisk, "client_spend", reason="validation killed", expect=1) as killed,
     ):
-        row = _spoil(brisk, off)
-        words = ("validate.py", str(killed.until_staged().replay_id))
-        met = partial(_is_killed, killed, words)
-        brisk.until("the validation is killed", met, LONGEST_SECONDS)
+        off.until_staged()
+        with reprocessing(brisk, "client_spend", reason="validation killed", expect=1) as killed:
+            row = _spoil(brisk, off)
+            words = ("validate.py", str(killed.until_staged().replay_id))
+            met = partial(_is_killed, killed, words)
+            brisk.until("the validation is killed", met, LONGEST_SECONDS)
     return Refused(off, killed, before, row)
 
 
