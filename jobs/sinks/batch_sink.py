@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +47,7 @@ class BatchSink:
     """Writes the batches of one query; `failure` is the refusal that ended it, where one did.
 
     With `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
+    Each batch is computed and committed within what `turn` returns.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class BatchSink:
         self._ready = threading.Event()
         self.failure: Exception | None = None
         self.gives_way = False
+        self.turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self.committed = Committed()
 
     def attach(self, query: Any) -> None:
@@ -78,7 +81,8 @@ class BatchSink:
         try:
             if self.gives_way:
                 raise GaveWay
-            self._commit(frame, batch_id)
+            with self.turn():
+                self._commit(frame, batch_id)
         except Exception as error:
             self.failure = error
             raise
