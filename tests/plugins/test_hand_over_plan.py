@@ -179,6 +179,6 @@ def test_a_roll_back_says_how_fresh_the_old_version_is_and_until_when_it_is_kept
     rows = dict(rollback_rows(undone, {"ad_ctr": fresh, "client_spend": behind}, {"ad_ctr": until}))
     assert rows["ad_ctr v1"] == "has read all there is; can be rolled back to until 2027-01-16T09:00:00Z"
     assert rows["client_spend v4"] == (
-        "has 5,000 records to read first, the oldest waiting for 3,725 s; is kept until further notice"
+        "has 5,000 records to read first, the oldest waiting for 3,725 s at most; is kept until further notice"
     )
     assert dict(undone.rows())["rolls back release 7"] == "ad_ctr v2 -> v1\nclient_spend v5 -> v4"

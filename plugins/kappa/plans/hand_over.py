@@ -137,7 +137,8 @@ def rollback_rows(
 def _freshness(standing: Standing) -> str:
     if not standing.lag_events:
         return "has read all there is"
-    return f"has {standing.lag_events:,} records to read first, the oldest waiting for {standing.lag_seconds:,.0f} s"
+    waited = f"the oldest waiting for {standing.lag_seconds:,.0f} s at most"
+    return f"has {standing.lag_events:,} records to read first, {waited}"
 
 
 def _kept(until: datetime | None) -> str:
