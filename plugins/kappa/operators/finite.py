@@ -48,7 +48,8 @@ class FiniteSparkOperator(SparkSubmitOperator):
             return
         try:
             started = psutil.Process(submitted.pid)
-            family = [*started.children(recursive=True), started]
+            # The parent goes first: it would take its child's end for a program that has ended, and may end well.
+            family = [started, *started.children(recursive=True)]
         except psutil.NoSuchProcess:
             return
         for process in family:
