@@ -1,9 +1,8 @@
 """The pace of a version whose settings hold it to a rate by small batches: fewer and larger ones, at that rate.
 
 Most of what a small batch costs is the batch itself: planning it, its tasks, the state's and the checkpoint's files.
-Far behind, such a version has large batches that seldom begin, and they take turns with those of other versions. Near
-the end of the log it has its own cadence again, and a batch takes all that is unread: it was allowed while the batch
-before it ran.
+Far behind, such a version has large batches that seldom begin. Near the end of the log it has its own cadence again,
+and a batch takes all that is unread: it was allowed while the batch before it ran.
 """
 
 from __future__ import annotations
@@ -32,11 +31,6 @@ def near(usual: Mapping[str, int]) -> dict[str, int]:
     return {**far(usual), "cadence_ms": usual["cadence_ms"]}
 
 
-def is_large(given: Mapping[str, int], usual: Mapping[str, int]) -> bool:
-    """Whether batches by the settings `given` are those of far behind."""
-    return given["cadence_ms"] > usual["cadence_ms"]
-
-
 def begin(usual: Mapping[str, int], unread: int) -> dict[str, int]:
     """The settings of a query that starts with so many records unread."""
     return far(usual) if _is_far(far(usual), unread) else near(usual)
@@ -47,14 +41,14 @@ def is_over(given: Mapping[str, int], usual: Mapping[str, int], unread: int | No
     known."""
     if unread is None or far(usual) == usual:
         return False
-    if is_large(given, usual):
+    if given["cadence_ms"] > usual["cadence_ms"]:
         return unread < given["records_per_batch"]
     return _is_far(given, unread)
 
 
 def unread(reached: Offsets, known: Ends | None) -> int | None:
-    """The records between these offsets and the newest known ends of the log; None: not known."""
-    if known is None:
+    """The records between these offsets and the newest known ends of the log; None: one or the other is not known."""
+    if known is None or not reached:
         return None
     return sum(max(0, end - reached[p]) for p, end in known.offsets.items() if p in reached)
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import catalog, pace, reach, sources, turns
+from jobs import catalog, reach, sources
 from jobs.checkpoints import Checkpoint
 from jobs.log import KafkaLog, Offsets
 from jobs.pipelines.pipeline import Run
@@ -48,24 +48,18 @@ def sink_of(
     ends: Callable[[], Ends | None],
     fresh_ends: Callable[[], Ends],
 ) -> BatchSink:
-    """The sink that commits the version's batches as the owner of `epoch`; `progress` as the registry tells it.
-
-    A large batch waits for its turn for half of its cadence at most, so that it keeps its rate.
-    """
+    """The sink that commits the version's batches as the owner of `epoch`; `progress` as the registry tells it."""
     offsets, through = progress
-    link = partial(connect, settings, version.job, version.version, epoch)
     sink = BatchSink(
         Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id),
         run,
         checkpoint_of(settings, version),
-        link,
+        partial(connect, settings, version.job, version.version, epoch),
         Reach(dict(through)),
         ends,
         fresh_ends,
     )
     sink.committed = Committed(next_offsets=offsets)
-    if pace.is_large(run.settings, version.settings):
-        sink.turn = partial(turns.turn, link, run.settings["cadence_ms"] // 2)
     return sink
 
 

@@ -154,17 +154,17 @@ class DriverRegistry:
         )
         return epoch
 
-    def beat(self, beat: Beat) -> str:
-        """Write the heartbeat unless a newer epoch has; returns the desired state."""
+    def beat(self, beat: Beat) -> tuple[str, str]:
+        """Write the heartbeat unless a newer epoch has; returns what is desired, and the version's state."""
         self._connection.execute(
             WRITE_BEAT,
             {**self._key, **vars(beat)},
         )
         row = self._connection.execute(
-            "select desired from registry.job_version where job = %(job)s and version = %(version)s", self._key
+            "select desired, state from registry.job_version where job = %(job)s and version = %(version)s", self._key
         ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
-        return str(row[0])
+        return str(row[0]), str(row[1])
 
     def now_ms(self) -> int:
         """The database's clock, which judges what has been drained: a driver's own may be years off."""

@@ -1,4 +1,4 @@
-"""The driver's second thread: heartbeat, ends of the log, lag, and what an operator asked for."""
+"""The driver's second thread: heartbeat, ends of the log, lag, what an operator asked for, and the driver's rank."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import psycopg
 from kafka.errors import KafkaError
 
-from jobs import reach
+from jobs import pace, reach
 from jobs.heartbeat import Beat
 from jobs.log import KafkaLog, Log, MissingTopic
+from jobs.priority import Priority, gives_way
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
@@ -36,6 +37,7 @@ class Watcher:
         self._log: KafkaLog | None = None
         self._stop = threading.Event()
         self._beats = 0
+        self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
         self.desired = version.desired
         self.ends: Ends | None = None
         self.delay_ms: int | None = None
@@ -79,14 +81,20 @@ class Watcher:
     def _round(self) -> None:
         if self._registry is None:
             self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
-        self.desired = self._registry.beat(self._beat())
+        self.desired, state = self._registry.beat(self._beat())
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka, self._version.topic)
         self.ends = _ends(self._registry, self._log, self._version)
+        self._rank(state)
         self._registry.note_ends(self.ends, reach.drained(self._committed().next_offsets, self.ends))
         if self._beats % TOPIC_CHECK_BEATS == 0:
             self._check_topic(self._registry, self._log)
         self._beats += 1
+
+    def _rank(self, state: str) -> None:
+        if self._priority is not None:
+            unread = pace.unread(self._committed().next_offsets, self.ends)
+            self._priority.follow(gives_way(state, self._version.settings, unread))
 
     def _beat(self) -> Beat:
         done = self._committed()

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +46,6 @@ class BatchSink:
     """Writes the batches of one query; `failure` is the refusal that ended it, where one did.
 
     With `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
-    Each batch is computed and committed within what `turn` returns.
     """
 
     def __init__(
@@ -67,7 +65,6 @@ class BatchSink:
         self._ready = threading.Event()
         self.failure: Exception | None = None
         self.gives_way = False
-        self.turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self.committed = Committed()
 
     def attach(self, query: Any) -> None:
@@ -81,8 +78,7 @@ class BatchSink:
         try:
             if self.gives_way:
                 raise GaveWay
-            with self.turn():
-                self._commit(frame, batch_id)
+            self._commit(frame, batch_id)
         except Exception as error:
             self.failure = error
             raise

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -17,6 +19,7 @@ from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps.promote import plan_rollback
 
+from jobs import priority
 from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
@@ -42,6 +45,8 @@ class Moved:
     releases: int
     served: Sequence[list[Segment]]
     """The segments: before, after the promotion, the roll-back, and the second promotion."""
+    nice: dict[str, set[int]]
+    """Of all threads of a candidate's JVM and its children: while it starts to catch up, and once it serves."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +61,9 @@ def moved(brisk: Stack, edge: Edge) -> Moved:
         with reprocessing(brisk, "ad_ctr", reason="changed rule", options=FEWER_CLICKS, expect=1) as changed:
             changed.until_staged()
             with reprocessing(brisk, *BOTH, reason="same code", options=("--from", edge.text)) as same:
-                same.until_staged()
+                candidate = same.until_staged().versions["ad_ctr"]
                 edge.send_stale()
+                nice = {"catching up": _once_lowered(brisk, candidate)}
                 approve_and_kill(same, random.Random(seed).choice(STEPS[3:]))
             served.append(segments(brisk))
             changed.answer("Approve")
@@ -66,8 +72,9 @@ def moved(brisk: Stack, edge: Edge) -> Moved:
             brisk.kappa(verb, *BOTH, "--reason", "test")
             served.append(segments(brisk))
         _more(brisk)
+        nice["serving"] = _nice(brisk, candidate)
     print(f"looks {seen.looks}, longest gap {seen.longest_gap:.2f} s")
-    return Moved(same, changed, seen, old, count, served)
+    return Moved(same, changed, seen, old, count, served, nice)
 
 
 def test_the_same_code_gives_the_same_rows_from_t_on_and_serves_them(brisk: Stack, edge: Edge, moved: Moved) -> None:
@@ -99,6 +106,12 @@ def test_no_reader_notices_that_other_versions_serve_forward_back_and_forward(br
         print("hand-over", evidence["hand_over_seconds"], "s")
         assert all(then[job][partition] >= offset for job in BOTH for partition, offset in was[job].items())
     brisk.reconcile()
+
+
+@pytest.mark.skipif(not priority.may_return(), reason="this user may not take a rank back, so candidates keep theirs")
+def test_a_candidate_makes_way_at_the_processor_until_it_has_caught_up(moved: Moved) -> None:
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert moved.nice == {"catching up": {usual + priority.LOWER}, "serving": {usual}}
 
 
 def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_compared_with(moved: Moved) -> None:
@@ -138,6 +151,25 @@ def test_a_hand_over_that_did_not_wait_would_be_noticed(
         finally:
             driver.resume()
     assert any(wrong.what == "fell" and wrong.moved for wrong in seen.wrong)
+
+
+def _once_lowered(stack: Stack, version: int) -> set[int]:
+    """What a candidate's threads have as it starts; where they may not change it, what they always have."""
+    if priority.may_return():
+        usual = os.getpriority(os.PRIO_PROCESS, 0)
+        stack.until("a candidate makes way", lambda: usual not in (_nice(stack, version) or {usual}))
+    return _nice(stack, version)
+
+
+def _nice(stack: Stack, version: int) -> set[int]:
+    """Of the threads of the JVM that runs ad_ctr's version, and of all its children; none if there is none."""
+    drivers = [d for d in stack.drivers("ad_ctr") if _runs(d, version)]
+    found = set()
+    for top in (parent for driver in drivers if (parent := driver.parent()) is not None):
+        for process in (top, *top.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                found |= {os.getpriority(os.PRIO_PROCESS, thread.id) for thread in process.threads()}
+    return found
 
 
 def _runs(driver: psutil.Process, version: int) -> bool:

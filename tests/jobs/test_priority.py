@@ -1,0 +1,96 @@
+"""Who makes way for whom at the processor, and the ranks of real processes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jobs import priority
+from jobs.priority import LOWER, Priority, gives_way
+
+SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
+LARGE = 20_000
+"""A large batch by these settings."""
+
+
+@pytest.mark.parametrize(
+    ("state", "unread", "makes_way"),
+    [
+        ("CATCHING_UP", None, True),
+        ("CATCHING_UP", LARGE, True),
+        ("CATCHING_UP", LARGE - 1, False),
+        ("CAUGHT_UP", 10 * LARGE, False),
+        ("LIVE", 10 * LARGE, False),
+        ("LIVE", None, False),
+        ("PREVIOUS", 10 * LARGE, False),
+    ],
+)
+def test_only_what_is_far_behind_and_serves_nothing_makes_way(state: str, unread: int | None, makes_way: bool) -> None:
+    assert gives_way(state, SETTINGS, unread) is makes_way
+
+
+@pytest.fixture
+def jvm(tmp_path: Path) -> Iterator[psutil.Process]:
+    """A process of the JVM's name with a child: a shell, since only the name counts."""
+    named = shutil.copy("/bin/sh", tmp_path / "java")
+    with subprocess.Popen([str(named), "-c", "sleep 60 & echo there; wait"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        top = psutil.Process(process.pid)
+        family = [top, *top.children(recursive=True)]
+        yield top
+        for one in family:
+            one.kill()
+
+
+def ranks(top: psutil.Process) -> set[int]:
+    return {os.getpriority(os.PRIO_PROCESS, one.pid) for one in (top, *top.children(recursive=True))}
+
+
+@pytest.mark.skipif(not priority.may_return(), reason="this user may not take a rank back")
+def test_the_jvm_and_its_children_make_way_and_come_back(jvm: psutil.Process) -> None:
+    (usual,), own = ranks(jvm), os.getpriority(os.PRIO_PROCESS, 0)
+    ranked = Priority(jvm.pid)
+    for makes_way, nice in ((True, usual + LOWER), (True, usual + LOWER), (False, usual)):
+        ranked.follow(makes_way)
+        assert ranks(jvm) == {nice}
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
+
+
+def test_a_rank_that_could_not_be_taken_back_is_kept(jvm: psutil.Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    (usual,) = ranks(jvm)
+    monkeypatch.setattr(priority, "may_return", lambda: False)
+    ranked = Priority(jvm.pid)
+    for makes_way in (True, False, True):
+        ranked.follow(makes_way)
+        assert ranks(jvm) == {usual}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_who_is_nobody_may_not_return() -> None:
+    def ask() -> bool:
+        resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
+        os.setuid(65_534)
+        return priority.may_return()
+
+    assert in_a_child(ask) is False
+
+
+def in_a_child(ask: Callable[[], bool]) -> bool:
+    """What `ask` finds in a process of its own, which it may change as it likes."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if ask() else 3)
+        finally:
+            os._exit(9)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 3)
+    return code == 0
