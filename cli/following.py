@@ -21,6 +21,7 @@ from stack.programs import LONGEST_START_SECONDS
 
 Answer = TypeVar("Answer")
 PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 3.0
 PATIENCE_SECONDS = float(LONGEST_START_SECONDS)
 PLAIN_SECONDS = 10.0
 """Without a terminal, what a watch says is printed no more often than this."""
@@ -77,6 +78,7 @@ class Follower:
         with Progress(*columns, console=self._console, disable=plain) as progress:
             lines = {run: progress.add_task(run.job, total=1) for run in runs}
             seen: dict[Run, Seen] = {}
+            began = time.monotonic()
             while len(seen) < len(runs) or not all(s.ended for s in seen.values()):
                 for run in runs:
                     if run not in seen or not seen[run].ended:
@@ -85,7 +87,7 @@ class Follower:
                         told = "".join(f"\n  {escape(words)}" for words in self._words(run, seen[run]))
                         shown = line(run, seen[run]) + told
                         progress.update(lines[run], description=shown, completed=seen[run].ended)
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(pause(time.monotonic() - began))
         return [self._outcome(run, seen[run]) for run in runs]
 
     def _asked(self, run: Run, ask: Callable[[], Answer]) -> Answer:
@@ -146,6 +148,11 @@ class Follower:
             return f"{where} ({refusal})"
         said = [str(e.evidence["sentence"]) for e in entries if "sentence" in e.evidence]
         return said[-1] if said else where
+
+
+def pause(followed: float) -> float:
+    """Seconds until the next look at runs that were followed for so long: to look costs Airflow as much as the run."""
+    return min(max(PAUSE_SECONDS, followed / 20), LONGEST_PAUSE_SECONDS)
 
 
 def begun(seen: Seen) -> dict[str, str]:

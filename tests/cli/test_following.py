@@ -94,6 +94,11 @@ def test_a_run_is_followed_for_as_long_as_airflow_may_take_to_come_up() -> None:
     assert following.PATIENCE_SECONDS >= LONGEST_START_SECONDS
 
 
+@pytest.mark.parametrize(("followed", "seconds"), [(0.0, 1.0), (20.0, 1.0), (40.0, 2.0), (60.0, 3.0), (3_600.0, 3.0)])
+def test_what_lasts_is_looked_at_less_often(followed: float, seconds: float) -> None:
+    assert following.pause(followed) == seconds
+
+
 def test_an_airflow_that_stays_away_leaves_the_run_and_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
     with pytest.raises(following.OutOfSight, match=r"run-1 is no longer followed: .*not ended.*http://airflow/run-1$"):
