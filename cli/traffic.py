@@ -97,24 +97,20 @@ def produce(
     """See _HELP."""
     if rate is not None and full_speed:
         raise typer.BadParameter("give --rate or --full-speed, not both")
-    seed = secrets.randbelow(2**31) if seed is None else seed
-    fractions = Fractions(out_of_order, resends, repeated_clicks, late, future, malformed)
     bad, now_ms = BadRows(), time.time_ns() // 1_000_000
     if source == "open-bandit":
-        plan = plan_open_bandit(now_ms, compress, rate, full_speed)
+        seed, plan = None, plan_open_bandit(now_ms, compress, rate, full_speed)
     elif source == "synthetic":
+        seed = secrets.randbelow(2**31) if seed is None else seed
         _err.print(f"seed {seed}")
         within = round(seconds_of(repeat_within) * 1000)
+        fractions = Fractions(out_of_order, resends, repeated_clicks, late, future, malformed)
         shape = Shape(seed, records, ads, clients, users, ctr=ctr, repeat_within_ms=within, fractions=fractions)
         plan = plan_synthetic(now_ms, shape, seconds_of(span), rate)
     else:
-        plan = plan_file(Path(source), mapping.parse(map_ or [], set_ or []), rate, as_is, bad)
+        seed, plan = None, plan_file(Path(source), mapping.parse(map_ or [], set_ or []), rate, as_is, bad)
     played = _play(plan)
-    _tell(
-        played,
-        {"source": source, "seed": seed if source == "synthetic" else None, "skipped": bad.count},
-        as_json,
-    )
+    _tell(played, {"source": source, "seed": seed, "skipped": bad.count}, as_json)
     if played.failed or bad.count:
         raise typer.Exit(1)
 

@@ -31,7 +31,7 @@ class SlowBatches:
 
 
 def _ended(
-    spark: SparkSession, folder: Path, end: Callable[[StreamingQuery], None], seconds: float = 0.5
+    spark: SparkSession, folder: Path, end: Callable[[StreamingQuery], None], seconds: float = 3
 ) -> tuple[Checkpoint, SlowBatches]:
     """The checkpoint of a stream over two files, ended while the batch of the first one runs, for `seconds` more."""
     for number in (1, 2):

@@ -155,10 +155,15 @@ def test_a_hand_over_that_did_not_wait_would_be_noticed(
 
 def _once_lowered(stack: Stack, version: int) -> set[int]:
     """What a candidate's threads have as it starts; where they may not change it, what they always have."""
+    usual, seen = os.getpriority(os.PRIO_PROCESS, 0), [_nice(stack, version)]
+
+    def is_lowered() -> bool:
+        seen.append(_nice(stack, version))
+        return usual not in (seen[-1] or {usual})
+
     if priority.may_return():
-        usual = os.getpriority(os.PRIO_PROCESS, 0)
-        stack.until("a candidate makes way", lambda: usual not in (_nice(stack, version) or {usual}))
-    return _nice(stack, version)
+        stack.until("a candidate makes way", is_lowered)
+    return seen[-1]
 
 
 def _nice(stack: Stack, version: int) -> set[int]:
