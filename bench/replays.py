@@ -19,6 +19,8 @@ from jobs.settings import Settings
 
 REASON = "bench"
 POLL_SECONDS = 1.0
+LONGEST_SECONDS = 6 * 3600
+"""Of a replay held to a rate; its run has a deadline of its own, by its price."""
 APPROVE = ANSWERS["a"]
 ASKED_AFTER = "reprocess.validated"
 """The moment from which on a question is looked for; before it, Airflow is left alone."""
@@ -75,7 +77,7 @@ def replay(settings: Settings, database: Database, jobs: Sequence[str], options:
     """Run `./kappa reprocess` to its end, whatever that is; a question is answered with yes by one who may."""
     since, arguments = database.now_ms(), (*jobs, *options, "--reason", REASON, "--json")
     with ThreadPoolExecutor(1) as pool:
-        command = pool.submit(ask, settings, "reprocess", *arguments)
+        command = pool.submit(ask, settings, "reprocess", *arguments, timeout=LONGEST_SECONDS)
         while not command.done():
             found = newest(database, since)
             if found is not None and ASKED_AFTER in found.marks and "replay.answered" not in found.marks:
