@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from bench.small_stack import small_stack
 from jobs.settings import Settings
+from stack.layout import Layout
 from tests.running_stack import JOBS, Stack, Starting, starting
 
 
@@ -51,3 +53,10 @@ def deployed(live: Stack) -> Stack:
     """The stack with all jobs of the catalogue deployed from the beginning of the log."""
     live.kappa("deploy", *JOBS, "--reason", "test")
     return live
+
+
+@pytest.fixture(scope="session")
+def parts() -> Iterator[Layout]:
+    """Rig R0: Kafka with the topic, and Postgres with the schema, on ports and folders of their own; no whole stack."""
+    with small_stack(partitions=2) as layout:
+        yield layout

@@ -1,0 +1,98 @@
+"""A small stack of its own, of Kafka and Postgres only: for benches and for the rigs of the tests."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+
+from bench.report import say
+from cli.entry import CHECKOUT
+from jobs.settings import Ports, load
+from stack import broker, cluster, jars, passwords, postgres, schema
+from stack.down import down
+from stack.layout import Layout
+from stack.programs import NotHealthy, Program
+from stack.supervision import Supervisor
+from stack.waiting import until
+
+PATIENCE_SECONDS = 180
+
+
+@contextmanager
+def small_stack(
+    partitions: int, broker_environment: Mapping[str, str] | None = None, keep: bool = False
+) -> Iterator[Layout]:
+    """Kafka with the topic, and Postgres with the schema, on ports and folders of their own; ended and, unless kept,
+    deleted afterwards. `broker_environment` is added to that of the broker's process. Raises NotHealthy."""
+    folder = Path(tempfile.mkdtemp(prefix="kappa-small-"))
+    folder.chmod(0o755)
+    (folder / "kappa.toml").write_text(_toml(partitions))
+    layout = Layout(load(folder / "state"), CHECKOUT)
+    try:
+        _start(layout, broker_environment or {})
+        yield layout
+    finally:
+        down(layout.settings, CHECKOUT, say)
+        if keep:
+            say(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
+    """Start both parts and make topic, roles and schema. Raises NotHealthy."""
+    settings, java = layout.settings, cluster.java(layout)
+    postgres.check_reach(layout)
+    _prepare(layout)
+    of_broker = broker.program(layout, java)
+    programs = [
+        replace(of_broker, environment={**of_broker.environment, **broker_environment}),
+        postgres.program(layout),
+    ]
+    supervisor = Supervisor(layout)
+    supervisor.start(programs)
+    broker.prepare(layout, java)
+    postgres.prepare(layout)
+    supervisor.begin(program.name for program in programs)
+    _await_healthy(layout, programs)
+    broker.ensure_topic(settings)
+    postgres.ensure_roles(settings)
+    schema.migrate(settings)
+
+
+def _prepare(layout: Layout) -> None:
+    """Folders, passwords and jars, as for the whole stack."""
+    for folder in (layout.home, layout.logs, layout.run, layout.spark):
+        folder.mkdir(parents=True, exist_ok=True)
+    passwords.make(layout.settings)
+    folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
+    jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+
+
+def _await_healthy(layout: Layout, programs: list[Program]) -> None:
+    questions = {broker.NAME: broker.healthy, postgres.NAME: postgres.healthy}
+    for program in programs:
+        healthy = questions[program.name]
+        if not until(lambda healthy=healthy: healthy(layout.settings), PATIENCE_SECONDS):  # type: ignore[misc]
+            log = layout.logs / f"{program.name}.log"
+            raise NotHealthy(program.name, f"was not healthy within {PATIENCE_SECONDS} s", log)
+
+
+def _toml(partitions: int) -> str:
+    names = [field.name for field in fields(Ports)]
+    ports = "\n".join(f"{name} = {port}" for name, port in zip(names, _free_ports(len(names)), strict=True))
+    return f"[ports]\n{ports}\n[topic]\npartitions = {partitions}\n"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now, each another."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
