@@ -61,17 +61,27 @@ class Staged:
 
     def run(self, without: Sequence[str], within: float) -> Ended:
         """Run the driver until it has read the whole log, or ends, or `within` seconds are over; then stop it."""
-        self.folder.mkdir(parents=True)
+        options = [word for safeguard in without for word in ("--without", safeguard)]
         begun = time.monotonic()
-        with self.log.open("wb") as log:
-            process = subprocess.Popen(
-                self._command(without), cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log,
-            )  # fmt: skip
-            in_time = self._await_end(process, begun + within)
-            seconds = time.monotonic() - begun
-            self._stop(process)
+        process = self.start(["bench.driver_process", *options, "--"])
+        in_time = self._await_end(process, begun + within)
+        seconds = time.monotonic() - begun
+        self._stop(process)
         return _ended(self.log.read_text(errors="replace"), seconds, in_time)
+
+    def start(self, program: Sequence[str] = ("jobs.run",)) -> subprocess.Popen[bytes]:
+        """A process of the driver, or of a module that runs it, with the options that go before the driver's own."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", *program, *self.arguments()], cwd=self.folder, env=self._environment(),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def arguments(self) -> list[str]:
+        """What a driver's program is told."""
+        driver = ["--home", str(self.layout.home), "--job", self.job, "--version", str(self.version)]
+        return [*driver, "--launch", str(self.launch)]
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a superuser's statement about %(job)s and %(version)s."""
@@ -98,25 +108,22 @@ class Staged:
             process.kill()
             process.wait()
 
-    def _command(self, without: Sequence[str]) -> list[str]:
-        options = [word for safeguard in without for word in ("--without", safeguard)]
-        driver = ["--home", str(self.layout.home), "--job", self.job, "--version", str(self.version)]
-        return [
-            sys.executable, "-m", "bench.driver_process", *options, "--", *driver, "--launch", str(self.launch),
-        ]  # fmt: skip
-
     def _environment(self) -> dict[str, str]:
-        jars = ",".join(str(jar) for jar in sorted(self.layout.settings.jars.glob("*.jar")))
         memory = self.settings["driver_memory_mb"] + self.settings["executor_memory_mb"]
-        submit = f"--master local[2] --driver-memory {memory}m --jars {jars} --driver-java-options -XX:+UseSerialGC"
-        local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
-        return {
-            **self.layout.surroundings,
-            "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),
-            "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell",
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
+        return {**self.layout.surroundings, **local_spark(self.layout.settings.jars, memory)}
+
+
+def local_spark(jars: Path, memory_mb: int) -> dict[str, str]:
+    """The environment of a process that has its own Spark, on two cores, with the jars of a driver."""
+    files = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options -XX:+UseSerialGC"
+    local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
+    return {
+        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),
+        "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
 
 
 def stage(layout: Layout, job: str, given: dict[str, int]) -> Staged:
@@ -161,7 +168,7 @@ where job = %(job)s and version = %(version)s returning version"""
 
 
 def _connect(layout: Layout) -> psycopg.Connection[tuple[Any, ...]]:
-    return psycopg.connect(layout.settings.dsn(SUPERUSER, "kappa"), connect_timeout=10)
+    return psycopg.connect(layout.settings.dsn(SUPERUSER), connect_timeout=10)
 
 
 def _ended(said: str, seconds: float, in_time: bool) -> Ended:

@@ -95,10 +95,12 @@ class Settings:
     """Everything a process must know about its stack; built once at an entry point and passed down.
 
     `home` is the state folder (default `.kappa` in the checkout). The settings file is `kappa.toml` beside it.
+    `database` is the one in Postgres that holds the registry and all rows.
     """
 
     home: Path
     postgres_user: str = "postgres"
+    database: str = DATABASE
     ports: Ports = field(default_factory=Ports)
     topic: Topic = field(default_factory=Topic)
     cluster: Cluster = field(default_factory=Cluster)
@@ -149,10 +151,13 @@ class Settings:
         """The libpq password file that holds `role`'s password and no other's."""
         return self.secrets / f"{role}.pgpass"
 
-    def dsn(self, role: str, database: str = DATABASE) -> str:
-        """libpq connection string of a role; it names a password file, never a password."""
+    def dsn(self, role: str, database: str | None = None) -> str:
+        """libpq connection string of a role, to the stack's own database by default; it names a password file, never a
+        password."""
         passfile = _quoted(str(self.passfile(role)))
-        return f"host={HOST} port={self.ports.postgres} dbname={database} user={role} passfile={passfile}"
+        return (
+            f"host={HOST} port={self.ports.postgres} dbname={database or self.database} user={role} passfile={passfile}"
+        )
 
     def checkpoint(self, job: str, version: int, generation: int) -> Path:
         """Folder of the Spark checkpoint of a job's version; each restored or repartitioned copy is a generation."""

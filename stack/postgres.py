@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from jobs.refusals import Refusal
-from jobs.settings import DATABASE, HOST, ROLES, Settings
+from jobs.settings import HOST, ROLES, Settings
 from stack import passwords
 from stack.layout import Layout, package_folder
 from stack.passwords import AIRFLOW_ROLE, SUPERUSER
@@ -132,12 +132,12 @@ def ensure_roles(settings: Settings) -> None:
     with _superuser(settings) as connection:
         for role in (*ROLES, AIRFLOW_ROLE):
             _ensure_role(connection, role, passwords.password(settings, role))
-        _ensure_database(connection, DATABASE, OWNER, readers=ROLES)
+        _ensure_database(connection, settings.database, OWNER, readers=ROLES)
         _ensure_database(connection, AIRFLOW_ROLE, AIRFLOW_ROLE, readers=())
         # A killed scheduler's workers keep its connection open, and its transaction held a run's row for ever.
         _run(connection, "ALTER ROLE {} SET idle_in_transaction_session_timeout = '60s'", AIRFLOW_ROLE)
         _run(connection, "REVOKE ALL ON DATABASE postgres FROM PUBLIC")
-        _run(connection, "GRANT TEMPORARY ON DATABASE {} TO {}", DATABASE, TEMPORARY_TABLES)
+        _run(connection, "GRANT TEMPORARY ON DATABASE {} TO {}", settings.database, TEMPORARY_TABLES)
 
 
 def _ensure_role(connection: psycopg.Connection, role: str, word: str) -> None:

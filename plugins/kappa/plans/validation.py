@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jobs.catalog import find
-from jobs.settings import DATABASE, HOST, Settings
+from jobs.settings import HOST, Settings
 from kappa.hooks.registry import Version
 from kappa.replays import Replay, Standing
 
@@ -82,7 +82,7 @@ def database(settings: Settings, seconds: float) -> str:
     options = f"-c search_path=data -c default_transaction_read_only=on -c statement_timeout={round(seconds * 1000)}"
     given = {"passfile": str(settings.passfile(ROLE)), "application_name": "kappa:validation", "options": options}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
-    return f"postgresql+psycopg2://{ROLE}@{HOST}:{settings.ports.postgres}/{DATABASE}?{query}"
+    return f"postgresql+psycopg2://{ROLE}@{HOST}:{settings.ports.postgres}/{settings.database}?{query}"
 
 
 def read_outcome(exit_code: int, output: str | None, last_words: str) -> Outcome:
