@@ -14,6 +14,7 @@ from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
 from jobs.settings import Settings
+from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
@@ -89,30 +90,30 @@ def job() -> str:
     return f"trial_{secrets.token_hex(4)}"
 
 
-@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.rig)])
 def trial(request: pytest.FixtureRequest, job: str) -> Iterator[Trial]:
     if request.param == "fake":
         yield FakeTrial(job)
         return
-    with PostgresTrial(job, request.getfixturevalue("stack")).prepared() as prepared:
+    with PostgresTrial(job, request.getfixturevalue("parts").settings).prepared() as prepared:
         yield prepared
 
 
-@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.rig)])
 def releasing(request: pytest.FixtureRequest, job: str) -> Iterator[ReleaseTrial]:
     """Both Releases over two jobs of the test's own."""
     names = (job, f"{job}_b")
     if request.param == "fake":
         yield FakeReleaseTrial(names)
         return
-    with PostgresReleaseTrial(names, request.getfixturevalue("stack")).prepared() as prepared:
+    with PostgresReleaseTrial(names, request.getfixturevalue("parts").settings).prepared() as prepared:
         yield prepared
 
 
 @pytest.fixture
-def serving(stack: Settings, job: str) -> Iterator[PostgresReleaseTrial]:
+def serving(parts: Layout, job: str) -> Iterator[PostgresReleaseTrial]:
     """Releases in Postgres over two jobs that each serve version 1."""
-    with PostgresReleaseTrial((job, f"{job}_b"), stack).prepared() as prepared:
+    with PostgresReleaseTrial((job, f"{job}_b"), parts.settings).prepared() as prepared:
         serve(prepared)
         yield prepared
 
