@@ -1,4 +1,4 @@
-"""Versions of the served tables in the session's Postgres, for the gate to judge."""
+"""Versions of the served tables in the Postgres of rig R0, for the gate to judge."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.settings import Settings
+from stack.layout import Layout
 from tests.gate.desk import Desk
 
 
 @pytest.fixture
-def desk(stack: Settings) -> Iterator[Desk]:
-    with Desk(stack).prepared() as prepared:
+def desk(parts: Layout) -> Iterator[Desk]:
+    with Desk(parts.settings).prepared() as prepared:
         yield prepared

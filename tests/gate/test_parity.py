@@ -7,7 +7,7 @@ from kappa.replays import Band, Parity
 
 from tests.gate.desk import CANDIDATE, LIVE, Desk, ad_rows, altered, blocking, client_rows, found, minute
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
 FINAL = range(5)
 
 

@@ -13,7 +13,7 @@ from kappa.steps.validate import PROGRAM, outcome_of, run_program
 
 from tests.gate.desk import CANDIDATE, Desk, ad_rows, altered
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
 ROWS = ad_rows(range(5))
 
 

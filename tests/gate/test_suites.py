@@ -8,7 +8,7 @@ import pytest
 
 from tests.gate.desk import CANDIDATE, LIVE, Desk, Row, ad_rows, altered, blocking, client_rows, found, minute
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
 ROWS = ad_rows(range(5))
 
 

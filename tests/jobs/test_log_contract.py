@@ -12,18 +12,19 @@ from kafka.admin import NewTopic
 
 from jobs.log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
 from jobs.settings import Settings
+from stack.layout import Layout
 from tests.plugins.fakes import FakeLog
 
 HOUR_MS = 3_600_000
 
 
-@pytest.fixture(params=["fake", pytest.param("kafka", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", pytest.param("kafka", marks=pytest.mark.rig)])
 def log(request: pytest.FixtureRequest) -> Iterator[Log]:
     """A log of two partitions: three records in the first, none in the second."""
     if request.param == "fake":
         yield FakeLog({0: 0, 1: 0}, {0: [1_000, 1_000, 2_000], 1: []})
         return
-    settings: Settings = request.getfixturevalue("stack")
+    settings: Settings = request.getfixturevalue("parts").settings
     name = f"contract-{secrets.token_hex(4)}"
     _create(settings, name)
     with KafkaLog(settings.kafka, name) as kafka:
@@ -83,7 +84,7 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
         check_stamping(Topic("t", "id", (0,), "CreateTime"))
 
 
-@pytest.mark.integration
-def test_a_missing_topic_is_named(stack: Settings) -> None:
+@pytest.mark.rig
+def test_a_missing_topic_is_named(parts: Layout) -> None:
     with pytest.raises(MissingTopic, match="nowhere"):
-        KafkaLog(stack.kafka, "nowhere").describe()
+        KafkaLog(parts.settings.kafka, "nowhere").describe()

@@ -11,7 +11,8 @@ from kappa.states import Desired
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry
 from jobs.restarts import CrashLoop, Starts, StartsInVain, check
-from jobs.settings import Settings, Supervision
+from jobs.settings import Supervision
+from stack.layout import Layout
 from tests.plugins.registries import BY, PostgresTrial, version
 
 LIMITS = Supervision(max_restarts=10, within_minutes=10, starts_in_vain=5)
@@ -33,8 +34,8 @@ def test_a_driver_that_commits_nothing_is_given_up_however_long_its_starts_take(
 
 
 @pytest.fixture
-def trial(stack: Settings) -> Iterator[PostgresTrial]:
-    with PostgresTrial(f"trial_{secrets.token_hex(4)}", stack).prepared() as prepared:
+def trial(parts: Layout) -> Iterator[PostgresTrial]:
+    with PostgresTrial(f"trial_{secrets.token_hex(4)}", parts.settings).prepared() as prepared:
         prepared.registry.stage(version(prepared.job), BY, {})
         yield prepared
 
@@ -51,7 +52,7 @@ def in_vain(driver: DriverRegistry) -> int:
     return driver.starts("any", 10).in_vain
 
 
-@pytest.mark.integration
+@pytest.mark.rig
 def test_starts_are_in_vain_until_one_commits_whatever_their_submission(
     trial: PostgresTrial, driver: DriverRegistry
 ) -> None:
@@ -64,7 +65,7 @@ def test_starts_are_in_vain_until_one_commits_whatever_their_submission(
     assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=1)
 
 
-@pytest.mark.integration
+@pytest.mark.rig
 def test_a_start_that_had_nothing_to_read_is_not_in_vain_but_one_partition_that_stands_still_is_enough(
     driver: DriverRegistry,
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_start_that_had_nothing_to_read_is_not_in_vain_but_one_partition_that_
     assert in_vain(driver) == 2
 
 
-@pytest.mark.integration
+@pytest.mark.rig
 def test_on_an_idle_log_no_start_is_in_vain(driver: DriverRegistry) -> None:
     for _ in range(3):
         driver.take_over("driver-1", 7)
@@ -85,7 +86,7 @@ def test_on_an_idle_log_no_start_is_in_vain(driver: DriverRegistry) -> None:
     assert in_vain(driver) == 0
 
 
-@pytest.mark.integration
+@pytest.mark.rig
 def test_what_somebody_asks_of_a_version_begins_the_count_anew_and_a_repair_does_not(
     trial: PostgresTrial, driver: DriverRegistry
 ) -> None:

@@ -4,8 +4,9 @@ for what they promise alike."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
 from jobs.settings import Settings
+from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
@@ -57,22 +59,41 @@ class Stage:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    root = tmp_path / "checkout"
+    return _write_checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def stage(tmp_path: Path, checkout: Path) -> Stage:
+    return _stage(tmp_path / "state", checkout)
+
+
+@pytest.fixture
+def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Stage]:
+    """Makes a stage of its own at each call, all with the same code, which is in no git."""
+    numbers = count()
+    monkeypatch.setattr(artifacts, "_commit", lambda _: None)
+
+    def make() -> Stage:
+        folder = tmp_path / f"stage-{next(numbers)}"
+        return _stage(folder / "state", _write_checkout(folder / "checkout"))
+
+    return make
+
+
+def _write_checkout(root: Path) -> Path:
     for path, text in CODE.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root
 
 
-@pytest.fixture
-def stage(tmp_path: Path, checkout: Path) -> Stage:
+def _stage(home: Path, checkout: Path) -> Stage:
     registry = FakeRegistry()
     cluster = FakeCluster(registry)
     now_ms = int(NOON.timestamp() * 1000)
     log = FakeLog({0: 0, 1: 0}, {0: [now_ms - 60_000], 1: []})
-    settings = Settings(home=tmp_path / "state")
     releases = FakeReleases(registry)
-    platform = Platform(settings, registry, cluster, log.opened, registry.clock, releases)
+    platform = Platform(Settings(home=home), registry, cluster, log.opened, registry.clock, releases)
     made = Stage(platform, registry, cluster, registry.clock, log, checkout, releases)
     made.build()
     return made
@@ -89,30 +110,30 @@ def job() -> str:
     return f"trial_{secrets.token_hex(4)}"
 
 
-@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.rig)])
 def trial(request: pytest.FixtureRequest, job: str) -> Iterator[Trial]:
     if request.param == "fake":
         yield FakeTrial(job)
         return
-    with PostgresTrial(job, request.getfixturevalue("stack")).prepared() as prepared:
+    with PostgresTrial(job, request.getfixturevalue("parts").settings).prepared() as prepared:
         yield prepared
 
 
-@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", pytest.param("postgres", marks=pytest.mark.rig)])
 def releasing(request: pytest.FixtureRequest, job: str) -> Iterator[ReleaseTrial]:
     """Both Releases over two jobs of the test's own."""
     names = (job, f"{job}_b")
     if request.param == "fake":
         yield FakeReleaseTrial(names)
         return
-    with PostgresReleaseTrial(names, request.getfixturevalue("stack")).prepared() as prepared:
+    with PostgresReleaseTrial(names, request.getfixturevalue("parts").settings).prepared() as prepared:
         yield prepared
 
 
 @pytest.fixture
-def serving(stack: Settings, job: str) -> Iterator[PostgresReleaseTrial]:
+def serving(parts: Layout, job: str) -> Iterator[PostgresReleaseTrial]:
     """Releases in Postgres over two jobs that each serve version 1."""
-    with PostgresReleaseTrial((job, f"{job}_b"), stack).prepared() as prepared:
+    with PostgresReleaseTrial((job, f"{job}_b"), parts.settings).prepared() as prepared:
         serve(prepared)
         yield prepared
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from kappa.steps.observe_replay import plan_reprocess
 from kappa.steps.validate import Ended
 
 from tests.plugins.conftest import Stage
-from tests.plugins.test_steps import Mortal
 
 JOBS = ("ad_ctr", "client_spend")
 PASSED: Mapping[str, Any] = {"success": True, "crashed": False, "compared_rows": 7, "results": [], "comparisons": []}
@@ -49,15 +47,6 @@ def read(stage: Stage) -> None:
             stage.registry.next_offsets[key] = dict(ends)
             stage.registry.ends[key] = dict(ends)
             stage.releases.final[key] = stage.clock.now()
-
-
-def mortal(platform: Platform, dies_at: int, after: bool) -> Platform:
-    """The platform for a process that dies around its nth call to registry, releases or cluster."""
-    calls = iter(range(10**9))
-    registry, releases, cluster = (
-        Mortal(port, calls, dies_at, after) for port in (platform.registry, platform.releases, platform.cluster)
-    )
-    return replace(platform, registry=registry, releases=releases, cluster=cluster)
 
 
 def says(outcome: Mapping[str, Any]) -> Any:

@@ -1,83 +1,21 @@
-"""The steps of a change in place: killed anywhere, the version ends as the old or the new one, with one driver."""
+"""The steps of a change in place: one driver of the new one, or of the old one where the new one does not do."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.changes import Phase, RunsAs
 from kappa.hooks.registry import Author
 from kappa.plans.finite import work_folder
-from kappa.ports import Platform
-from kappa.states import Desired, State
+from kappa.states import Desired
 from kappa.steps import change as steps
-from kappa.steps import deploy, lease, standby
-from kappa.steps.observe import DeployRequest, plan_deploy
 from kappa.steps.settle import CheckpointHeld, settle
 
+from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
-from tests.plugins.test_steps import Killed, mortal
 
-JOB = "ad_ctr"
 OTHER = Author("other", "run-2")
-
-
-def deployed(stage: Stage, by: Author) -> RunsAs:
-    """A live first version, and what it runs as."""
-    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
-    (version,) = stage.registry.versions(JOB)
-    return RunsAs(version.artifact, version.settings, version.generation)
-
-
-def tuned(stage: Stage, old: RunsAs) -> RunsAs:
-    """The same with other code that gives the same results."""
-    stage.change("jobs/sinks.py", "SINK = 3", "SINK = 4")
-    return replace(old, artifact=stage.build(), settings={**old.settings, "cadence_ms": 500})
-
-
-def wider(old: RunsAs) -> RunsAs:
-    """The same with four state partitions, so from another generation of the checkpoint."""
-    return RunsAs(old.artifact, {**old.settings, "state_partitions": 4}, old.generation + 1)
-
-
-def repartition(stage: Stage, proves: bool = True) -> None:
-    """The Spark application beside the steps: warm after a while, at work once the driver has ended."""
-
-    def work() -> None:
-        found = stage.registry.open_change(JOB, 1)
-        if found is None or not found.repartitions:
-            return
-        stage.registry.mark(found.change_id, Mark.WARM)
-        if proves and found.phase is Phase.HELD and stage.registry.open_launch(JOB, 1) is None:
-            stage.registry.mark(found.change_id, Mark.PROVED)
-
-    stage.clock.meanwhile.append(work)
-
-
-def run_all(platform: Platform, old: RunsAs, new: RunsAs, by: Author) -> Change:
-    """All steps, as a run makes them."""
-    lease.take(platform, "rescale", JOB, by, 900, 0, lambda _: False)
-    change = steps.begin(platform, "rescale" if old.generation != new.generation else "deploy", JOB, 1, old, new, by)
-    standby.prepare(platform, change, by)
-    steps.hold(platform, change, by)
-    platform.clock.sleep(1)
-    steps.switch(platform, change)
-    steps.launch(platform, change, by)
-    steps.ready(platform, change, by)
-    steps.conclude(platform, change, by)
-    lease.release(platform, by)
-    return platform.registry.change(change.change_id)
-
-
-def now(stage: Stage) -> RunsAs:
-    """What the version runs as, which is also what its one driver was started from."""
-    version = stage.registry.versions(JOB)[0]
-    (driver,) = stage.cluster.running()
-    assert any(f"/{version.artifact}/" in argument for argument in stage.cluster.submissions[driver][0].arguments)
-    assert stage.registry.open_change(JOB, 1) is None
-    assert (version.desired, version.state) == (Desired.RUNNING, State.LIVE)
-    return RunsAs(version.artifact, version.settings, version.generation)
 
 
 @pytest.mark.parametrize("repartitions", [False, True])
@@ -87,46 +25,6 @@ def test_all_steps_make_the_version_the_new_one(stage: Stage, author: Author, re
     repartition(stage)
     assert run_all(stage.platform, old, new, OTHER).phase is Phase.DONE
     assert now(stage) == new
-
-
-@pytest.mark.parametrize("repartitions", [False, True])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 60, 1))
-def test_killed_anywhere_and_run_again_it_is_the_new_one(
-    stage: Stage, author: Author, dies_at: int, after: bool, repartitions: bool
-) -> None:
-    old = deployed(stage, author)
-    new = wider(old) if repartitions else tuned(stage, old)
-    repartition(stage)
-    try:
-        run_all(mortal(stage.platform, dies_at, after), old, new, OTHER)
-    except Killed:
-        stage.clock.sleep(1)
-        if not _ended(stage):
-            run_all(stage.platform, old, new, OTHER)
-    assert now(stage) == new
-
-
-@pytest.mark.parametrize("committed", [False, True])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 60, 1))
-def test_killed_anywhere_and_settled_by_another_run_it_is_the_old_or_the_new_one(
-    stage: Stage, author: Author, dies_at: int, after: bool, committed: bool
-) -> None:
-    old = deployed(stage, author)
-    new = wider(old)
-    repartition(stage)
-    try:
-        run_all(mortal(stage.platform, dies_at, after), old, new, OTHER)
-    except Killed:
-        stage.clock.sleep(1)
-    change = stage.registry.open_change(JOB, 1)
-    if committed and change and change.phase is Phase.SWITCHED:
-        stage.registry.batches.add((JOB, 1, new.generation))
-    lease.take(stage.platform, "repair", JOB, Author("operator", "run-3"), 900, 0, lambda _: True)
-    stage.clock.sleep(60)
-    forward = change is None or (committed and change.phase is Phase.SWITCHED)
-    assert now(stage) == (new if forward and _began(stage) else old)
 
 
 def test_code_that_never_starts_makes_way_for_the_old_one(stage: Stage, author: Author) -> None:
@@ -215,11 +113,3 @@ def test_no_driver_starts_beside_an_orphaned_repartition(stage: Stage, author: A
     with pytest.raises(CheckpointHeld):
         steps.launch(stage.platform, change, OTHER)
     assert stage.cluster.running() == []
-
-
-def _ended(stage: Stage) -> bool:
-    return any(change.phase in ENDED for change in stage.registry.changes.values())
-
-
-def _began(stage: Stage) -> bool:
-    return bool(stage.registry.changes)

@@ -16,7 +16,7 @@ from tests.plugins.readers import AT_ONCE, reading
 from tests.plugins.registries import OTHER
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
 
 
 @pytest.fixture

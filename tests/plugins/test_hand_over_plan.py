@@ -28,6 +28,7 @@ from tests.plugins.hand_overs import (
     released,
     whole,
 )
+from tests.seeds import any_seed
 
 
 def test_a_replay_from_t_leaves_the_windows_before_to_the_old_version() -> None:
@@ -155,7 +156,7 @@ def test_a_version_that_caught_up_or_served_before_may_be_promoted(state: State)
     assert forward(whole(), a_replay(ad_ctr=2), [a_version(2, state)]).targets == {"ad_ctr": 2}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@any_seed(5)
 def test_a_plan_survives_json(seed: int) -> None:
     segments, replay, _ = random_case(seed)
     plan = forward(segments, replay)

@@ -11,7 +11,7 @@ from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Registry
 from kappa.leases import LIVE_END, Lease
 
-from jobs.settings import Settings
+from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial
 
 
@@ -105,8 +105,8 @@ def test_a_lapsed_lease_that_nobody_took_over_is_its_holders_again(trial: Trial,
     assert audited(registry, BY, job) == [("deploy.begun", 1)]
 
 
-@pytest.mark.integration
-def test_of_many_that_ask_at_once_one_gets_the_lease(stack: Settings, job: str) -> None:
+@pytest.mark.rig
+def test_of_many_that_ask_at_once_one_gets_the_lease(parts: Layout, job: str) -> None:
     def take(number: int) -> int:
         try:
             trial.registry.take_lease("deploy", job, 1, Author("tester", f"{BY.run_id}-{number}"), 60)
@@ -114,5 +114,5 @@ def test_of_many_that_ask_at_once_one_gets_the_lease(stack: Settings, job: str) 
             return 0
         return 1
 
-    with PostgresTrial(job, stack).prepared() as trial, ThreadPoolExecutor(6) as pool:
+    with PostgresTrial(job, parts.settings).prepared() as trial, ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(take, range(6))) == 1

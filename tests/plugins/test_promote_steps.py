@@ -1,4 +1,4 @@
-"""Promotion and roll-back by hand: forward, back and forward again, killed anywhere, and what is said before."""
+"""Promotion and roll-back by hand: forward, back and forward again, and what is said before."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from kappa.steps import hand_over, lease, promote
 from kappa.steps.stop import end_driver
 
 from tests.plugins.conftest import Stage
-from tests.plugins.replay_runs import JOBS, deployed, mortal, move, run_all, serving
-from tests.plugins.test_steps import Killed
+from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 
 OTHER, THIRD, FOURTH = (Author(f"user-{n}", f"run-{n}", "why") for n in (2, 3, 4))
 OLD, NEW = dict.fromkeys(JOBS, 1), dict.fromkeys(JOBS, 2)
@@ -34,27 +33,6 @@ def test_forward_back_and_forward_again(stage: Stage, author: Author) -> None:
     again = promote.plan_promote(stage.platform, JOBS, FOURTH)
     move(stage.platform, promote.PROMOTE, again, FOURTH)
     assert serving(stage) == NEW
-
-
-@pytest.mark.parametrize("stopped", [False, True])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 63, 3))
-def test_a_roll_back_killed_anywhere_and_run_again_serves_the_old_versions(
-    stage: Stage, author: Author, dies_at: int, after: bool, stopped: bool
-) -> None:
-    promoted(stage, author)
-    if stopped:
-        end_driver(stage.platform, "ad_ctr", 1, author)
-    plan = promote.plan_rollback(stage.platform, JOBS)
-    try:
-        move(mortal(stage.platform, dies_at, after), promote.ROLLBACK, plan, THIRD)
-    except Killed:
-        assert serving(stage) in (OLD, NEW)
-        stage.clock.sleep(1)
-    move(stage.platform, promote.ROLLBACK, plan, THIRD)
-    assert serving(stage) == OLD
-    assert len(stage.releases.releases()) == 4
-    assert len(stage.cluster.running()) == 4
 
 
 def test_a_roll_back_says_first_how_fresh_the_old_version_is_and_until_when(stage: Stage, author: Author) -> None:

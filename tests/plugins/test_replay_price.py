@@ -27,6 +27,7 @@ from tests.plugins.replay_plans import (
     planned,
     refusal,
 )
+from tests.seeds import any_seed
 
 
 def test_the_price_counts_what_all_candidates_read_and_keep() -> None:
@@ -111,7 +112,7 @@ def test_where_no_start_is_late_enough_none_is_proposed() -> None:
     assert "--from" not in said
 
 
-@pytest.mark.parametrize("seed", range(100))
+@any_seed(100)
 def test_the_slack_is_that_of_a_replay_played_record_by_record(seed: int) -> None:
     chance = random.Random(seed)
     samples: dict[int, tuple[tuple[int, int], ...]] = {}

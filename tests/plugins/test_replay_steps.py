@@ -1,4 +1,4 @@
-"""The steps of a replay: killed anywhere and run again it comes to the same end; what does not pass is never served."""
+"""The steps of a replay: what passes serves together, what does not pass is never served."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from kappa.steps.lease import NotHolder
 from kappa.steps.observe_replay import closed_span_start, plan_reprocess
 
 from tests.plugins.conftest import Stage
-from tests.plugins.replay_runs import JOBS, WRONG, deployed, mortal, run_all, serving
-from tests.plugins.test_steps import Killed
+from tests.plugins.replay_runs import JOBS, WRONG, deployed, run_all, serving
 
 OTHER = Author("other", "run-2", "numbers")
 BOTH_LIVE = dict.fromkeys(JOBS, 1)
@@ -44,43 +43,6 @@ def test_what_was_replayed_small_is_said_to_be_small_with_the_command_that_mends
     mend = "--set executor_cores=2 --set cadence_ms=1000 --set records_per_batch=200000 --reason TEXT"
     for job in JOBS:
         assert f"{job} v2 goes on as small as its replay was; as v1 ran: ./kappa deploy {job} {mend}." in done.sentence
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 135, 3))
-def test_killed_anywhere_and_run_again_both_candidates_serve(
-    stage: Stage, author: Author, dies_at: int, after: bool
-) -> None:
-    deployed(stage, author)
-    moved = None
-    try:
-        run_all(mortal(stage.platform, dies_at, after), OTHER)
-    except Killed:
-        moved = serving(stage)
-        stage.clock.sleep(1)
-    done = run_all(stage.platform, OTHER)
-    assert serving(stage) == done.promoted == BOTH_NEW
-    assert moved in (None, BOTH_LIVE, BOTH_NEW), "never one job without the other"
-    assert len(stage.releases.releases()) == 3, "two first deployments and one release"
-    assert len(stage.cluster.running()) == 4
-    assert stage.releases.open_replays() == []
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 128, 6))
-def test_a_proof_killed_anywhere_and_run_again_throws_its_candidates_away(
-    stage: Stage, author: Author, dies_at: int, after: bool
-) -> None:
-    deployed(stage, author)
-    try:
-        run_all(mortal(stage.platform, dies_at, after), OTHER, reprocess.PROVE, promote=False)
-    except Killed:
-        stage.clock.sleep(1)
-    done = run_all(stage.platform, OTHER, reprocess.PROVE, promote=False)
-    assert done.sentence.startswith("live equals replay over 2 records: ad_ctr v2, client_spend v2")
-    assert serving(stage) == BOTH_LIVE
-    assert [stage.registry.held[job, 2].state for job in JOBS] == [State.RETIRED] * 2
-    assert len(stage.cluster.running()) == 2
 
 
 @pytest.mark.parametrize("promotes", [True, False])

@@ -1,4 +1,4 @@
-"""The sweep that retires: what it stops, frees and keeps, killed anywhere, and what it leaves to whoever holds it."""
+"""The sweep that retires: what it stops, frees and keeps, and what it leaves to whoever holds it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from kappa.states import Desired, State
 from kappa.steps import lease, retire
 
 from tests.plugins.conftest import Stage
-from tests.plugins.replay_runs import deployed, mortal, run_all, serving
-from tests.plugins.test_steps import Killed
+from tests.plugins.replay_runs import deployed, run_all, serving
 
 OTHER, SWEEP = Author("other", "run-2"), Author("airflow", "sweep-1")
 HOUR = 3600.0
@@ -55,23 +54,6 @@ def test_a_previous_version_is_stopped_after_its_hour_and_retired_a_day_later(st
     assert (stage.platform.settings.home / "checkpoints/ad_ctr/v2").exists()
     assert len(list(stage.platform.settings.artifacts.iterdir())) == 1
     assert serving(stage) == {"ad_ctr": 2, "client_spend": 2}
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(0, 72, 3))
-def test_killed_anywhere_and_run_again_all_is_freed(stage: Stage, author: Author, dies_at: int, after: bool) -> None:
-    replayed(stage, author)
-    stage.clock.sleep(26 * HOUR)
-    platform = mortal(stage.platform, dies_at, after)
-    try:
-        retire.carry_out(platform, retire.plan_retire(platform, SWEEP), SWEEP)
-    except Killed:
-        stage.clock.sleep(1)
-    sweep(stage)
-    assert [stage.registry.held[job, 1].state for job in ("ad_ctr", "client_spend")] == [State.RETIRED] * 2
-    assert stage.releases.unfreed() == set()
-    assert not list((stage.platform.settings.home / "checkpoints").glob("*/v1"))
-    assert len(stage.cluster.running()) == 2
 
 
 def test_what_another_run_holds_is_left(stage: Stage, author: Author) -> None:

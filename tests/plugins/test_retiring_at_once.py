@@ -13,7 +13,7 @@ from tests.plugins.readers import AT_ONCE, reading
 from tests.plugins.registries import BY
 from tests.plugins.release_trials import PostgresReleaseTrial, author, stage
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
 
 
 def test_no_reader_waits_while_a_version_is_retired(serving: PostgresReleaseTrial) -> None:

@@ -16,6 +16,7 @@ from kappa.plans.retiring import Action, RetirePlan, Windows, decide_retire, kep
 from kappa.states import Desired, State
 
 from tests.plugins.fakes import NOON
+from tests.seeds import any_seed
 
 HOUR = timedelta(hours=1)
 EDGE = "2027-01-15 08:00:00+00"
@@ -122,7 +123,7 @@ def test_another_jobs_version_of_the_same_number_protects_nothing() -> None:
     assert verdict(a_version(2, State.PREVIOUS), 25 * HOUR, **facts)[0] is Action.RETIRE  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(200))
+@any_seed(200)
 def test_nothing_that_is_protected_is_ever_acted_on(seed: int) -> None:
     chance = random.Random(seed)
     states = [*State]

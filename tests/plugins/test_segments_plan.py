@@ -21,11 +21,10 @@ from tests.plugins.hand_overs import (
     random_case,
     released,
 )
+from tests.seeds import any_seed
 
-SEEDS = range(200)
 
-
-@pytest.mark.parametrize("seed", SEEDS)
+@any_seed(200)
 def test_forward_gives_every_window_from_t_on_to_the_candidate_and_leaves_the_others(seed: int) -> None:
     segments, replay, _ = random_case(seed)
     plan = forward(segments, replay)
@@ -38,7 +37,7 @@ def test_forward_gives_every_window_from_t_on_to_the_candidate_and_leaves_the_ot
         check_whole(job, of_job(job, plan.after))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@any_seed(200)
 def test_back_of_forward_is_what_was_before_to_the_letter(seed: int) -> None:
     segments, replay, _ = random_case(seed)
     plan = forward(segments, replay)
@@ -48,7 +47,7 @@ def test_back_of_forward_is_what_was_before_to_the_letter(seed: int) -> None:
     check_all(undone.after, undone.jobs)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@any_seed(200)
 def test_any_walk_of_promotions_and_roll_backs_keeps_the_lists_whole_and_unwinds(seed: int) -> None:
     segments, replay, chance = random_case(seed)
     jobs, lists = tuple(replay.versions), [segments]

@@ -11,8 +11,10 @@ from kappa.steps import change as steps
 from kappa.steps import standby
 from kappa.steps.settle import settle
 
+from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
-from tests.plugins.test_change_steps import JOB, OTHER, deployed, now, repartition, run_all, tuned, wider
+
+OTHER = Author("other", "run-2")
 
 
 @pytest.mark.parametrize("repartitions", [False, True])

@@ -1,10 +1,8 @@
-"""The steps: idempotent, killable between any two calls, and one driver at the end."""
+"""The steps of a deployment, a stop and a start: idempotent, and one driver at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from kappa.hooks.conflicts import StagedByAnother
@@ -21,39 +19,10 @@ from kappa.steps.resume import ensure_running
 from kappa.steps.stop import stop
 
 from tests.plugins.conftest import Stage
+from tests.plugins.kills import Death
 
 AD_CTR = DeployRequest("ad_ctr")
 OTHER = Author("other", "run-2")
-
-
-class Killed(BaseException):
-    """The process was killed."""
-
-
-class Mortal:
-    """A port in front of another, whose caller dies before or after a given call."""
-
-    def __init__(self, inner: Any, calls: Iterator[int], dies_at: int, after: bool) -> None:
-        self._inner, self._calls, self._dies_at, self._after = inner, calls, dies_at, after
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*arguments: Any) -> Any:
-            fatal = next(self._calls) == self._dies_at
-            if fatal and not self._after:
-                raise Killed
-            result = getattr(self._inner, name)(*arguments)
-            if fatal:
-                raise Killed
-            return result
-
-        return call
-
-
-def mortal(platform: Platform, dies_at: int, after: bool) -> Platform:
-    """The platform for a process that dies around its nth call to the registry or the cluster."""
-    calls = iter(range(10**9))
-    registry = Mortal(platform.registry, calls, dies_at, after)
-    return replace(platform, registry=registry, cluster=Mortal(platform.cluster, calls, dies_at, after))
 
 
 def run_all(platform: Platform, plan: DeployPlan, by: Author) -> None:
@@ -61,33 +30,10 @@ def run_all(platform: Platform, plan: DeployPlan, by: Author) -> None:
     deploy.carry_out(platform, plan, by, lambda _: None)
 
 
-@pytest.mark.parametrize("slow_seconds", [1, 40])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("dies_at", range(20))
-def test_killed_anywhere_and_run_again_one_driver_runs(
-    stage: Stage, author: Author, dies_at: int, after: bool, slow_seconds: int
-) -> None:
-    stage.cluster.slow = type(stage.cluster.slow)(seconds=slow_seconds)
-    plan = plan_deploy(stage.platform, AD_CTR)
-    try:
-        run_all(mortal(stage.platform, dies_at, after), plan, author)
-    except Killed:
-        stage.clock.sleep(1)
-    run_all(stage.platform, plan, author)
-    stage.clock.sleep(120)
-    assert len(stage.cluster.running()) == 1
-    opened = stage.registry.open_launch("ad_ctr", 1)
-    assert opened is not None
-    assert opened.driver == stage.cluster.running()[0]
-    assert stage.registry.held["ad_ctr", 1].state is State.LIVE
-    assert stage.registry.releases == 1
-
-
 def test_a_driver_that_claims_in_time_is_not_submitted_again(stage: Stage, author: Author) -> None:
     plan = plan_deploy(stage.platform, AD_CTR)
     deploy.stage(stage.platform, plan, author)
-    lost = replace(stage.platform, registry=Mortal(stage.registry, iter(range(99)), 4, after=False))
-    with pytest.raises(Killed):
+    with Death(5).process(stage.platform) as lost:
         launch(lost, "ad_ctr", 1)
     assert len(stage.cluster.submissions) == 1
     assert launch(stage.platform, "ad_ctr", 1).driver == "driver-0"

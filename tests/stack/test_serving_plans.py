@@ -8,15 +8,27 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.running_stack import Stack
+from stack.layout import Layout
+from tests.gate.desk import CANDIDATE, LIVE, Desk, ad_rows, client_rows
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.rig
+
+
+@pytest.fixture
+def desk(parts: Layout) -> Iterator[Desk]:
+    """Two versions of both jobs with rows of two clients."""
+    rows = ad_rows(range(5))
+    with Desk(parts.settings).prepared() as desk:
+        for version in (LIVE, CANDIDATE):
+            desk.write("ad_ctr", version, rows)
+            desk.write("client_spend", version, client_rows(rows))
+        yield desk
 
 
 @pytest.mark.parametrize("view", ["ad_ctr_minute", "client_spend_day"])
-def test_a_condition_on_the_client_reaches_the_rows(deployed: Stack, view: str) -> None:
+def test_a_condition_on_the_client_reaches_the_rows(desk: Desk, view: str) -> None:
     """Nothing is computed for other clients: every access to the rows of a version has the condition."""
-    with psycopg.connect(deployed.settings.dsn("kappa_reader")) as connection:
+    with psycopg.connect(desk.settings.dsn("kappa_reader")) as connection:
         asked = f"explain (format json) select * from serving.{view} where client_id = 'somebody'"
         ((plans,),) = connection.execute(asked).fetchall()
     scans = [node for node in _nodes(plans[0]["Plan"]) if "_minute_v" in node.get("Relation Name", "")]
