@@ -95,8 +95,9 @@ def test_the_same_size_again_is_a_success_that_does_nothing(deployed: Stack) -> 
     assert runs_as(deployed) == before
 
 
+@pytest.mark.fault("F26", "the old size or the new one runs, no change stays open, and differences are 0")
 def test_a_rescale_killed_in_the_repartition_ends_in_the_old_or_the_new_layout(deployed: Stack) -> None:
-    """F26, short form: the Spark application, and with it Airflow's scheduler and triggerer, at a random moment."""
+    """The Spark application, and with it Airflow's scheduler and triggerer, at a random moment."""
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     rng, before = random.Random(seed), runs_as(deployed)
@@ -132,11 +133,12 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
 
 
 @pytest.mark.long
+@pytest.mark.fault("F26", "killed after each phase: the old size or the new one runs, and differences are 0")
 @pytest.mark.parametrize(
     "mark", ["standby", "warm", "held", "stopped", "copied", "repartitioned", "proved", "switched", "launched"]
 )
 def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Stack, mark: str) -> None:
-    """F26: once a phase is reached, all that works on the rescale is killed: Spark's side and Airflow's."""
+    """Once a phase is reached, all that works on the rescale is killed: Spark's side and Airflow's."""
     before = runs_as(deployed)
     size = 2 + (int(str(before["partitions"])) - 1) % 3
     with load(deployed, 60, rate=300), in_background(deployed, "rescale", JOB, "--partitions", str(size), expect=None):
@@ -157,6 +159,7 @@ def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Sta
     assert (after["generation"] == before["generation"]) == (after["partitions"] == before["partitions"])
 
 
+@pytest.mark.fault("F4", "the second verb ends with exit code 1 and names who holds the job")
 def test_two_verbs_at_once_have_one_owner_and_the_other_names_it(deployed: Stack) -> None:
     with in_background(deployed, "rescale", JOB, "--cores", "1", "--reason", "first"):
         deployed.until("the first holds the job", lambda: runs_as(deployed)["open"] != 0)

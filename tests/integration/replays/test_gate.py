@@ -47,8 +47,8 @@ def refused(brisk: Stack) -> Refused:
     return Refused(off, killed, before, row)
 
 
+@pytest.mark.fault("F30", "the verb ends with exit code 1, the report lists the row, and nothing was promoted")
 def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(brisk: Stack, refused: Refused) -> None:
-    """F30"""
     kept, said = refused.off.replay, refused.off.said.err
     assert "did not pass the validation" in said
     assert "Nothing was promoted" in said
@@ -62,8 +62,8 @@ def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(brisk: 
     _is_over(brisk, refused, refused.off)
 
 
+@pytest.mark.fault("F30", "a validation that was killed is a failed one: exit code 1, and nothing was promoted")
 def test_a_validation_that_is_killed_keeps_the_candidate_from_serving(brisk: Stack, refused: Refused) -> None:
-    """F30"""
     kept = refused.killed.replay
     assert kept.validation is not None
     assert kept.validation["crashed"] is True
