@@ -29,8 +29,8 @@ PATCHES = {
     ),
     Fault.TAKE_OVER: Patch(
         "the driver exits as it takes the version over", "jobs/run.py",
-        "            epoch = registry.take_over(",
-        "            os._exit(9)\n            epoch = registry.take_over(",
+        "        taken = registry.take_over(",
+        "        os._exit(9)\n        taken = registry.take_over(",
     ),
     Fault.BATCHES: Patch(
         f"the driver exits in its batch number {BATCHES + 1}", SINK, _TABLE,

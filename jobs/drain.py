@@ -22,13 +22,13 @@ logger = logging.getLogger("kappa.drain")
 TRIES = 3
 
 
-def drain(spark: SparkSession, settings: Settings, version: Version, registry: DriverRegistry, name: str) -> int | None:
+def drain(spark: SparkSession, settings: Settings, registry: DriverRegistry, name: str) -> int | None:
     """Fence every driver of the version off, then finish its pending batch; its id, None where none was pending.
 
     `name` stands for a submission in the registry's list of drivers. Raises Refusal where the checkpoint is not where
     the database is, or the batch may not be committed; StreamingQueryException for what may pass.
     """
-    epoch = registry.take_over(name, os.getpid())
+    version, epoch = registry.seize(name, os.getpid())
     checkpoint, recorded = query.checkpoint_of(settings, version), registry.newest_batch(version.generation)
     check(checkpoint, recorded)
     check_offsets(checkpoint, recorded, version.topic, registry.progress()[0])
@@ -53,9 +53,11 @@ def _finish(
     """One attempt at the pending batch; a refusal of the sink is raised as such."""
     progress = registry.progress()
     run = query.run_of(settings, version, progress[0], extra_delay_ms)
-    ends = partial(fresh_ends, settings, version, epoch)
-    sink = query.sink_of(settings, version, epoch, run, progress, lambda: None, ends)
+    ends, last_read = partial(fresh_ends, settings, version, epoch), registry.last_read()
+    witness = query.witness_of(settings, version)
+    sink = query.sink_of(settings, version, epoch, run, progress, lambda: None, ends, witness, last_read)
     try:
+        witness.look(progress[0], last_read)
         query.finish_pending(
             query.writer_of(spark, settings, version, run, query.checkpoint_of(settings, version), sink), sink
         )
@@ -65,3 +67,4 @@ def _finish(
         raise
     finally:
         sink.close()
+        witness.close()

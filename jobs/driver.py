@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -15,11 +16,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import pace, query, reach, session, staged_topic
-from jobs.checkpoints import check, check_offsets
+from jobs import log_identity, pace, query, reach, root_cause, session
+from jobs.checkpoints import DamagedOffsets, check, check_offsets
 from jobs.eviction import Eviction
+from jobs.log import Offsets
 from jobs.pipelines.pipeline import Run
-from jobs.reach import WatermarkTooFast
+from jobs.reach import Ends, WatermarkTooFast
 from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
@@ -29,20 +31,9 @@ from jobs.watcher import Watcher, own_beat
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5
 STATE_SECONDS = 10
-RED_AFTER_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 30
 BATCH_SECONDS = 60
 """A batch of a catch-up on busy cores; whoever asked for the stop waits for twice as long."""
-
-
-class LogTooShort(Refusal):
-    """Retention passed the position of the version: records that it never read are gone."""
-
-    def __init__(self, version: Version, said: str) -> None:
-        super().__init__(
-            f"{version.job} v{version.version}: the log no longer holds what is to be read next ({said}). "
-            "Nothing was skipped. Lengthen the retention, and replay into a new version with './kappa reprocess'."
-        )
 
 
 class Orphaned(Exception):  # noqa: N818 - an end, not an error
@@ -66,16 +57,17 @@ class Driver:
         self._checkpoint = query.checkpoint_of(settings, version)
         self._sink: BatchSink | None = None
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
+        self._witness = query.witness_of(settings, version)
         self._watcher = Watcher(settings, version, beat, self._newest_committed)
         self._extra_delay_ms = 0
-        self._why = ""
+        self._why, self._is_red = "", True
         self._eviction = Eviction()
         self._cold = True
 
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
         self._watcher.start()
-        staged_topic.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
+        log_identity.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
         self._check_checkpoint()
         spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
         failures = 0
@@ -84,26 +76,57 @@ class Driver:
                 self._attempt(spark)
                 failures = failures + 1 if self._newest_committed().batch_id is None else 0
                 pause = min(2.0**failures, LONGEST_PAUSE_SECONDS)
-                self._show(failures)
+                if self._why:
+                    self._show(max(1, failures))
                 if self._watcher.desired == "running":
                     time.sleep(pause)
         finally:
             self._watcher.stop()
+            self._witness.close()
 
     def _show(self, failures: int) -> None:
-        """A query that ends again and again without a commit is nobody's secret."""
-        said = f"the query ended {failures} times in a row without a commit: {self._why}"
+        """A query that ended by a failure is nobody's secret, from the first time until one commits."""
+        self._is_red = True
         try:
-            if failures >= RED_AFTER_FAILURES:
-                self._registry.raise_red("query", said)
-            else:
-                self._registry.clear_red("query")
+            self._registry.raise_red("query", self._sentence(failures))
         except psycopg.OperationalError:
-            logger.warning("postgres is away: %s", said)
+            logger.warning("postgres is away: %s", self._why)
+
+    def _sentence(self, failures: int) -> str:
+        """What ended the query, and the batch that it left pending, where one can be told."""
+        batch_id, topic, end = self._checkpoint.newest_planned(), self._version.topic, Offsets()
+        if batch_id is not None and self._checkpoint.is_pending():
+            with suppress(DamagedOffsets):
+                end = self._checkpoint.planned(batch_id, topic).end
+        return root_cause.sentence(self._why, failures, batch_id, topic, self._registry.progress()[0], end)
+
+    def _look_recovered(self, sink: BatchSink, known: Ends | None) -> None:
+        """Take the red lines of failures away once a batch was committed, or nothing was unread after the query began:
+        `known` are the ends of the log that were known then. A take-over proves nothing."""
+        ends = self._watcher.ends
+        is_drained = ends is not known and pace.unread(sink.committed.next_offsets, ends) == 0
+        if not self._is_red or not (is_drained or sink.committed.batch_id is not None):
+            return
+        try:
+            self._registry.clear_red("failed", "query")
+            self._is_red = False
+        except psycopg.OperationalError:
+            logger.warning("postgres is away: the red lines stay")
 
     def _attempt(self, spark: SparkSession) -> None:
         """One query from start to end; what ends it and passes is kept in `_why`."""
-        self._sink = None
+        self._sink, self._why = None, ""
+        try:
+            self._run_queries(spark)
+        except (KafkaError, OSError, psycopg.OperationalError) as error:
+            self._why = root_cause.of(error)
+            logger.warning("the query could not be started: %s", self._why)
+        finally:
+            if self._sink is not None:
+                self._sink.close()
+
+    def _run_queries(self, spark: SparkSession) -> None:
+        """Queries that follow one another, until one fails or none is wanted. Raises what does not pass."""
         try:
             if self._eviction.due:
                 self._evict(spark)
@@ -114,12 +137,6 @@ class Driver:
                     self._evict(spark)
         except StreamingQueryException as error:
             self._judge(error)
-        except (KafkaError, psycopg.OperationalError) as error:
-            self._why = f"{type(error).__name__}: {error}"[:300]
-            logger.warning("the query could not be started: %s", self._why)
-        finally:
-            if self._sink is not None:
-                self._sink.close()
 
     def _evict(self, spark: SparkSession) -> None:
         """Commit a batch that evicts closed windows by a query of its own, or find that there is nothing to read.
@@ -137,16 +154,19 @@ class Driver:
         sink.attach(running)
         query.until_through(running, self._goes_on)
         self._finish(running, sink, writer)
+        self._look_recovered(sink, self._watcher.ends)
         sink.close()
         self._eviction.done()
         self._cold = False
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
         """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
+        known = self._watcher.ends
         running, looked, is_over = query.start(writer, run), time.monotonic(), False
         sink.attach(running)
         while running.isActive and self._watcher.desired == "running" and not is_over:
             self._check_parent()
+            self._look_recovered(sink, known)
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
@@ -174,7 +194,9 @@ class Driver:
         self, spark: SparkSession, given: Mapping[str, int], *, evicting: bool
     ) -> tuple[Run, BatchSink, DataStreamWriter]:
         """The query by these settings, with a delay for the log as it is now, and its sink."""
-        progress, version = self._registry.progress(), replace(self._version, settings=given)
+        progress, last_read = self._registry.progress(), self._registry.last_read()
+        self._witness.look(progress[0], last_read)
+        version = replace(self._version, settings=given)
         run = query.run_of(self._settings, version, progress[0], self._extra_delay_ms, evicting=evicting)
         self._watcher.delay_ms = run.watermark_delay_ms
         self._sink = sink = query.sink_of(
@@ -185,6 +207,8 @@ class Driver:
             progress,
             lambda: self._watcher.ends,
             self._watcher.fresh_ends,
+            self._witness,
+            last_read,
         )
         return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
 
@@ -210,8 +234,9 @@ class Driver:
         if isinstance(failure, Refusal):
             raise failure
         if "OffsetOutOfRange" in str(error) or "KAFKA_DATA_LOSS" in str(error):
-            raise LogTooShort(self._version, str(error).splitlines()[0]) from error
-        self._why = str(error).splitlines()[0][:300]
+            self._witness.look(self._registry.progress()[0], self._registry.last_read())
+            raise log_identity.LogTooShort(self._version, root_cause.of(error)) from error
+        self._why = root_cause.of(failure or error)
         logger.exception("the query ended and is started again", exc_info=error)
 
     def _newest_committed(self) -> Committed:

@@ -6,10 +6,11 @@ import base64
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import UnknownTopicOrPartitionError, for_code
 
 from jobs.refusals import Refusal
 
@@ -40,24 +41,53 @@ class WrongTimestampType(Refusal):
         )
 
 
+class Compacted(Refusal):
+    """The topic is compacted: of records with the same key it keeps the newest only."""
+
+    def __init__(self, topic: str, found: str) -> None:
+        super().__init__(
+            f"topic '{topic}' has cleanup.policy={found}: compaction removes records before they are read, and leaves "
+            "gaps between offsets. Set it to 'delete' on the topic before anything is written to it, or use another "
+            "topic."
+        )
+
+
 @dataclass(frozen=True)
 class Topic:
-    """What the broker says of the topic: its identity, its partitions, who stamps its records, and for how long (ms) it
-    keeps them; None: none is dropped for its age."""
+    """What the broker says of the topic: its identity, its partitions, who stamps its records, for how long (ms) it
+    keeps them (None: none is dropped for its age), and how old records go."""
 
     name: str
     topic_id: str
     partitions: tuple[int, ...]
     timestamp_type: str
     retention_ms: int | None = None
+    cleanup_policy: str = "delete"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which topic bears the name now, and per partition its leader epoch: nothing is cut off a log within an epoch."""
+
+    topic_id: str
+    epochs: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class LastRead:
+    """The last record that was read of a partition: its offset, and its append_time in epoch ms."""
+
+    offset: int
+    append_ms: int
 
 
 @dataclass(frozen=True)
 class Appended:
-    """A record as it lies in the log: its append_time in epoch ms, and the bytes of its key and value."""
+    """A record as it lies in the log: its append_time in epoch ms, the bytes of its key and value, and its offset."""
 
     at_ms: int
     bytes: int
+    offset: int
 
 
 class Log(Protocol):
@@ -65,6 +95,9 @@ class Log(Protocol):
 
     def describe(self) -> Topic:
         """The topic as it is now. Raises MissingTopic."""
+
+    def identity(self) -> Identity:
+        """Which topic it is now, in a few ms. Raises MissingTopic."""
 
     def earliest(self) -> Offsets:
         """The first offset that is still there."""
@@ -87,6 +120,7 @@ class KafkaLog:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
+        self._opened: KafkaAdminClient | None = None
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
@@ -104,32 +138,56 @@ class KafkaLog:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._consumer.close()
+        if self._opened is not None:
+            self._opened.close()
+
+    @property
+    def _admin(self) -> KafkaAdminClient:
+        """The connection for questions about the topic; made for the first of them."""
+        if self._opened is None:
+            self._opened = KafkaAdminClient(
+                bootstrap_servers=self._bootstrap,
+                request_timeout_ms=REQUEST_TIMEOUT_MS,
+                bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
+            )
+        return self._opened
 
     def describe(self) -> Topic:
         """The topic as it is now. Raises MissingTopic."""
-        admin = KafkaAdminClient(
-            bootstrap_servers=self._bootstrap,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-            bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
-        )
-        try:
-            found = [t for t in admin.describe_topics([self._topic]) if not t.get("error_code")]
-            if not found:
-                raise MissingTopic(self._topic, self._bootstrap)
-            partitions = tuple(sorted(p["partition_index"] for p in found[0]["partitions"]))
-            stamped, keeps_ms = self._configured(admin)
-            return Topic(self._topic, _topic_id(found[0]["topic_id"]), partitions, stamped, keeps_ms)
-        finally:
-            admin.close()
-
-    def _configured(self, admin: KafkaAdminClient) -> tuple[str, int | None]:
-        """Who stamps the records, and for how long (ms) they are kept."""
-        resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
-        held = admin.describe_configs([resource], config_filter="all")["topic"][self._topic]
+        found, held = self._metadata(), self._configured()
         keeps_ms = int(held["retention.ms"]["value"])
-        return str(held["message.timestamp.type"]["value"]), keeps_ms if keeps_ms >= 0 else None
+        return Topic(
+            self._topic,
+            _topic_id(found["topic_id"]),
+            tuple(sorted(p["partition_index"] for p in found["partitions"])),
+            str(held["message.timestamp.type"]["value"]),
+            keeps_ms if keeps_ms >= 0 else None,
+            str(held["cleanup.policy"]["value"]),
+        )
+
+    def identity(self) -> Identity:
+        """Which topic it is now, in a few ms: one question on a connection that stays. Raises MissingTopic."""
+        found = self._metadata()
+        epochs = {int(p["partition_index"]): int(p["leader_epoch"]) for p in found["partitions"]}
+        return Identity(_topic_id(found["topic_id"]), epochs)
+
+    def _metadata(self) -> Mapping[str, Any]:
+        """What the broker says of the topic and its partitions. Raises MissingTopic, KafkaError."""
+        found: Mapping[str, Any] = self._admin.describe_topics([self._topic])[0]
+        code = found.get("error_code")
+        if code == UnknownTopicOrPartitionError.errno:
+            raise MissingTopic(self._topic, self._bootstrap)
+        if code:
+            raise for_code(code)
+        return found
+
+    def _configured(self) -> Mapping[str, Any]:
+        """The topic's settings, defaults included."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
+        held: Mapping[str, Any] = self._admin.describe_configs([resource], config_filter="all")["topic"][self._topic]
+        return held
 
     def earliest(self) -> Offsets:
         """The first offset that is still there."""
@@ -159,7 +217,7 @@ class KafkaLog:
         self._consumer.seek(tp, offset)
         for records in self._consumer.poll(timeout_ms=REQUEST_TIMEOUT_MS, max_records=1).values():
             first = records[0]
-            return Appended(int(first.timestamp), len(first.key or b"") + len(first.value or b""))
+            return Appended(int(first.timestamp), len(first.key or b"") + len(first.value or b""), int(first.offset))
         return None
 
     def _partitions(self) -> list[TopicPartition]:
@@ -173,6 +231,12 @@ def check_stamping(topic: Topic) -> None:
     """Refuse a topic whose records the broker does not stamp (contract, section 1). Raises WrongTimestampType."""
     if topic.timestamp_type != APPEND_STAMPED:
         raise WrongTimestampType(topic.name, topic.timestamp_type)
+
+
+def check_kept_whole(topic: Topic) -> None:
+    """Refuse a topic out of whose middle records vanish: read and moved offsets would never agree. Raises Compacted."""
+    if "compact" in topic.cleanup_policy:
+        raise Compacted(topic.name, topic.cleanup_policy)
 
 
 def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:

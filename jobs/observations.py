@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.fates import REFUSED, Fate
@@ -22,7 +22,8 @@ class Tally:
 class Observed:
     """A batch before its aggregate: records read, refused by fate, accepted by kind, and how far they reach.
 
-    `newest_event_ms` is of accepted events; `newest_append_ms` is per partition, of all records.
+    `newest_event_ms` is of accepted events; `newest_append_ms` is per partition, of records that the broker stamped;
+    `last_append_ms` is that of the last record per partition, whoever stamped it.
     """
 
     read: int
@@ -31,6 +32,7 @@ class Observed:
     clicks: Tally
     newest_event_ms: int | None
     newest_append_ms: Mapping[int, int]
+    last_append_ms: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def accepted(self) -> int:
@@ -40,19 +42,21 @@ class Observed:
 
 def from_metrics(metrics: Mapping[str, Any]) -> Observed:
     """The observation of `transforms.fates.observed` as a value; no metrics mean that nothing was read."""
-    appended = {
-        int(name.rsplit("_", 1)[1]): int(value)
-        for name, value in metrics.items()
-        if name.startswith("newest_append_ms_") and value is not None
-    }
     return Observed(
         read=int(metrics.get("read") or 0),
         refused={fate: _tally(metrics, fate.value) for fate in REFUSED},
         impressions=_tally(metrics, "impressions"),
         clicks=_tally(metrics, "clicks"),
         newest_event_ms=metrics.get("newest_event_ms"),
-        newest_append_ms=appended,
+        newest_append_ms=_by_partition(metrics, "newest_append_ms_"),
+        last_append_ms=_by_partition(metrics, "last_append_ms_"),
     )
+
+
+def _by_partition(metrics: Mapping[str, Any], prefix: str) -> dict[int, int]:
+    """The metrics that are named after a partition, where there is one."""
+    held = {name: value for name, value in metrics.items() if name.startswith(prefix) and value is not None}
+    return {int(name.removeprefix(prefix)): int(value) for name, value in held.items()}
 
 
 def of_running_batch(query: Any, name: str) -> Observed:

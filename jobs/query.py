@@ -15,7 +15,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import catalog, reach, sources
 from jobs.checkpoints import Checkpoint
-from jobs.log import KafkaLog, Offsets
+from jobs.log import KafkaLog, LastRead, Offsets
+from jobs.log_identity import LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
 from jobs.registry import Version, connect
@@ -46,9 +47,12 @@ def sink_of(
     run: Run,
     progress: tuple[Offsets, Mapping[int, int]],
     ends: Callable[[], Ends | None],
-    fresh_ends: Callable[[], Ends],
+    fresh_ends: Callable[[Offsets], Ends],
+    witness: LogWitness,
+    last_read: Mapping[int, LastRead],
 ) -> BatchSink:
-    """The sink that commits the version's batches as the owner of `epoch`; `progress` as the registry tells it."""
+    """The sink that commits the version's batches as the owner of `epoch`; `progress` and `last_read` as the registry
+    tells them."""
     offsets, through = progress
     sink = BatchSink(
         Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id),
@@ -58,6 +62,8 @@ def sink_of(
         Reach(dict(through)),
         ends,
         fresh_ends,
+        witness,
+        last_read,
     )
     sink.committed = Committed(next_offsets=offsets)
     return sink
@@ -125,6 +131,11 @@ def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
     query = writer.trigger(once=True).start()
     sink.attach(query)
     query.awaitTermination()
+
+
+def witness_of(settings: Settings, version: Version) -> LogWitness:
+    """Who says whether the log is the one that the version has read."""
+    return LogWitness(version, partial(KafkaLog, settings.kafka, version.topic))
 
 
 def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:

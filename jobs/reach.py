@@ -31,19 +31,32 @@ class WatermarkTooFast(Refusal):
         )
 
 
+class ReachUnknown(Exception):  # noqa: N818 - it may pass
+    """Nothing is known of what a partition still holds: the log did not say, and nothing of it was read."""
+
+    def __init__(self, partitions: Sequence[int]) -> None:
+        super().__init__(
+            f"it is not known from which append_time on the partitions {list(partitions)} are unread, so the watermark "
+            "could pass records that are to be counted; the batch was rolled back and is tried again"
+        )
+
+
 @dataclass(frozen=True)
 class Ends:
-    """The ends of the partitions, asked for after the database's clock said `at_ms`."""
+    """The ends of the partitions, asked for after the database's clock said `at_ms`; `unread_from_ms` is append_time of
+    the first unread record, of the partitions for which it was asked."""
 
     at_ms: int
     offsets: Mapping[int, int]
+    unread_from_ms: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass
 class Reach:
     """Up to which append_time each partition has been read; it only grows.
 
-    A partition whose end at some time has been read counts as read up to that time.
+    A partition whose end at some time has been read counts as read up to that time; one that was never read, as read up
+    to its first record's append_time.
     """
 
     read_through_ms: dict[int, int] = field(default_factory=dict)
@@ -56,7 +69,13 @@ class Reach:
         for partition in drained(next_offsets, ends):
             assert ends is not None
             through[partition] = max(through.get(partition, ends.at_ms), ends.at_ms)
+        for partition, first in (ends.unread_from_ms if ends else {}).items():
+            through.setdefault(partition, first)
         return Reach(through)
+
+    def unknown(self, partitions: Sequence[int]) -> list[int]:
+        """The partitions of which nothing is known."""
+        return [p for p in partitions if p not in self.read_through_ms]
 
     def least_ms(self, partitions: Sequence[int]) -> int | None:
         """The append_time up to which all partitions have been read; None where that is not known."""
@@ -81,11 +100,13 @@ def check_watermark(
 ) -> None:
     """Refuse a batch after which the watermark could pass a record that is still to be accepted.
 
-    Raises WatermarkTooFast.
+    Raises WatermarkTooFast, ReachUnknown.
     """
     following = max(watermark_ms, newest_event_ms - delay_ms) if newest_event_ms is not None else watermark_ms
     least = reach.least_ms(partitions)
-    if least is not None and following >= least - lateness_ms:
+    if least is None:
+        raise ReachUnknown(reach.unknown(partitions))
+    if following >= least - lateness_ms:
         raise WatermarkTooFast(following, least - lateness_ms)
 
 

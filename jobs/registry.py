@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 import psycopg
 from psycopg.rows import class_row, dict_row
 
+from jobs import ownership
 from jobs.heartbeat import WRITE_BEAT, Beat
-from jobs.log import Offsets
+from jobs.log import LastRead, Offsets
+from jobs.ownership import Connection, LaunchLost
 from jobs.reach import Ends
 from jobs.restarts import COUNT_STARTS, Starts
 from jobs.settings import Settings
@@ -38,8 +39,13 @@ class Version:
     start_offsets: Offsets
     generation: int
 
+    @property
+    def is_to_run(self) -> bool:
+        """Whether a driver has anything to do here."""
+        return self.desired == "running" and self.state not in ("FAILED", "RETIRED")
 
-def connect(settings: Settings, job: str, version: int, epoch: int | None) -> psycopg.Connection[tuple[Any, ...]]:
+
+def connect(settings: Settings, job: str, version: int, epoch: int | None) -> Connection:
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
     return psycopg.connect(
@@ -59,11 +65,12 @@ class DriverRegistry:
 
     def __init__(self, settings: Settings, job: str, version: int, epoch: int | None = None) -> None:
         self._key = {"job": job, "version": version}
+        self._epoch = epoch
         self._connect = partial(connect, settings, job, version, epoch)
-        self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._open: Connection | None = None
 
     @property
-    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+    def _connection(self) -> Connection:
         """The connection; made anew after Postgres went away."""
         if self._open is None or self._open.closed:
             self._open = self._connect()
@@ -77,20 +84,17 @@ class DriverRegistry:
 
     def describe(self) -> Version:
         """The version's row."""
-        with self._connection.cursor(row_factory=dict_row) as cursor:
+        return self._describe(self._connection)
+
+    def _describe(self, connection: Connection) -> Version:
+        with connection.cursor(row_factory=dict_row) as cursor:
             row = cursor.execute(
                 "select * from registry.job_version where job = %(job)s and version = %(version)s", self._key
             ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
         starts_at = row["starts_at"]
         return Version(
-            job=row["job"],
-            version=row["version"],
-            state=row["state"],
-            desired=row["desired"],
-            settings=row["settings"],
-            topic=row["topic"],
-            topic_id=row["topic_id"],
+            **{name: row[name] for name in ("job", "version", "state", "desired", "settings", "topic", "topic_id")},
             starts_at_ms=None if starts_at is None else round(starts_at.timestamp() * 1000),
             start_offsets={int(p): o for p, o in row["start_offsets"].items()},
             generation=row["generation"],
@@ -114,12 +118,9 @@ class DriverRegistry:
         ).fetchone()
         return None if row is None else bool(row[0])
 
-    def end_launch(self, launch_id: str) -> None:
-        """Say that this launch's driver goes for good."""
-        self._connection.execute(
-            "update registry.launch set ended_at = coalesce(ended_at, clock_timestamp()) where launch_id = %s",
-            (launch_id,),
-        )
+    def end_launch(self, launch_id: str, submission_id: str) -> None:
+        """Say that this launch's driver goes for good; the launch of another submission is left alone."""
+        ownership.end_launch(self._connection, launch_id, submission_id)
 
     def starts(self, submission_id: str, minutes: int) -> Starts:
         """What the earlier starts came to; `recent` are those of the submission within so many minutes."""
@@ -129,29 +130,33 @@ class DriverRegistry:
         assert found is not None
         return found
 
-    def take_over(self, submission_id: str, driver_pid: int) -> int:
-        """Raise the epoch, end the connections of older drivers, note the start; returns the new epoch.
+    def take_over(self, launch_id: str, submission_id: str, driver_pid: int) -> tuple[Version, int] | None:
+        """Own the version: raise the epoch, end the connections of older drivers, note the start. Returns the version
+        as it is at that moment, and the epoch; None, and nothing is touched, where it is not to run.
 
-        A zombie that stopped inside its transaction holds the fence row: its connection is ended first.
+        One transaction, which holds the launch: a process that was paused since it claimed it takes nothing from the
+        driver that came after it. Raises LaunchLost.
         """
-        self._connection.execute(
-            "select registry.end_older_drivers(job, version, epoch + 1) from registry.fence "
-            "where job = %(job)s and version = %(version)s",
-            self._key,
-        )
-        row = self._connection.execute(
-            "update registry.fence set epoch = epoch + 1 where job = %(job)s and version = %(version)s returning epoch",
-            self._key,
-        ).fetchone()
-        assert row is not None
-        epoch = int(row[0])
-        values = {**self._key, "epoch": epoch, "submission": submission_id, "pid": driver_pid}
-        self._connection.execute("select registry.end_older_drivers(%(job)s, %(version)s, %(epoch)s)", values)
-        self._connection.execute(
-            "insert into registry.driver_start (job, version, epoch, submission_id, driver_pid) "
-            "values (%(job)s, %(version)s, %(epoch)s, %(submission)s, %(pid)s)",
-            values,
-        )
+        connection = self._connection
+        with connection.transaction():
+            ownership.hold_launch(connection, launch_id, submission_id)
+            version = self._describe(connection)
+            if not version.is_to_run:
+                return None
+            epoch = ownership.raise_epoch(connection, self._key, submission_id, driver_pid)
+        return version, self._own(epoch)
+
+    def seize(self, name: str, pid: int) -> tuple[Version, int]:
+        """As `take_over`, for a finite program that holds the checkpoints of a version not driven. Raises Driven."""
+        connection = self._connection
+        with connection.transaction():
+            ownership.check_undriven(connection, self._key)
+            version, epoch = self._describe(connection), ownership.raise_epoch(connection, self._key, name, pid)
+        return version, self._own(epoch)
+
+    def _own(self, epoch: int) -> int:
+        ownership.end_older(self._connection, self._key, epoch)
+        self._epoch = epoch
         return epoch
 
     def beat(self, beat: Beat) -> tuple[str, str]:
@@ -194,6 +199,15 @@ class DriverRegistry:
         ).fetchall()
         return {p: n for p, n, _ in found}, {p: _ms(t) for p, _, t in found if t is not None}
 
+    def last_read(self) -> dict[int, LastRead]:
+        """The last record that was read, per partition; none of those that were read before it was kept."""
+        found = self._connection.execute(
+            'select "partition", last_offset, last_append_time from registry.progress '
+            "where job = %(job)s and version = %(version)s and last_offset is not null",
+            self._key,
+        ).fetchall()
+        return {p: LastRead(offset, _ms(at)) for p, offset, at in found}
+
     def note_ends(self, ends: Ends, drained: list[int]) -> None:
         """Keep the ends of the partitions, and that those in `drained` had nothing unread when they were asked for.
 
@@ -216,29 +230,25 @@ class DriverRegistry:
         )
 
     def raise_red(self, what: str, detail: str) -> None:
-        """Show a red line until it is cleared; its `since` stays that of the first time."""
-        self._connection.execute(
-            "insert into registry.red_line (job, version, what, detail) "
-            "values (%(job)s, %(version)s, %(what)s, %(detail)s) "
-            "on conflict (job, version, what) do update set detail = excluded.detail",
-            {**self._key, "what": what, "detail": detail},
-        )
+        """Show a red line until it is cleared; its `since` stays that of the first time. A driver says nothing any more
+        once it was taken over."""
+        ownership.raise_red(self._connection, {**self._key, "epoch": self._epoch}, what, detail)
 
-    def clear_red(self, what: str) -> None:
-        """Take a red line away."""
-        self._connection.execute(
-            "delete from registry.red_line where job = %(job)s and version = %(version)s and what = %(what)s",
-            {**self._key, "what": what},
-        )
+    def clear_red(self, *what: str) -> None:
+        """Take red lines away."""
+        ownership.clear_red(self._connection, {**self._key, "epoch": self._epoch}, what)
 
-    def fail(self, reason: str) -> None:
-        """Give the version up: state FAILED and a red line that says why."""
-        self._connection.execute(
-            "update registry.job_version set state = 'FAILED', updated_at = clock_timestamp() "
-            "where job = %(job)s and version = %(version)s",
-            self._key,
-        )
-        self.raise_red("failed", reason)
+    def fail(self, launch_id: str, submission_id: str, reason: str) -> None:
+        """Give the version up, and end the launch: state FAILED and a red line that says why, in one transaction.
+
+        Only as the owner: the launch is open and this submission's, nobody took the version over. Raises LaunchLost.
+        """
+        connection = self._connection
+        with connection.transaction():
+            ownership.hold_launch(connection, launch_id, submission_id)
+            if not ownership.give_up(connection, {**self._key, "epoch": self._epoch}, reason):
+                raise LaunchLost(launch_id, submission_id)
+            ownership.end_launch(connection, launch_id, submission_id)
 
 
 def _ms(moment: datetime) -> int:

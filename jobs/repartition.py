@@ -83,7 +83,7 @@ def rescale(
         with generations.draft(spark, old, target, change.new.settings["state_partitions"]) as work:
             desk.mark("warm")
             wait_until_held(desk, still)
-            pending = drain(spark, settings, registry.describe(), registry, f"{PROGRAM}-{change.change_id}")
+            pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")
             desk.mark("drained")
             return _make(spark, desk, change, old, work, target, still, pending)
     finally:

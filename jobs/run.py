@@ -19,6 +19,7 @@ from jobs import settings as platform
 from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
 from jobs.outcome import ParentGone
+from jobs.ownership import LaunchLost
 from jobs.refusals import Refusal
 from jobs.registry import ALIVE, DriverRegistry
 from jobs.settings import Settings
@@ -61,24 +62,32 @@ def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Na
 
 def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:
     """Run the driver; end the launch where it must not be started again."""
+    launch = (arguments.launch, submission_id)
     try:
         limits = settings.supervision
         restarts.check(registry.starts(submission_id, limits.within_minutes), limits)
-        version = registry.describe()
-        if version.desired == "running" and version.state not in ("FAILED", "RETIRED"):
-            epoch = registry.take_over(submission_id, os.getpid())
-            registry.clear_red("failed")
+        taken = registry.take_over(*launch, os.getpid())
+        if taken is not None:
+            version, epoch = taken
             Driver(settings, version, registry, Identity(submission_id, epoch, os.getppid())).run()
-        registry.end_launch(arguments.launch)
-    except Fenced as fenced:
-        logger.warning("%s", fenced)
+        registry.end_launch(*launch)
+    except (Fenced, LaunchLost) as lost:
+        logger.warning("%s", lost)
     except Orphaned:
         logger.warning("the process that started this driver is gone")
         return 1
     except Refusal as refusal:
-        logger.error("%s", refusal)
-        registry.fail(str(refusal))
-        registry.end_launch(arguments.launch)
+        return _given_up(registry, launch, refusal)
+    return 0
+
+
+def _given_up(registry: DriverRegistry, launch: tuple[str, str], refusal: Refusal) -> int:
+    """Say why, as long as the version is this driver's."""
+    logger.error("%s", refusal)
+    try:
+        registry.fail(*launch, str(refusal))
+    except LaunchLost as lost:
+        logger.warning("%s", lost)
     return 0
 
 

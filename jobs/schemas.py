@@ -29,6 +29,7 @@ EVENT = StructType(
         StructField("partition", IntegerType(), nullable=False),
         StructField("offset", LongType(), nullable=False),
         StructField("append_ms", LongType(), nullable=False),
+        StructField("stamped", BooleanType(), nullable=False),
         StructField("event_id", BinaryType()),
         StructField("is_click", BooleanType()),
         StructField("slot_id", StringType()),

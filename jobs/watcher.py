@@ -6,14 +6,15 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 from kafka.errors import KafkaError
 
-from jobs import pace, reach
+from jobs import pace, reach, root_cause
 from jobs.heartbeat import Beat
-from jobs.log import KafkaLog, Log, MissingTopic
+from jobs.log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from jobs.priority import Priority, gives_way
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry, Version
@@ -22,7 +23,7 @@ from jobs.sinks.batch_sink import Committed
 
 logger = logging.getLogger("kappa.watcher")
 BEAT_SECONDS = 1.0
-TOPIC_CHECK_BEATS = 15
+RED_AFTER_ROUNDS = 3
 
 
 class Watcher:
@@ -36,7 +37,9 @@ class Watcher:
         self._registry: DriverRegistry | None = None
         self._log: KafkaLog | None = None
         self._stop = threading.Event()
-        self._beats = 0
+        self._topic_trouble: str | None = None
+        self._trouble, self._broken = "", 0
+        self._shown: dict[str, str] = {}
         self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
         self.desired = version.desired
         self.ends: Ends | None = None
@@ -53,43 +56,47 @@ class Watcher:
         self._stop.set()
         self._thread.join(timeout=20)
 
-    def fresh_ends(self) -> Ends:
-        """The ends of the log as of now, by connections of the caller's own."""
-        return fresh_ends(self._settings, self._version, self._first.epoch)
+    def fresh_ends(self, unread: Offsets) -> Ends:
+        """The ends of the log as of now, by connections of the caller's own; `unread` as `fresh_ends` has it."""
+        return fresh_ends(self._settings, self._version, self._first.epoch, unread)
 
     def _loop(self) -> None:
         while not self._stop.is_set():
-            self._guarded(self._round)
+            self.look()
             self._stop.wait(BEAT_SECONDS)
-        self._guarded(self._round)
+        self.look()
 
-    def _guarded(self, act: Callable[[], None]) -> None:
-        """One round; what is away is connected again in the next one."""
+    def look(self) -> None:
+        """One round; what is away is connected again in the next one. Nothing ends the beats: without them nobody would
+        hear of a stop, nor see what the driver does."""
         try:
-            act()
+            self._round()
+            self._broken = 0
         except psycopg.Error as error:
             logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
             self._registry = None
         except MissingTopic as missing:
             logger.error("%s", missing)
-            if self._registry is not None:
-                self._registry.raise_red("topic", str(missing))
-        except (KafkaError, OSError, TimeoutError) as error:
+            self._topic_trouble = str(missing)
+        except (KafkaError, OSError) as error:
             logger.warning("the broker does not answer: %r", error)
             self._log = None
+        except Exception as error:
+            logger.exception("a round of the watcher failed")
+            self._registry, self._log, self._broken = None, None, self._broken + 1
+            self._trouble = root_cause.of(error)
 
     def _round(self) -> None:
         if self._registry is None:
             self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
+        self._tell(self._registry)
         self.desired, state = self._registry.beat(self._beat())
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka, self._version.topic)
         self.ends = _ends(self._registry, self._log, self._version)
         self._rank(state)
         self._registry.note_ends(self.ends, reach.drained(self._committed().next_offsets, self.ends))
-        if self._beats % TOPIC_CHECK_BEATS == 0:
-            self._check_topic(self._registry, self._log)
-        self._beats += 1
+        self._topic_trouble = topic_trouble(self._version, self._log.identity())
 
     def _rank(self, state: str) -> None:
         if self._priority is not None:
@@ -111,18 +118,28 @@ class Watcher:
             values["state_rows"], values["state_bytes"] = self.state
         return Beat(**values)
 
-    def _check_topic(self, registry: DriverRegistry, log: Log) -> None:
-        """Show a red line while the topic is another one, or has partitions that this version does not read."""
-        topic = log.describe()
-        added = sorted(set(topic.partitions) - set(self._version.start_offsets))
-        if topic.topic_id != self._version.topic_id:
-            registry.raise_red(
-                "topic", f"topic {topic.name} was deleted and made again; this version reads the old one"
-            )
-        elif added:
-            registry.raise_red("topic", f"partitions {added} were added to {topic.name}; nothing of them is counted")
-        else:
-            registry.clear_red("topic")
+    def _tell(self, registry: DriverRegistry) -> None:
+        """Show what the last round found of the topic, and that rounds fail again and again; or take it away."""
+        broken = f"{self._trouble}; heartbeat and lag are not told" if self._broken >= RED_AFTER_ROUNDS else ""
+        found: dict[str, str | None] = {"topic": self._topic_trouble, "watcher": broken}
+        for what, said in found.items():
+            if said is None or self._shown.get(what) == said:
+                continue
+            if said:
+                registry.raise_red(what, said)
+            else:
+                registry.clear_red(what)
+            self._shown[what] = said
+
+
+def topic_trouble(version: Version, now: Identity) -> str:
+    """What is wrong with the topic: it is another one, or has partitions that the version does not read."""
+    added = sorted(set(now.epochs) - set(version.start_offsets))
+    if now.topic_id != version.topic_id:
+        return f"topic {version.topic} was deleted and made again; this version reads the old one"
+    if added:
+        return f"partitions {added} were added to {version.topic}; nothing of them is counted"
+    return ""
 
 
 def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
@@ -132,12 +149,15 @@ def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
     return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found})
 
 
-def fresh_ends(settings: Settings, version: Version, epoch: int) -> Ends:
-    """The ends of the log as of now, by connections made for it."""
+def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets) -> Ends:
+    """The ends of the log as of now, by connections made for it, and the append_time of the first record at or after
+    each offset in `unread`."""
     registry = DriverRegistry(settings, version.job, version.version, epoch)
     try:
         with KafkaLog(settings.kafka, version.topic) as log:
-            return _ends(registry, log, version)
+            ends = _ends(registry, log, version)
+            firsts = {p: log.append_time(p, offset) for p, offset in unread.items() if p in ends.offsets}
+            return replace(ends, unread_from_ms={p: at for p, at in firsts.items() if at is not None})
     finally:
         registry.close()
 

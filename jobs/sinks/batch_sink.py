@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_
 
 from jobs import observations, reach
 from jobs.checkpoints import Checkpoint
+from jobs.log import LastRead, Offsets
+from jobs.log_identity import Answer, LogSilent, LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
 from jobs.sinks import ledger, rows
@@ -56,10 +58,13 @@ class BatchSink:
         connect: Connect,
         read_through: Reach,
         ends: Callable[[], Ends | None],
-        fresh_ends: Callable[[], Ends],
+        fresh_ends: Callable[[Offsets], Ends],
+        witness: LogWitness,
+        last_read: Mapping[int, LastRead],
     ) -> None:
         self._owner, self._run, self._checkpoint, self._connect = owner, run, checkpoint, connect
         self._reach, self._ends, self._fresh_ends = read_through, ends, fresh_ends
+        self._witness, self._last_read = witness, last_read
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._query: Any = None
         self._ready = threading.Event()
@@ -96,19 +101,24 @@ class BatchSink:
         seen = observations.of_running_batch(self._query, OBSERVATION)
         planned = self._checkpoint.planned(batch_id, self._owner.topic)
         batch = Batch(batch_id, planned.end, planned.watermark_ms, seen, table)
+        last_read = {**self._last_read, **batch.last_read}
+        answer = self._witness.ask(batch.end, last_read)
         ends = self._check_watermark(batch)
-        written = self._write(batch, ends)
+        written = self._write_once_told(batch, ends, answer)
+        self._last_read = last_read
         self._reach = self._reach.after(batch.end, seen.newest_append_ms, ends)
         self._tell(batch, written, started, acted)
 
     def _check_watermark(self, batch: Batch) -> Ends | None:
-        """Look one batch ahead; where the known ends of the log are too old to tell, ask for new ones."""
+        """Look one batch ahead; where the known ends of the log are too old to tell, ask for new ones, and for the
+        first unread record of partitions of which nothing is known."""
         if not self._owner.job.stateful:
             return self._ends()
         try:
             return self._judge(batch, self._ends())
-        except reach.WatermarkTooFast:
-            return self._judge(batch, self._fresh_ends())
+        except (reach.WatermarkTooFast, reach.ReachUnknown):
+            unknown = self._reach.after(batch.end, batch.observed.newest_append_ms, None).unknown(self._run.partitions)
+            return self._judge(batch, self._fresh_ends({p: batch.end[p] for p in unknown}))
 
     def _judge(self, batch: Batch, ends: Ends | None) -> Ends | None:
         after = self._reach.after(batch.end, batch.observed.newest_append_ms, ends)
@@ -122,6 +132,20 @@ class BatchSink:
         )
         return ends
 
+    def _write_once_told(self, batch: Batch, ends: Ends | None, answer: Answer) -> Written:
+        """Commit once the broker said that the log is the one that was read; it is asked beside the transaction.
+
+        Away, it is waited for without a transaction that would hold the fence meanwhile. Raises LogSilent.
+        """
+        begun = time.monotonic()
+        while True:
+            try:
+                return self._write(batch, ends, answer)
+            except LogSilent:
+                if time.monotonic() - begun > GIVE_UP_SECONDS:
+                    raise
+                answer.wait(GIVE_UP_SECONDS)
+
     @retry(
         retry=retry_if_exception_type((psycopg.OperationalError, psycopg.InterfaceError)),
         wait=wait_exponential_jitter(multiplier=0.2, max=5),
@@ -129,14 +153,15 @@ class BatchSink:
         before_sleep=lambda state: _log_retry(state),
         reraise=True,
     )
-    def _write(self, batch: Batch, ends: Ends | None) -> Written:
+    def _write(self, batch: Batch, ends: Ends | None, answer: Answer) -> Written:
         """One attempt at the transaction; a connection that broke is made anew for the next."""
         drained = dict.fromkeys(reach.drained(batch.end, ends), ends.at_ms) if ends else {}
         try:
             if self._connection is None:
                 self._connection = self._connect()
                 rows.prepare(self._connection, self._owner.job)
-            return ledger.write(self._connection, self._owner, batch, drained, dict(ends.offsets) if ends else {})
+            known = dict(ends.offsets) if ends else {}
+            return ledger.write(self._connection, self._owner, batch, drained, known, answer.check)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.close()
             raise

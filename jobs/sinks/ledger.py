@@ -7,7 +7,7 @@ written a second time (after a lost answer to COMMIT, or a restart) it changes n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from jobs.catalog import Job
 from jobs.fates import QUARANTINED, Fate
-from jobs.log import Offsets
+from jobs.log import LastRead, Offsets
 from jobs.observations import Observed, Tally
 from jobs.refusals import Refusal
 from jobs.sinks import entries, rows
@@ -29,6 +29,17 @@ class Fenced(Refusal):
     def __init__(self, owner: Owner) -> None:
         super().__init__(
             f"{owner.job.name} v{owner.version}: epoch {owner.epoch} was taken over; this driver stops writing."
+        )
+
+
+class OffsetsHaveGaps(Refusal):
+    """Between the offsets of a batch lie others than those of the records that were read."""
+
+    def __init__(self, batch_id: int, moved: int, read: int) -> None:
+        super().__init__(
+            f"batch {batch_id} moves over {moved} offsets, but read {read} records; it was rolled back. Offsets "
+            "without a record are left by a transactional producer (its markers) or by compaction; the contract allows "
+            "neither. Take them away from the topic, then replay the log into a new version with './kappa reprocess'."
         )
 
 
@@ -65,6 +76,11 @@ class Batch:
     observed: Observed
     rows: pa.Table
 
+    @property
+    def last_read(self) -> dict[int, LastRead]:
+        """The last record per partition that was read: without gaps it has the offset before the end."""
+        return {p: LastRead(self.end[p] - 1, at_ms) for p, at_ms in self.observed.last_append_ms.items()}
+
 
 @dataclass(frozen=True)
 class Written:
@@ -76,11 +92,18 @@ class Written:
 
 
 def write(
-    connection: Connection, owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]
+    connection: Connection,
+    owner: Owner,
+    batch: Batch,
+    drained: Mapping[int, int],
+    ends: Mapping[int, int],
+    check_log: Callable[[], None],
 ) -> Written:
-    """Commit the batch, or nothing. `drained` are times (epoch ms) at which a partition had nothing unread.
+    """Commit the batch, or nothing. `drained` are times (epoch ms) at which a partition had nothing unread; `check_log`
+    is called last, and raises where the log is not the one that was read.
 
-    Raises Fenced, OffsetsDoNotJoin, DoubleEntryBroken; psycopg.OperationalError, after which it may be called again.
+    Raises Fenced, OffsetsDoNotJoin, OffsetsHaveGaps, DoubleEntryBroken, and what `check_log` raises;
+    psycopg.OperationalError, after which it may be called again.
     """
     with connection.transaction(), connection.cursor() as cursor:
         _hold_fence(cursor, owner)
@@ -90,6 +113,7 @@ def write(
         if not rewrite:
             _record(cursor, owner, batch, start, fates, changed)
             _advance(cursor, owner, batch, drained, ends)
+        check_log()
     return Written(rewrite, fates, changed)
 
 
@@ -120,8 +144,10 @@ def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offs
         ).fetchall()
     )
     moved = sum(batch.end.values()) - sum(start.values())
-    if start.keys() != batch.end.keys() or any(batch.end[p] < start[p] for p in start) or moved != batch.observed.read:
+    if start.keys() != batch.end.keys() or any(batch.end[p] < start[p] for p in start) or moved < batch.observed.read:
         raise OffsetsDoNotJoin(batch.batch_id, start, batch.end)
+    if moved > batch.observed.read:
+        raise OffsetsHaveGaps(batch.batch_id, moved, batch.observed.read)
     return start, False
 
 
@@ -175,14 +201,16 @@ def _advance(
     drained: Mapping[int, int],
     ends: Mapping[int, int],
 ) -> None:
-    partitions = sorted(batch.end)
+    partitions, last = sorted(batch.end), batch.last_read
     cursor.execute(
         """update registry.progress p
         set next_offset = n.next_offset, end_offset = greatest(p.end_offset, n.end_offset, n.next_offset),
             read_append_time = greatest(p.read_append_time, to_timestamp(n.append_ms / 1000.0)),
-            drained_at = greatest(p.drained_at, to_timestamp(n.drained_ms / 1000.0))
-        from unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
-            as n(partition, next_offset, end_offset, append_ms, drained_ms)
+            drained_at = greatest(p.drained_at, to_timestamp(n.drained_ms / 1000.0)),
+            last_offset = coalesce(n.last_offset, p.last_offset),
+            last_append_time = coalesce(to_timestamp(n.last_ms / 1000.0), p.last_append_time)
+        from unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+            as n(partition, next_offset, end_offset, append_ms, drained_ms, last_offset, last_ms)
         where p.job = %s and p.version = %s and p."partition" = n.partition""",
         (
             partitions,
@@ -190,6 +218,8 @@ def _advance(
             [ends.get(p) for p in partitions],
             [batch.observed.newest_append_ms.get(p) for p in partitions],
             [drained.get(p) for p in partitions],
+            [last[p].offset if p in last else None for p in partitions],
+            [last[p].append_ms if p in last else None for p in partitions],
             owner.job.name,
             owner.version,
         ),

@@ -160,7 +160,7 @@ def _broken_name(event: Event) -> str | None:
 def _arrow(batch: pa.RecordBatch, events: list[Event], reasons: list[str | None], keep_bytes: bool) -> pa.RecordBatch:
     refused = pa.array([reason is not None for reason in reasons], pa.bool_())
     columns = [
-        *(batch.column(name) for name in ("partition", "offset", "append_ms")),
+        *(batch.column(name) for name in ("partition", "offset", "append_ms", "stamped")),
         *(pc.if_else(refused, None, column) for column in _fields(events)),
         pa.array(reasons, pa.string()),
         *((batch.column("key"), batch.column("value")) if keep_bytes else ()),

@@ -38,13 +38,13 @@ def observed(events: DataFrame, partitions: tuple[int, ...]) -> DataFrame:
     for name, kind in (("impressions", ~F.col("is_click")), ("clicks", F.col("is_click"))):
         metrics += [_count(accepted & kind, name), _micros(accepted & kind, name)]
     metrics += [F.max(F.when(accepted, F.col("event_ms"))).alias("newest_event_ms")]
-    metrics += [_newest_append(p) for p in partitions]
+    metrics += [metric for p in partitions for metric in (_newest_append(p), _last_append(p))]
     return events.observe(OBSERVATION, *metrics)
 
 
 def accepted(events: DataFrame) -> DataFrame:
     """The rows that no rule refused, without the columns that served to decide it."""
-    return events.where(F.col("fate").isNull()).drop("fate", "reason", "append_ms")
+    return events.where(F.col("fate").isNull()).drop("fate", "reason", "append_ms", "stamped")
 
 
 def _count(condition: Column, name: str) -> Column:
@@ -56,4 +56,11 @@ def _micros(condition: Column, name: str) -> Column:
 
 
 def _newest_append(partition: int) -> Column:
-    return F.max(F.when(F.col("partition") == partition, F.col("append_ms"))).alias(f"newest_append_ms_{partition}")
+    """Of the broker's stamps only: a producer's would move what counts as complete."""
+    stamped = (F.col("partition") == partition) & F.col("stamped")
+    return F.max(F.when(stamped, F.col("append_ms"))).alias(f"newest_append_ms_{partition}")
+
+
+def _last_append(partition: int) -> Column:
+    offset = F.when(F.col("partition") == partition, F.col("offset"))
+    return F.max_by("append_ms", offset).alias(f"last_append_ms_{partition}")

@@ -63,8 +63,8 @@ def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: 
         deployed,
         tmp_path,
         "jobs/run.py",
-        "epoch = registry.take_over",
-        "os._exit(9)\n            epoch = registry.take_over",
+        "taken = registry.take_over",
+        "os._exit(9)\n        taken = registry.take_over",
     )
     before = runs_as(deployed)
     with load(deployed, 40, rate=200):

@@ -20,7 +20,7 @@ DELAY_MS = 7_560_000
 def event(number: int, window: int, ad: str = "a", cost: int = 5) -> tuple[Any, ...]:
     """An accepted EVENT row of a window."""
     when = NOON + window * MINUTE
-    return (0, number, when, number.to_bytes(16, "big"), False, "s", "c", ad, "u", when, cost, None)
+    return (0, number, when, True, number.to_bytes(16, "big"), False, "s", "c", ad, "u", when, cost, None)
 
 
 def add(spark: SparkSession, source: Path, events: list[tuple[Any, ...]]) -> None:
@@ -42,7 +42,7 @@ def writer(
 ) -> DataStreamWriter:
     """The stream over the files, not started."""
     events = spark.readStream.schema(schemas.EVENT).option("maxFilesPerTrigger", 1).parquet(str(source))
-    counted = windows.counted(events.drop("reason", "append_ms"), find(job), 10_000, DELAY_MS)
+    counted = windows.counted(events.drop("reason", "append_ms", "stamped"), find(job), 10_000, DELAY_MS)
     started: DataStreamWriter = counted.writeStream.outputMode("update").foreachBatch(callback)
     return started.option("checkpointLocation", str(checkpoint))
 

@@ -56,6 +56,7 @@ def test_an_event_becomes_its_columns() -> None:
         "partition": 3,
         "offset": 0,
         "append_ms": 9,
+        "stamped": True,
         "event_id": bytes.fromhex("0f8fad5bd9cb469fa16570867728950e"),
         "is_click": True,
         "slot_id": "top-1",

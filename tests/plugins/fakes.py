@@ -19,7 +19,7 @@ from kappa.hooks.staging import DEPLOYED
 from kappa.replays import Release
 from kappa.states import Desired, State
 
-from jobs.log import Appended, Offsets, Topic
+from jobs.log import Appended, Identity, Offsets, Topic
 from tests.plugins.fake_health import FakeHealth
 from tests.plugins.fake_leases import FakeLeases
 from tests.plugins.fake_memory import NOON, FakeClock
@@ -203,6 +203,9 @@ class FakeLog:
     def describe(self) -> Topic:
         return self.topic
 
+    def identity(self) -> Identity:
+        return Identity(self.topic.topic_id, dict.fromkeys(self.topic.partitions, 0))
+
     def earliest(self) -> Offsets:
         return dict(self.first)
 
@@ -218,7 +221,7 @@ class FakeLog:
 
     def appended(self, partition: int, offset: int) -> Appended | None:
         at_ms = self.append_time(partition, offset)
-        return None if at_ms is None else Appended(at_ms, self.record_bytes)
+        return None if at_ms is None else Appended(at_ms, self.record_bytes, offset)
 
     @contextmanager
     def opened(self) -> Iterator[FakeLog]:

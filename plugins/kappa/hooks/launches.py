@@ -53,10 +53,13 @@ class PostgresLaunches(PostgresTransactions):
             )
 
     def end_launch(self, launch_id: UUID) -> None:
-        """Close a launch whose driver is gone."""
+        """Close a launch whose driver is gone, and shut out whatever is left of it: its take-over may be under way."""
         with self.transaction() as connection:
             connection.execute(
-                "update registry.launch set ended_at = clock_timestamp() where launch_id = %s and ended_at is null",
+                "with over as (update registry.launch set ended_at = clock_timestamp() "
+                "where launch_id = %s and ended_at is null returning job, version) "
+                "update registry.fence f set epoch = epoch + 1 from over "
+                "where (f.job, f.version) = (over.job, over.version)",
                 [launch_id],
             )
 

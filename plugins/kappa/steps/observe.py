@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.catalog import find
-from jobs.log import Log, check_stamping
+from jobs.log import Log, check_kept_whole, check_stamping
 from kappa import artifacts
 from kappa.artifacts import JobNotInArtifact, UnknownArtifact
 from kappa.hooks.registry import Version
@@ -46,8 +46,8 @@ def runs(platform: Platform, job: str, version: int) -> bool:
 def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     """The plan of a deployment. Changes nothing.
 
-    Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, UnknownJobSetting,
-    JobSettingOutOfRange, InvalidStart, LogTooShort, Unreachable.
+    Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, Compacted,
+    UnknownJobSetting, JobSettingOutOfRange, InvalidStart, LogTooShort, Unreachable.
     """
     job = find(request.job)
     artifact = artifacts.find(platform.settings.artifacts, request.artifact)
@@ -56,6 +56,7 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     with platform.open_log() as log:
         topic = log.describe()
         check_stamping(topic)
+        check_kept_whole(topic)
         names = (topic.name, topic.topic_id)
         code = artifact.code(job.name)
         wanted = want(job, artifact.digest, code, names, request.settings, there)

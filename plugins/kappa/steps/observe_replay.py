@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from jobs.checkpoints import Checkpoint
-from jobs.log import Appended, Log, Offsets, Topic, check_stamping
+from jobs.log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa import artifacts
 from kappa.artifacts import Artifact
 from kappa.hooks.registry import Version
@@ -39,6 +39,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
     with platform.open_log() as log:
         topic = log.describe()
         check_stamping(topic)
+        check_kept_whole(topic)
         names = (topic.name, topic.topic_id)
         wanted = {
             job.name: want_candidate(

@@ -1,0 +1,115 @@
+"""Who owns a version: the launch that a submission claimed, and the epoch that its driver raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from jobs.refusals import Refusal
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Key = Mapping[str, Any]
+
+_OWNED = """(%(epoch)s::bigint is null or exists (select from registry.fence f
+    where f.job = %(job)s and f.version = %(version)s and f.epoch = %(epoch)s))"""
+"""Before its take-over a process has no epoch: it is the launch that it holds which says that it may act."""
+_RAISE_RED = f"""
+insert into registry.red_line (job, version, what, detail)
+select %(job)s, %(version)s, %(what)s, %(detail)s where {_OWNED}
+on conflict (job, version, what) do update set detail = excluded.detail"""
+_CLEAR_RED = f"""
+delete from registry.red_line where job = %(job)s and version = %(version)s and what = any(%(what)s) and {_OWNED}"""  # noqa: S608 - no value is in it
+_FAIL = f"""
+update registry.job_version set state = 'FAILED', updated_at = clock_timestamp()
+where job = %(job)s and version = %(version)s and {_OWNED}"""  # noqa: S608 - no value is in it
+
+
+class LaunchLost(Exception):  # noqa: N818 - an end, not an error
+    """The launch has ended, or another submission's driver claimed it, or took the version over: nothing is touched."""
+
+    def __init__(self, launch_id: str, submission_id: str) -> None:
+        super().__init__(f"launch {launch_id} is not, or no longer, that of {submission_id}; nothing was touched")
+
+
+class Driven(Refusal):
+    """A launch of the version is open: its driver would be robbed of what it is at work on."""
+
+    def __init__(self, job: str, version: int) -> None:
+        super().__init__(
+            f"{job} v{version} has an open launch, so a driver may be at work on its checkpoint. Nothing was touched. "
+            f"Stop it with './kappa stop {job}', then try again."
+        )
+
+
+def hold_launch(connection: Connection, launch_id: str, submission_id: str) -> None:
+    """Keep the launch as it is until the transaction ends: open, and this submission's. Raises LaunchLost."""
+    held = connection.execute(
+        "select 1 from registry.launch where launch_id = %s and claimed_by = %s and ended_at is null for update",
+        (launch_id, submission_id),
+    ).fetchone()
+    if not held:
+        raise LaunchLost(launch_id, submission_id)
+
+
+def end_launch(connection: Connection, launch_id: str, submission_id: str) -> None:
+    """Say that this launch's driver goes for good; the launch of another submission is left alone."""
+    connection.execute(
+        "update registry.launch set ended_at = clock_timestamp() "
+        "where launch_id = %s and claimed_by = %s and ended_at is null",
+        (launch_id, submission_id),
+    )
+
+
+def check_undriven(connection: Connection, key: Key) -> None:
+    """Pass where no launch of the version is open. Raises Driven."""
+    open_launch = connection.execute(
+        "select 1 from registry.launch where job = %(job)s and version = %(version)s and ended_at is null", key
+    ).fetchone()
+    if open_launch:
+        raise Driven(**key)
+
+
+def raise_epoch(connection: Connection, key: Key, submission_id: str, pid: int) -> int:
+    """The new epoch, noted as a start. A zombie that stopped inside its transaction holds the fence row: it is ended
+    first."""
+    connection.execute(
+        "select registry.end_older_drivers(job, version, epoch + 1) from registry.fence "
+        "where job = %(job)s and version = %(version)s",
+        key,
+    )
+    row = connection.execute(
+        "update registry.fence set epoch = epoch + 1 where job = %(job)s and version = %(version)s returning epoch",
+        key,
+    ).fetchone()
+    assert row is not None, f"the registry has no fence for {key}"
+    connection.execute(
+        "insert into registry.driver_start (job, version, epoch, submission_id, driver_pid) "
+        "values (%(job)s, %(version)s, %(epoch)s, %(submission)s, %(pid)s)",
+        {**key, "epoch": row[0], "submission": submission_id, "pid": pid},
+    )
+    return int(row[0])
+
+
+def end_older(connection: Connection, key: Key, epoch: int) -> None:
+    """End what older drivers connected meanwhile: within a transaction the list of connections stands still."""
+    connection.execute("select registry.end_older_drivers(%(job)s, %(version)s, %(epoch)s)", {**key, "epoch": epoch})
+
+
+def raise_red(connection: Connection, key: Key, what: str, detail: str) -> None:
+    """Show a red line of the version, unless another epoch than the one in `key` owns it."""
+    connection.execute(_RAISE_RED, {**key, "what": what, "detail": detail})
+
+
+def clear_red(connection: Connection, key: Key, what: Sequence[str]) -> None:
+    """Take red lines of the version away, unless another epoch than the one in `key` owns it."""
+    connection.execute(_CLEAR_RED, {**key, "what": list(what)})
+
+
+def give_up(connection: Connection, key: Key, reason: str) -> bool:
+    """State FAILED, and a red line that says why; False, and nothing changed, where another epoch owns the version."""
+    if not connection.execute(_FAIL, key).rowcount:
+        return False
+    raise_red(connection, key, "failed", reason)
+    return True

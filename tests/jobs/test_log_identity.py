@@ -1,0 +1,144 @@
+"""The log is the one that was read, or nothing is read or written; a broker that is away is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from kafka.errors import KafkaConnectionError
+
+from jobs import log_identity
+from jobs.log import Appended, Identity, LastRead, Offsets, Topic, WrongTimestampType
+from jobs.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
+from jobs.registry import Version
+
+VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, {0: 5, 1: 0}, 1)
+TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")
+NOBODY = "127.0.0.1:1"
+POSITION, LAST = {0: 3, 1: 0}, {0: LastRead(2, 300)}
+
+
+@dataclass
+class Held:
+    """A log in memory: the first offsets, and append times (ms) from there on; it fails so often before it answers."""
+
+    first: Offsets = field(default_factory=lambda: {0: 0, 1: 0})
+    times: Mapping[int, list[int]] = field(default_factory=lambda: {0: [100, 250, 300, 280], 1: []})
+    now: Identity = field(default_factory=lambda: Identity("one", {0: 7, 1: 7}))
+    failures: int = 0
+    looked: list[int] = field(default_factory=list)
+    closed: int = 0
+
+    def identity(self) -> Identity:
+        if self.failures:
+            self.failures -= 1
+            raise KafkaConnectionError("away")
+        return self.now
+
+    def earliest(self) -> Offsets:
+        return self.first
+
+    def ends(self) -> Offsets:
+        return {p: self.first[p] + len(self.times[p]) for p in self.first}
+
+    def appended(self, partition: int, offset: int) -> Appended | None:
+        self.looked.append(offset)
+        return Appended(self.times[partition][offset - self.first[partition]], 9, offset)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def held() -> Held:
+    return Held()
+
+
+@pytest.fixture
+def witness(held: Held) -> Iterator[LogWitness]:
+    made = LogWitness(VERSION, lambda: held)  # type: ignore[arg-type, return-value]
+    yield made
+    made.close()
+
+
+def test_the_topic_it_was_staged_for_may_have_grown() -> None:
+    log_identity.check(VERSION, TOPIC)
+
+
+@pytest.mark.parametrize(("topic", "said"), [(Topic("ad_events", "two", (0, 1), "LogAppendTime"), "its id is two"),
+                                             (Topic("ad_events", "one", (0,), "LogAppendTime"), "partitions"),
+                                             ])  # fmt: skip
+def test_another_topic_is_refused(topic: Topic, said: str) -> None:
+    with pytest.raises(TopicReplaced, match=said):
+        log_identity.check(VERSION, topic)
+
+
+def test_a_topic_that_producers_stamp_is_refused() -> None:
+    with pytest.raises(WrongTimestampType):
+        log_identity.check(VERSION, Topic("ad_events", "one", (0, 1), "CreateTime"))
+
+
+def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_more() -> None:
+    slept: list[float] = []
+    log_identity.check_once_there(NOBODY, VERSION, lambda: len(slept) < 2, slept.append)
+    assert slept == [1.0, 1.0]
+
+
+def test_the_record_before_the_position_is_there_with_its_append_time(witness: LogWitness) -> None:
+    """Also where the broker's clock went back: the last record is the older one."""
+    witness.look(POSITION, LAST)
+    witness.look({0: 4, 1: 0}, {0: LastRead(3, 280)})
+
+
+def test_another_record_at_an_offset_that_was_read_is_refused_by_name(held: Held, witness: LogWitness) -> None:
+    held.times = {0: [100, 250, 301, 400], 1: []}
+    with pytest.raises(LogRewritten, match=r"partition 0: .* offset 2 .* append_time 300, but offset 2 has 301 now"):
+        witness.look(POSITION, LAST)
+
+
+def test_a_log_that_ends_before_the_position_is_refused_though_no_record_was_kept(
+    held: Held, witness: LogWitness
+) -> None:
+    with pytest.raises(LogRewritten, match="partition 0: it was read up to offset 5, but ends at 4 now"):
+        witness.look({0: 5, 1: 0}, {})
+
+
+def test_what_retention_removed_is_not_looked_for_as_long_as_the_position_is_there(
+    held: Held, witness: LogWitness
+) -> None:
+    held.first, held.times = {0: 3, 1: 0}, {0: [1], 1: []}
+    witness.look(POSITION, LAST)
+    assert held.looked == []
+    held.first = {0: 5, 1: 0}
+    with pytest.raises(LogTooShort, match="partition 0: offsets 3 to 4 are gone"):
+        witness.look(POSITION, LAST)
+
+
+def test_a_topic_made_again_is_refused_before_each_commit(held: Held, witness: LogWitness) -> None:
+    witness.ask(POSITION, LAST).check()
+    held.now = replace(held.now, topic_id="two")
+    with pytest.raises(TopicReplaced, match="its id is two, not one"):
+        witness.ask(POSITION, LAST).check()
+
+
+def test_records_are_looked_at_again_only_where_the_broker_began_a_new_epoch(held: Held, witness: LogWitness) -> None:
+    for _ in range(3):
+        witness.ask(POSITION, LAST).check()
+    assert held.looked == [2]
+    held.now, held.times = Identity("one", {0: 8, 1: 8}), {0: [100, 250, 999], 1: []}
+    with pytest.raises(LogRewritten):
+        witness.ask(POSITION, LAST).check()
+
+
+def test_without_an_answer_nothing_is_committed_until_there_is_one(
+    held: Held, witness: LogWitness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_identity, "PATIENCE_SECONDS", 0.01)
+    held.failures = 3
+    answer = witness.ask(POSITION, LAST)
+    with pytest.raises(LogSilent):
+        answer.check()
+    answer.wait(60)
+    answer.check()
+    assert held.closed == 3, "connected anew each time"
