@@ -1,32 +1,33 @@
-"""The command `test`: linters, types, shell scripts, then the tests; ends at the first that fails."""
+"""The command `test`: linters and types, tests that need no stack, and those on the real stack, side by side."""
 
 from __future__ import annotations
 
-import subprocess
+import shutil
+import signal
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from cli.entry import CHECKOUT
-from jobs.refusals import Refusal
+from cli.suite import Count, Part, Run, Step, end
 
 TYPED = ("jobs", "stack", "cli", "plugins/kappa", "dags", "great_expectations", "bench", "tests")
 SCRIPTS = ("kappa", ".ci/run")
+LOW_PRIORITY = ("nice", "-n", "10")
+TOLD_EVERY_SECONDS = 60.0
+POLL_SECONDS = 0.2
+USUAL_MINUTES = {"units": 6, "stack": 12}
+"""What the parts take on two cores without their long tests."""
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
-
-
-class TestsFailed(Refusal):
-    """A step of `./kappa test` failed."""
-
-    __test__ = False
-
-    def __init__(self, step: str) -> None:
-        super().__init__(f"{step} failed: see its lines above. The steps after it were not run.")
 
 
 def register(app: typer.Typer) -> None:
@@ -34,31 +35,142 @@ def register(app: typer.Typer) -> None:
     app.command("test", context_settings={"allow_extra_args": True})(_test)
 
 
-def steps(checkout: Path, long: bool, extra: list[str]) -> dict[str, list[str]]:
-    """The command of each step, in the order in which they run; folders without Python files are left out."""
+def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> list[Part]:
+    """What runs side by side. With arguments of its own there is one pytest for all tests, whose output is live."""
+    if extra:
+        return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
+    return [
+        _checks(checkout),
+        _tests(folder, "units", "not integration", long),
+        _tests(folder, "stack", "integration", long),
+    ]
+
+
+def _checks(checkout: Path) -> Part:
+    """Linters and types, at a low priority; folders without Python files are left out."""
     typed = [folder for folder in TYPED if any((checkout / folder).rglob("*.py"))]
-    chosen = [] if long else ["-m", "not long"]
-    return {
+    commands = {
         "ruff check": [_tool("ruff"), "check", "."],
         "ruff format": [_tool("ruff"), "format", "--check", "."],
         "mypy": [_tool("mypy"), *typed],
         "shellcheck": [_tool("shellcheck"), *SCRIPTS],
-        "pytest": [sys.executable, "-m", "pytest", *chosen, *extra],
     }
+    return Part("checks", [Step(name, [*LOW_PRIORITY, *command]) for name, command in commands.items()])
+
+
+def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequence[str] = ()) -> Part:
+    """A pytest that keeps a tally where its Run looks for it."""
+    marks = " and ".join(mark for mark in (which, None if long else "not long") if mark)
+    chosen = ["-m", marks] if marks else []
+    tally = ["-p", "tests.tally", "--tally", str(folder / f"{name}.json")]
+    command = [sys.executable, "-m", "pytest", *tally, *chosen, *extra]
+    return Part(name, [Step("pytest", command)], counts=True, live=bool(extra))
 
 
 def _test(
     context: typer.Context,
     long: Annotated[bool, typer.Option("--long", help="Add the tests that take longer.")] = False,
 ) -> None:
-    """Run all checks and tests; what follows `--` goes to pytest."""
-    for step, command in steps(CHECKOUT, long, context.args).items():
-        messages.rule(step, align="left")
-        begun = time.monotonic()
-        failed = subprocess.run(command, cwd=CHECKOUT).returncode
-        messages.print(f"{step}: {'failed' if failed else 'passed'} in {time.monotonic() - begun:.1f} s")
-        if failed:
-            raise TestsFailed(step)
+    """Run all checks and tests, side by side; what follows `--` goes to one pytest."""
+    with _workplace() as folder:
+        faults = run(parts(CHECKOUT, folder, long, context.args), folder)
+    if faults:
+        raise typer.Exit(1)
+
+
+def run(planned: Sequence[Part], folder: Path) -> int:
+    """Run the parts side by side to their end; returns how much failed. An interruption ends all of them."""
+    runs = [Run(part, folder, CHECKOUT) for part in planned]
+    try:
+        _watch(runs)
+    except KeyboardInterrupt:
+        messages.print("interrupted: taking down what was started; this may take a minute")
+        end(runs)
+        _sum_up(runs)
+        raise
+    return _sum_up(runs)
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    """A folder for what the parts write; a TERM is taken for a Ctrl-C meanwhile."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = Path(tempfile.mkdtemp(prefix="kappa-suite-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _watch(runs: Sequence[Run]) -> None:
+    """Until all are over: each one's output when it ends, and now and then which tests run."""
+    left, begun, told = list(runs), time.monotonic(), time.monotonic()
+    announced: set[str] = set()
+    while left:
+        for one in [one for one in left if not one.working]:
+            left.remove(one)
+            _show(one)
+        _announce(left, announced)
+        if time.monotonic() - told > TOLD_EVERY_SECONDS:
+            told = time.monotonic()
+            messages.print("\n".join(_progress(one, told - begun) for one in left), markup=False)
+        time.sleep(POLL_SECONDS)
+
+
+def _announce(runs: Sequence[Run], announced: set[str]) -> None:
+    """How many tests a part has, and about how long they take, as soon as they are collected."""
+    for one in runs:
+        if one.part.name not in announced and (count := one.count) is not None:
+            announced.add(one.part.name)
+            messages.print(f"{one.part.name}: {count.selected} tests{_price(one.part.name, count)}", markup=False)
+
+
+def _price(part: str, count: Count) -> str:
+    usual = USUAL_MINUTES.get(part)
+    about = f", about {usual + count.long_minutes:.0f} min" if usual else ""
+    return about + (f" ({count.long_minutes:.0f} min of them the long ones)" if count.long_minutes else "")
+
+
+def _progress(one: Run, seconds: float) -> str:
+    """What a part is at."""
+    if (count := one.count) is None:
+        return f"{one.part.name}: at work after {seconds:.0f} s"
+    failed = f", {len(count.failed)} failed" if count.failed else ""
+    now = f"; since {time.time() - count.since:.0f} s {count.running}" if count.running else ""
+    return f"{one.part.name}: {count.ended} of {count.selected} after {seconds:.0f} s{failed}{now}"
+
+
+def _show(one: Run) -> None:
+    """A part that is over: its output, whole, and a line."""
+    sys.stdout.write(f"──── {one.part.name}\n{one.output.read_text(errors='replace')}")
+    sys.stdout.flush()
+    verdict = "failed" if one.faults() else "passed"
+    messages.print(f"{one.part.name}: {verdict} in {one.seconds:.1f} s", markup=False)
+
+
+def _sum_up(runs: Sequence[Run]) -> int:
+    """Each part in a row, the names of all that failed, and the closing line; returns how much failed.
+
+    A check that failed, and a pytest that ended otherwise than by its tests, count as failed, too: the closing line
+    never says 0 of a run that went wrong.
+    """
+    counts = [one.count or Count() for one in runs]
+    table = Table("part", "seconds", "passed", "failed", "skipped", "deselected", box=None)
+    for one, count in zip(runs, counts, strict=True):
+        cells = (count.passed, len(count.failed), count.skipped, count.deselected) if one.part.counts else ("",) * 4
+        table.add_row(one.part.name, f"{one.seconds:.1f}", *map(str, cells))
+    messages.print(table)
+    faults = [fault for one in runs for fault in one.faults()]
+    messages.print("".join(f"failed: {fault}\n" for fault in faults), markup=False, end="")
+    skipped = sum(count.skipped for count in counts)
+    typer.echo(closing(sum(count.passed for count in counts), len(faults), skipped))
+    return len(faults)
+
+
+def closing(passed: int, failed: int, skipped: int) -> str:
+    """The last line, in pytest's plain form."""
+    return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
 
 
 def _tool(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,28 +20,45 @@ from stack import jars
 from stack.layout import Layout
 from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, Stack, Starting, starting
+from tests.tally import minutes
+
+UNIT, RIG, STACK = range(3)
+"""What a test needs: nothing, a rig of some parts, or the whole stack."""
+SECONDS = {UNIT: 60, RIG: 120, STACK: 300}
+"""How long a test may take, apart from its fixtures, where it does not say so itself: a hang costs no more."""
+LONG_FACTOR = 3
+"""So many times what a long test is known to take is a hang."""
 
 SPARK_MEMORY_MB = 1_024
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the real stack come last: what is wrong without it shows first. The very last have one of their own, for
-    which the shared one is taken down."""
-    items.sort(key=lambda item: (_is_integration(item), "own" in _fixtures(item)))
+    """What is wrong without the stack shows first, also in a shuffled run; each test has a time-out."""
+    items.sort(key=_needs)
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            limit = max(SECONDS[_needs(item)], 60 * LONG_FACTOR * minutes(item))
+            item.add_marker(pytest.mark.timeout(limit, func_only=True))
 
 
-def _is_integration(item: pytest.Item) -> bool:
-    return item.get_closest_marker("integration") is not None
+def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
+    """How long the long ones take, before the first begins."""
+    total = sum(minutes(item) for item in items)
+    return f"the long tests take about {total:.0f} min" if total else ""
 
 
-def _fixtures(item: pytest.Item) -> Sequence[str]:
-    return getattr(item, "fixturenames", ())
+def _needs(item: pytest.Item) -> int:
+    """Which of the three it needs."""
+    if item.get_closest_marker("integration") is not None:
+        return STACK
+    return RIG if item.get_closest_marker("rig") is not None else UNIT
 
 
 @pytest.fixture(scope="session", autouse=True)
 def shared(request: pytest.FixtureRequest) -> Iterator[Starting | None]:
     """The shared stack, begun before the first test; None where no test of this run needs it."""
-    if not any(_is_integration(item) and "live" in _fixtures(item) for item in request.session.items):
+    if not any(_needs(item) == STACK for item in request.session.items):
         yield None
         return
     with starting() as begun:
@@ -49,8 +66,9 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Starting | None]:
 
 
 @pytest.fixture(scope="session")
-def live(shared: Starting) -> Stack:
+def live(shared: Starting | None) -> Stack:
     """A real stack with an empty log, on ports and folders of its own, beside a stack that may be running."""
+    assert shared is not None, "mark the test with pytest.mark.integration"
     return shared.stack()
 
 

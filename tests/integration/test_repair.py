@@ -19,7 +19,7 @@ def test_counting_goes_on_without_airflow_and_no_second_driver_comes_with_it(dep
     _without_airflow(deployed, seconds=20)
 
 
-@pytest.mark.long
+@pytest.mark.long(minutes=12)
 @pytest.mark.fault("F29", "10 min: batches go on with the same drivers, and differences are 0 when Airflow is back")
 def test_counting_goes_on_for_ten_minutes_without_airflow(deployed: Stack) -> None:
     _without_airflow(deployed, seconds=600)

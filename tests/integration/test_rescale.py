@@ -132,7 +132,7 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
     assert runs_as(deployed)["partitions"] in (before["partitions"], 3)
 
 
-@pytest.mark.long
+@pytest.mark.long(minutes=3)
 @pytest.mark.fault("F26", "killed after each phase: the old size or the new one runs, and differences are 0")
 @pytest.mark.parametrize(
     "mark", ["standby", "warm", "held", "stopped", "copied", "repartitioned", "proved", "switched", "launched"]

@@ -72,7 +72,7 @@ def test_a_validation_that_is_killed_keeps_the_candidate_from_serving(brisk: Sta
     _is_over(brisk, refused, refused.killed)
 
 
-@pytest.mark.long
+@pytest.mark.long(minutes=4)
 @pytest.mark.parametrize("band", ["up", "down:1"])
 def test_a_changed_rule_outside_its_bands_is_refused(brisk: Stack, edge: Edge, band: str) -> None:
     """The clicks fall, and by more than a thousandth; edge's are half of what they were."""

@@ -13,7 +13,7 @@ from tests.integration.replays.reader import Reader
 from tests.integration.replays.serving import live, releases, segments
 from tests.running_stack import Stack
 
-pytestmark = [pytest.mark.integration, pytest.mark.long]
+pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
 
 JOB = "client_spend"
 
