@@ -1,0 +1,210 @@
+"""The log is not the one that was read: another topic of its name, a lost end, partitions that were added."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewPartitions, NewTopic
+from kafka.structs import TopicPartition
+
+from jobs.log import KafkaLog
+from jobs.sinks.batch_sink import BatchSink
+from stack.waiting import until
+from tests.case import Case
+from tests.events import events
+from tests.rig import Rig
+
+pytestmark = pytest.mark.rig
+STAMPED = {"message.timestamp.type": "LogAppendTime"}
+
+
+@contextmanager
+def admin(case: Case) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=case.settings.kafka)
+    yield client
+    client.close()
+
+
+def make_again(case: Case) -> None:
+    """Delete the case's topic, and make another one of its name."""
+    name = case.settings.topic.name
+    with admin(case) as client:
+        client.delete_topics([name])
+        assert until(lambda: name not in client.list_topics(), 60)
+        topic = NewTopic(name, case.settings.topic.partitions, 1, topic_configs=STAMPED)
+
+        def made() -> bool:
+            if name not in client.list_topics():
+                client.create_topics([topic])
+            return name in client.list_topics()
+
+        assert until(made, 60)
+
+
+def read_some(rig: Rig, count: int = 40, **settings: int) -> Case:
+    case = rig.case(**settings)
+    case.produce(events(count))
+    case.run_until_read()
+    return case
+
+
+class Held:
+    """Holds the sink's batches between their action and their transaction."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.acted, self.go = threading.Event(), threading.Event()
+        judged = BatchSink._check_watermark
+
+        def hold(sink: BatchSink, batch: object) -> object:
+            self.acted.set()
+            assert self.go.wait(120)
+            return judged(sink, batch)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(BatchSink, "_check_watermark", hold)
+
+
+@pytest.mark.fault("F16", "FAILED: the topic is not the one that the version was staged for; nothing of it is written")
+@pytest.mark.parametrize("count", [10, 200], ids=["fewer", "more"])
+def test_a_topic_made_again_while_the_driver_is_stopped_is_refused_at_its_start(rig: Rig, count: int) -> None:
+    case = read_some(rig)
+    before = (case.rows(), case.progress())
+    make_again(case)
+    case.produce(events(count, 1_000))
+    with case.driver() as program:
+        program.await_end()
+    assert case.state() == "FAILED"
+    assert "was staged for: its id is" in case.red()["failed"]
+    assert (case.rows(), case.progress()) == before
+
+
+@pytest.mark.fault("F16", "the running driver gives up with the reason; no record of the new topic is counted")
+@pytest.mark.parametrize("count", [10, 200], ids=["fewer", "more"])
+def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(rig: Rig, count: int) -> None:
+    case = rig.case()
+    case.produce(events(40))
+    with case.driver() as program:
+        program.await_read()
+        before = (case.rows(), case.progress())
+        make_again(case)
+        case.produce(events(count, 1_000))
+        program.until("the driver gives up", lambda: case.state() == "FAILED")
+    assert "was staged for: its id is" in case.red()["failed"]
+    assert (case.rows(), case.progress()) == before
+
+
+@pytest.mark.fault("F16", "a batch in flight is rolled back: the topic's id is asked for beside its transaction")
+def test_a_batch_whose_topic_was_made_again_after_it_was_read_is_not_committed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = read_some(rig)
+    before = (case.rows(), case.progress(), len(case.batches()))
+    held = Held(monkeypatch)
+    monkeypatch.setattr("jobs.driver.BATCH_SECONDS", 5)
+    case.produce(events(10, 100))
+    asked = BatchSink._write_once_told
+
+    def asked_late(sink: BatchSink, batch: object, ends: object, _answer: object) -> object:
+        """The question put once the topic was made again, as one would be that is put after the action."""
+        now = sink._witness.ask(batch.end, {})  # type: ignore[attr-defined]
+        return asked(sink, batch, ends, now)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(BatchSink, "_write_once_told", asked_late)
+    with case.driver() as program:
+        assert held.acted.wait(120)
+        make_again(case)
+        held.go.set()
+        program.until("the driver gives up", lambda: case.state() == "FAILED")
+    assert "was staged for: its id is" in case.red()["failed"]
+    assert (case.rows(), case.progress(), len(case.batches())) == before
+
+
+def test_the_last_record_that_was_read_is_kept_with_its_append_time(rig: Rig) -> None:
+    case = read_some(rig, records_per_batch=7)
+    found = case.query('select "partition", last_offset, round(extract(epoch from last_append_time) * 1000)::bigint '
+                       "as ms, next_offset from registry.progress")  # fmt: skip
+    with KafkaLog(case.settings.kafka, case.settings.topic.name) as log:
+        for row in found:
+            assert row["last_offset"] == row["next_offset"] - 1
+            assert row["ms"] == log.append_time(row["partition"], row["last_offset"])
+
+
+def test_a_lost_end_of_the_log_whose_offsets_were_used_again_is_refused(rig: Rig) -> None:
+    """The tail that a power cut took away is played by what was stored of it: another append_time at its offset."""
+    case = read_some(rig)
+    before = (case.rows(), case.progress())
+    case.query("update registry.progress set last_append_time = last_append_time - interval '1 ms' "
+               "where \"partition\" = 1")  # fmt: skip
+    case.produce(events(10, 100))
+    with case.driver() as program:
+        program.await_end()
+    said = case.red()["failed"]
+    assert case.state() == "FAILED"
+    assert f"topic {case.settings.topic.name}, partition 1: the record at offset" in said
+    assert "'./kappa reprocess'" in said
+    assert (case.rows(), case.progress()) == before
+
+
+def test_a_log_that_ends_before_the_position_is_refused(rig: Rig) -> None:
+    case = read_some(rig)
+    case.query("update registry.progress set last_offset = null, last_append_time = null, "
+               "next_offset = next_offset + 5 where \"partition\" = 0")  # fmt: skip
+    case.query("update registry.batch set end_offsets = jsonb_set(end_offsets, '{0}', "
+               "to_jsonb((end_offsets ->> '0')::bigint + 5))")  # fmt: skip
+    file = case.checkpoint().path / "offsets" / str(case.checkpoint().newest_planned())
+    ends = case.ends()
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    file.write_text(file.read_text().replace(f'"0":{ends[0]}', f'"0":{ends[0] + 5}'))
+    with case.driver() as program:
+        program.await_end()
+    assert f"partition 0: it was read up to offset {ends[0] + 5}, but ends at {ends[0]} now" in case.red()["failed"]
+
+
+@pytest.mark.fault("F15", "FAILED: the log no longer holds what is to be read next, with partition and lost offsets")
+def test_retention_that_passed_the_position_stops_the_driver_with_the_lost_range(rig: Rig) -> None:
+    case = read_some(rig)
+    before, position = case.rows(), case.progress()
+    case.produce(events(40, 100))
+    ends = case.ends()
+    with admin(case) as client:
+        client.delete_records({TopicPartition(case.settings.topic.name, 0): ends[0]})
+    with case.driver() as program:
+        program.await_end()
+    assert f"partition 0: offsets {position[0]} to {ends[0] - 1} are gone" in case.red()["failed"]
+    assert (case.rows(), case.progress()) == (before, position)
+
+
+def test_retention_up_to_the_position_is_no_refusal(rig: Rig) -> None:
+    case = read_some(rig)
+    with admin(case) as client:
+        position = {TopicPartition(case.settings.topic.name, p): o for p, o in case.progress().items()}
+        client.delete_records(position)
+    case.produce(events(10, 100))
+    case.run_until_read()
+    assert case.state() == "LIVE"
+    assert case.accounts()["counted"] == 50
+
+
+@pytest.mark.fault("F17", "red line 'topic' names the partitions; the rest is counted on, nothing of them is")
+def test_partitions_that_were_added_are_red_and_not_counted_running_and_after_a_stop(rig: Rig) -> None:
+    case = rig.case()
+    case.produce(events(20))
+    with case.driver() as program:
+        program.await_read()
+        with admin(case) as client:
+            client.create_partitions({case.settings.topic.name: NewPartitions(4)})
+        program.until("the red line", lambda: "topic" in case.red(), 30)
+        case.produce([*events(10, 100, partition=3), *events(10, 200, partition=0)])
+        program.until("partition 0 is read", lambda: case.progress()[0] == case.ends()[0])
+    assert (
+        case.red()["topic"] == f"partitions [2, 3] were added to {case.settings.topic.name}; nothing of them is counted"
+    )
+    assert sorted(case.progress()) == [0, 1]
+    assert case.accounts()["read"] == 30
+    case.query("delete from registry.red_line")
+    with case.driver() as program:
+        program.until("the red line", lambda: "topic" in case.red(), 60)
+    assert case.accounts()["read"] == 30
