@@ -67,22 +67,24 @@ class Driver:
     def run(self) -> None:
         """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
         self._watcher.start()
-        log_identity.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
-        self._check_checkpoint()
-        spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
-        failures = 0
         try:
-            while self._watcher.desired == "running":
-                self._attempt(spark)
-                failures = failures + 1 if self._newest_committed().batch_id is None else 0
-                pause = min(2.0**failures, LONGEST_PAUSE_SECONDS)
-                if self._why:
-                    self._show(max(1, failures))
-                if self._watcher.desired == "running":
-                    time.sleep(pause)
+            log_identity.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
+            self._check_checkpoint()
+            spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
+            self._run_while_wanted(spark)
         finally:
             self._watcher.stop()
             self._witness.close()
+
+    def _run_while_wanted(self, spark: SparkSession) -> None:
+        failures = 0
+        while self._watcher.desired == "running":
+            self._attempt(spark)
+            failures = failures + 1 if self._newest_committed().batch_id is None else 0
+            if self._why:
+                self._show(max(1, failures))
+            if self._watcher.desired == "running":
+                time.sleep(min(2.0**failures, LONGEST_PAUSE_SECONDS))
 
     def _show(self, failures: int) -> None:
         """A query that ended by a failure is nobody's secret, from the first time until one commits."""

@@ -123,7 +123,7 @@ def test_a_batch_whose_topic_was_made_again_after_it_was_read_is_not_committed(
 
 
 def test_the_last_record_that_was_read_is_kept_with_its_append_time(rig: Rig) -> None:
-    case = read_some(rig, records_per_batch=7)
+    case = read_some(rig, 350, records_per_batch=100)
     found = case.query('select "partition", last_offset, round(extract(epoch from last_append_time) * 1000)::bigint '
                        "as ms, next_offset from registry.progress")  # fmt: skip
     with KafkaLog(case.settings.kafka, case.settings.topic.name) as log:

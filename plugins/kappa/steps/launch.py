@@ -46,11 +46,13 @@ def launch(platform: Platform, job: str, number: int, awaited: UUID | None = Non
 
 
 def revive(platform: Platform, job: str, number: int) -> None:
-    """Give a version that gave up a new try; any other stays as it is. Raises UnknownVersion, IllegalTransition."""
+    """Give a version that gave up a new try; any other stays as it is. It stays red until its driver commits a batch.
+
+    Raises UnknownVersion, IllegalTransition.
+    """
     version = version_of(platform, job, number)
     if version.state is State.FAILED:
         check_transition(job, number, version.state, State.LIVE)
-        platform.registry.clear_red_lines(job, number)
         platform.registry.set_state(job, number, State.FAILED, State.LIVE)
 
 

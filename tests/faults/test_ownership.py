@@ -1,0 +1,175 @@
+"""A driver owns what it marks: paused at any step, it takes nothing from the driver that came after it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+from kappa.hooks.launches import PostgresLaunches
+
+from jobs import ownership, registry
+from jobs.ownership import Driven, LaunchLost
+from jobs.registry import DriverRegistry
+from tests.case import Case
+from tests.rig import Rig
+
+pytestmark = pytest.mark.rig
+
+
+@dataclass
+class Process:
+    """A driver's process as far as the registry sees it."""
+
+    registry: DriverRegistry
+    launch: str
+    submission: str
+
+    def claim(self) -> bool:
+        return self.registry.claim(self.launch, self.submission)
+
+    def take_over(self) -> int | None:
+        taken = self.registry.take_over(self.launch, self.submission, 7)
+        return taken[1] if taken else None
+
+    def fail(self) -> None:
+        self.registry.fail(self.launch, self.submission, f"{self.submission} says so")
+
+
+@pytest.fixture
+def case(rig: Rig) -> Case:
+    return rig.case()
+
+
+@pytest.fixture
+def paused(case: Case) -> Iterator[Process]:
+    """A process that has claimed the version's launch, and goes on when the test says so."""
+    staged = case.version()
+    process = _process(case, str(staged.launch), "driver-1")
+    assert process.claim()
+    yield process
+    process.registry.close()
+
+
+@pytest.fixture
+def other(case: Case) -> Iterator[Process]:
+    """Another submission's process for the same launch."""
+    process = _process(case, str(case.version().launch), "driver-2")
+    yield process
+    process.registry.close()
+
+
+def _process(case: Case, launch: str, submission: str) -> Process:
+    staged = case.version()
+    return Process(DriverRegistry(case.settings, staged.job, staged.version), launch, submission)
+
+
+def control(case: Case) -> PostgresLaunches:
+    return PostgresLaunches(case.settings.dsn("kappa_registry"))
+
+
+def epoch(case: Case) -> int:
+    return int(case.query("select epoch from registry.fence")[0]["epoch"])
+
+
+def silence(case: Case) -> None:
+    """The claim is so old that another may take it."""
+    case.query("update registry.launch set claimed_at = claimed_at - interval '10 minutes' where ended_at is null")
+
+
+def test_who_was_paused_before_its_take_over_takes_nothing_from_who_claimed_the_launch_since(
+    case: Case, paused: Process, other: Process
+) -> None:
+    silence(case)
+    assert other.claim()
+    owned = other.take_over()
+    with pytest.raises(LaunchLost):
+        paused.take_over()
+    assert epoch(case) == owned
+    with pytest.raises(LaunchLost):
+        paused.fail()
+    paused.registry.end_launch(paused.launch, paused.submission)
+    assert (case.state(), case.red()) == ("LIVE", {})
+    assert case.query("select 1 from registry.launch where ended_at is null"), "the launch of the other goes on"
+
+
+def test_who_was_paused_over_a_change_in_place_does_not_start_with_the_old_generation(
+    case: Case, paused: Process
+) -> None:
+    control(case).end_launch(uuid.UUID(paused.launch))
+    case.query("update registry.job_version set generation = 2")
+    before = epoch(case)
+    with pytest.raises(LaunchLost):
+        paused.take_over()
+    assert epoch(case) == before
+
+
+def test_the_version_is_told_as_it_is_at_the_take_over(case: Case, paused: Process) -> None:
+    paused.registry.describe()
+    case.query("update registry.job_version set generation = 2")
+    taken = paused.registry.take_over(paused.launch, paused.submission, 7)
+    assert taken is not None
+    assert (taken[0].generation, taken[1]) == (2, epoch(case))
+
+
+@pytest.mark.parametrize("change", ["state = 'RETIRED'", "state = 'FAILED'", "desired = 'stopped'"])
+def test_a_version_that_is_not_to_run_is_not_taken_over(case: Case, paused: Process, change: str) -> None:
+    before = epoch(case)
+    case.query(f"update registry.job_version set {change}")
+    assert paused.take_over() is None
+    assert epoch(case) == before
+
+
+def test_an_owner_that_was_taken_over_marks_nothing(case: Case, paused: Process, other: Process) -> None:
+    """It was the owner once, and its launch still bears its name: repair shut it out."""
+    assert paused.take_over()
+    control(case).raise_epoch(case.version().job, case.version().version)
+    with pytest.raises(LaunchLost):
+        paused.fail()
+    paused.registry.raise_red("query", "late words")
+    assert (case.state(), case.red()) == ("LIVE", {})
+    case.query("insert into registry.red_line (job, version, what, detail) select job, version, 'query', 'x' "
+               "from registry.job_version")  # fmt: skip
+    paused.registry.clear_red("query")
+    assert case.red() == {"query": "x"}
+
+
+def test_the_owner_fails_the_version_and_ends_its_launch_at_once(case: Case, paused: Process) -> None:
+    assert paused.take_over()
+    paused.fail()
+    assert (case.state(), case.red()) == ("FAILED", {"failed": "driver-1 says so"})
+    assert not case.query("select 1 from registry.launch where ended_at is null")
+
+
+def test_before_its_take_over_the_claim_says_that_it_may_fail_the_version(case: Case, paused: Process) -> None:
+    paused.fail()
+    assert case.state() == "FAILED"
+
+
+def test_a_launch_that_is_ended_between_claim_and_commit_of_the_take_over_owns_nothing(
+    case: Case, paused: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever ends the launch meanwhile waits for the take-over, and shuts its epoch out."""
+    raise_epoch = ownership.raise_epoch
+
+    def meanwhile(*given: object) -> int:
+        with psycopg.connect(case.settings.dsn("kappa_registry"), options="-c lock_timeout=300ms") as connection, \
+                pytest.raises(psycopg.errors.LockNotAvailable):  # fmt: skip
+            connection.execute("update registry.launch set ended_at = now() where ended_at is null")
+        return raise_epoch(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(registry.ownership, "raise_epoch", meanwhile)
+    owned = paused.take_over()
+    control(case).end_launch(uuid.UUID(paused.launch))
+    assert owned is not None
+    assert epoch(case) > owned
+
+
+def test_a_finite_program_takes_no_version_over_that_is_driven(case: Case, paused: Process) -> None:
+    with pytest.raises(Driven, match="has an open launch"):
+        paused.registry.seize("repartition-1", 7)
+    paused.registry.end_launch(paused.launch, paused.submission)
+    version, owned = paused.registry.seize("repartition-1", 7)
+    assert (version.version, owned) == (case.version().version, epoch(case))
