@@ -16,7 +16,6 @@ import pytest
 from confluent_kafka import Producer
 from psycopg import sql
 from psycopg.rows import DictRow, dict_row
-from pyspark.sql import SparkSession
 
 from bench.staged_driver import Staged
 from jobs import catalog, run
@@ -42,7 +41,6 @@ class Case:
     """One log, one database, and the version of each job in it. `job` may be left out where there is but one."""
 
     layout: Layout
-    spark: SparkSession
     versions: dict[str, Staged] = field(default_factory=dict)
 
     @property

@@ -117,7 +117,12 @@ def _end_state_maintenance(spark: SparkSession) -> None:
 
 
 @pytest.fixture(scope="session")
-def rig(parts: Layout, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rig:
-    """Rig R1: R0 and the real query, sink and driver in the warm session; each case has a log and a database of its
-    own."""
-    return rig_on(parts, spark, tmp_path_factory.mktemp("rig"))
+def cases(parts: Layout, tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    """Rig R0 with a log and a database of its own for each case; no Spark."""
+    return rig_on(parts, tmp_path_factory.mktemp("rig"))
+
+
+@pytest.fixture(scope="session")
+def rig(cases: Rig, spark: SparkSession) -> Rig:
+    """Rig R1: R0 and the real query, sink and driver in the warm session."""
+    return cases

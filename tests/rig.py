@@ -14,7 +14,6 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from pyspark.sql import SparkSession
 
 from bench.staged_driver import stage
 from jobs import driver, watcher
@@ -32,10 +31,9 @@ QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
 
 @dataclass(frozen=True)
 class Rig:
-    """Makes cases: real parts, a Spark session that is warm, and a folder for all their files."""
+    """Makes cases on real parts; all their files are in one folder. Their drivers use the session of this process."""
 
     parts: Layout
-    spark: SparkSession
     folder: Path
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -45,20 +43,20 @@ class Rig:
         layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions), self.parts.checkout)
         copy_database(layout.settings, TEMPLATE, name)
         broker.ensure_topic(layout.settings)
-        case = Case(layout, self.spark)
+        case = Case(layout)
         for job in jobs or ("ad_ctr",):
             case.versions[job] = stage(layout, job, {**CADENCE, **settings})
         return case
 
 
-def rig_on(parts: Layout, spark: SparkSession, folder: Path) -> Rig:
+def rig_on(parts: Layout, folder: Path) -> Rig:
     """The rig on these parts; the database that all cases are copied from is made here."""
     template = replace(parts.settings, database=TEMPLATE)
     postgres.ensure_roles(template)
     schema.migrate(template)
     for module, name, seconds in ((driver, "POLL_SECONDS", 0.1), (watcher, "BEAT_SECONDS", 0.25)):
         vars(module)[name] = seconds
-    return Rig(parts, spark, folder)
+    return Rig(parts, folder)
 
 
 def copy_database(settings: Settings, source: str, name: str) -> None:

@@ -32,17 +32,23 @@ class Change:
 
 
 def check(observed: Observed, change: Change, rewrite: bool) -> None:
-    """Refuse a batch whose two sides differ; a rewrite must change nothing. Raises DoubleEntryBroken."""
+    """Refuse a batch whose two sides differ, or that counts more than arrived; a rewrite must change nothing.
+
+    Raises DoubleEntryBroken.
+    """
     if change.fallen:
         raise DoubleEntryBroken("the number of rows in which a value fell", 0, change.fallen)
     nothing = Tally()
-    for name, accepted, seen in (
-        ("the change of seen impressions", observed.impressions, change.seen_impressions),
-        ("the change of seen clicks", observed.clicks, change.seen_clicks),
+    for kind, accepted, seen, counted in (
+        ("impressions", observed.impressions, change.seen_impressions, change.impressions),
+        ("clicks", observed.clicks, change.seen_clicks, change.clicks),
     ):
         expected = nothing if rewrite else accepted
         if seen != expected:
-            raise DoubleEntryBroken(name, expected, seen)
+            raise DoubleEntryBroken(f"the change of seen {kind}", expected, seen)
+        if counted.records > seen.records and not rewrite:
+            beyond = counted.records - seen.records
+            raise DoubleEntryBroken(f"the number of {kind} counted beyond those that arrived", 0, beyond)
     if rewrite and (change.impressions, change.clicks) != (nothing, nothing):
         raise DoubleEntryBroken("the change made by a rewrite", nothing, (change.impressions, change.clicks))
 

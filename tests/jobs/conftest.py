@@ -1,15 +1,19 @@
-"""A checkpoint of a small stream, for tests of what reads, copies and changes checkpoints."""
+"""A checkpoint of a small stream, for tests of what works on checkpoints; desks that write batches made by hand."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.checkpoints import Checkpoint
+from tests.case import Case
 from tests.jobs import checkpoints, streams
+from tests.jobs.books import Desk, desk_of
+from tests.rig import Rig
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +37,21 @@ def old(made: Path, tmp_path: Path) -> Checkpoint:
     """A copy of that checkpoint."""
     shutil.copytree(made, tmp_path / "g1")
     return Checkpoint(tmp_path / "g1")
+
+
+@pytest.fixture(scope="module")
+def case(cases: Rig) -> Case:
+    """A case of R0 for what needs no Spark."""
+    return cases.case("ad_ctr", "quarantine")
+
+
+@pytest.fixture
+def desk(case: Case) -> Iterator[Desk]:
+    """ad_ctr's, with nothing written yet."""
+    yield from desk_of(case, "ad_ctr")
+
+
+@pytest.fixture
+def keeper(case: Case) -> Iterator[Desk]:
+    """The quarantine's."""
+    yield from desk_of(case, "quarantine")
