@@ -8,6 +8,7 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 MOST_BYTES = 65_536
+MOST_LEVELS = 64
 MOST_TIME = 253_402_300_799_999
 MOST_COST = 10**12
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -84,12 +85,32 @@ def _members(value: bytes | None) -> dict[str, Any] | str:
     if len(value) > MOST_BYTES:
         return "too large"
     try:
-        parsed = _JSON.decode(value.decode("utf-8"))
+        text = value.decode("utf-8")
+        if _is_too_deep(text):
+            return "nested too deeply"
+        parsed = _JSON.decode(text)
     except UnicodeDecodeError:
         return "not UTF-8"
-    except (ValueError, RecursionError):
+    except ValueError:
         return "not JSON"
     return parsed if isinstance(parsed, dict) else "not an object"
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether more than MOST_LEVELS objects and arrays stand in one another, the outermost included; in text that is
+    not JSON, as far as it is read."""
+    if text.count("[") + text.count("{") <= MOST_LEVELS:
+        return False
+    unescaped = text.replace("\\\\", "").replace('\\"', "")
+    level = 0
+    for sign in "".join(unescaped.split('"')[::2]):
+        if sign in "[{":
+            level += 1
+        elif sign in "]}":
+            level -= 1
+        if level > MOST_LEVELS:
+            return True
+    return False
 
 
 def _problem(members: dict[str, Any]) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Annotated, Literal
 
 import msgspec
@@ -16,11 +17,14 @@ from pyspark.sql import DataFrame
 from jobs import schemas
 
 MOST_BYTES = 65_536
+MOST_LEVELS = 64
+"""Objects and arrays may stand in one another so deep; the record's own object is the first level."""
 MOST_MS = 253_402_300_799_999
 MOST_MICROS = 10**12
 ID_PATTERN = r"^[A-Za-z0-9_.:\-]{1,64}$"
 UUID_PATTERN = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"
 NAMES = ("slot_id", "client_id", "ad_id", "user_id")
+TEXTS = {"event_id": UUID_PATTERN, **dict.fromkeys(NAMES, ID_PATTERN)}
 NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -38,10 +42,19 @@ class Event(msgspec.Struct, gc=False):
 
 
 NOTHING = Event(NO_ID, "impression", "-", "-", "-", "-", 0, 0)
-_HALF_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+FIELDS = Event.__struct_fields__
+_MOST_DIGITS = 30
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A JSON string, or one that never ends: every quote is in a match, so a search takes linear time in any text."""
+_NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _decode = msgspec.json.Decoder(Event).decode
 _is_id = re.compile(ID_PATTERN[:-1] + r"\Z").match
 _is_uuid = re.compile(UUID_PATTERN[:-1] + r"\Z").match
+
+
+class BrokenRule(Exception):  # noqa: N818 - a verdict on a record, kept as its reason
+    """A rule of the contract's section 1 that a record breaks, in words."""
 
 
 def decode(records: DataFrame, keep_bytes: bool = False) -> DataFrame:
@@ -69,12 +82,12 @@ def decode_batch(batch: pa.RecordBatch, keep_bytes: bool = False) -> pa.RecordBa
         event, reason = _one(key, value, stamped, text_is_valid)
         events.append(event)
         reasons.append(reason)
-    _check_names(events, reasons)
-    return _arrow(batch, events, reasons, keep_bytes)
+    texts = _check_names(events, reasons)
+    return _arrow(batch, _fields(events, texts), reasons, keep_bytes)
 
 
 def _one(key: bytes | None, value: bytes | None, stamped: bool, text_is_valid: bool) -> tuple[Event, str | None]:
-    """An event, or NOTHING and the rule that the record breaks."""
+    """An event, or NOTHING and the rule that the record breaks. It never raises for what a record holds."""
     if value is None:
         return NOTHING, "the value is missing"
     if len(value) > MOST_BYTES:
@@ -85,70 +98,107 @@ def _one(key: bytes | None, value: bytes | None, stamped: bool, text_is_valid: b
         event = _event(value)
         if key != event.user_id.encode():
             return NOTHING, "the key is not the user_id"
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except MemoryError:
+        raise  # the machine's fault: the same record is an event on the next try
+    except Exception as error:
+        # The one place that catches everything, on purpose: whatever else goes wrong here, the record alone has caused
+        # it, and would again. Raised, it would end this batch, every restart and every replay, for all other records.
         return NOTHING, _reason(error)
     return (event, None) if stamped else (NOTHING, "append_time was not stamped by the broker")
 
 
 def _event(value: bytes) -> Event:
-    """The event in a value; what the fast decoder refuses gets a second, slower look.
-
-    It stops at the first copy of a repeated member, and at half a surrogate pair in a member that is ignored (a title
-    cut within an emoji), though the last copy counts and the text is JSON.
-    """
+    """The event in a value: what the fast decoder takes, and what it refuses by a second, slower look."""
+    if value.count(b"{") + value.count(b"[") > MOST_LEVELS and _levels(value) > MOST_LEVELS:
+        raise BrokenRule(f"the value is nested deeper than {MOST_LEVELS} levels")
     try:
         return _decode(value)
-    except msgspec.ValidationError:
-        return msgspec.convert(msgspec.json.decode(value), Event)
-    except msgspec.DecodeError as malformed:
-        return _with_half_surrogates(value, malformed)
+    except (msgspec.MsgspecError, ValueError):
+        return _second_look(value)
 
 
-def _with_half_surrogates(value: bytes, malformed: msgspec.DecodeError) -> Event:
-    if not _HALF_SURROGATE.search(value):
-        raise malformed
-    try:
-        event = msgspec.convert(json.loads(value.decode(), parse_constant=_no_constant), Event)
-    except json.JSONDecodeError:
-        raise malformed from None
+def _second_look(value: bytes) -> Event:
+    """The event in a value by Python's parser, whose verdict stands.
+
+    The fast decoder stops at the first copy of a repeated member, though the last counts, and at half a surrogate pair
+    in a member that is ignored (a title cut within an emoji), though the text is JSON. Only the members that count are
+    converted. Python's limit on the digits of an integer is not met: no rule may depend on it.
+    """
+    members = _parse(value.decode())
+    if not isinstance(members, dict):
+        raise BrokenRule("the value is JSON, but not an object")
+    event = msgspec.convert({name: members[name] for name in FIELDS if name in members}, Event)
     if broken := _broken_name(event):
-        raise msgspec.ValidationError(broken)
+        raise BrokenRule(broken)
     return event
 
 
+def _integer(digits: str) -> int:
+    """A JSON integer; of a longer one its beginning, which has its sign and is beyond every bound, too."""
+    return int(digits[:_MOST_DIGITS])
+
+
+def _fraction(_number: str) -> float:
+    """Some fraction: no field that counts may be any, and an ignored one may have any size."""
+    return 0.5
+
+
 def _no_constant(name: str) -> None:
-    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
+    raise BrokenRule(f"the value is not JSON: it holds {name}")
+
+
+_parse = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_no_constant).decode
+
+
+def _levels(value: bytes) -> int:
+    """How deep objects and arrays stand in one another; exact for JSON, and up to the first error in other text."""
+    brackets = _STRING.sub(b"", value).translate(None, _NO_BRACKETS)
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
 
 
 def _reason(error: Exception) -> str:
-    """The broken rule in words, without control characters."""
-    if isinstance(error, UnicodeError):
-        return "the value is not UTF-8"
-    if isinstance(error, RecursionError):
-        return "the value is nested too deeply"
-    return re.sub(r"[^ -~]", "?", str(error))[:200]
+    """The broken rule in printable ASCII, at most 200 characters, whatever the record put into the message."""
+    match error:
+        case BrokenRule() | msgspec.MsgspecError():
+            words = str(error)
+        case json.JSONDecodeError():
+            words = f"the value is not JSON: {error.msg} (character {error.pos})"
+        case UnicodeDecodeError():
+            words = "the value is not UTF-8"
+        case _:
+            words = f"the value cannot be decoded: {type(error).__name__}: {error}"
+    return re.sub(r"[^ -~]", "?", words[:200])
 
 
 def _all_utf8(values: pa.Array) -> bool:
     """Whether every value is UTF-8, at the price of one pass in C; the decoder does not look at what it skips."""
     try:
         values.cast(pa.string())
-    except pa.ArrowInvalid:
+    except pa.ArrowException:
         return False
     return True
 
 
-def _check_names(events: list[Event], reasons: list[str | None]) -> None:
-    """Refuse events whose ids break their pattern: all of a batch at once in C, the culprits again one by one."""
-    columns = [[getattr(event, name) for event in events] for name in NAMES]
-    fine = all(pc.all(pc.match_substring_regex(pa.array(c, pa.string()), ID_PATTERN)).as_py() for c in columns)
-    ids = pa.array([event.event_id for event in events], pa.string())
-    if fine and pc.all(pc.match_substring_regex(ids, UUID_PATTERN)).as_py():
-        return
+def _check_names(events: list[Event], reasons: list[str | None]) -> Mapping[str, pa.Array]:
+    """Refuse events whose ids break their pattern: all of a batch at once in C, the culprits again one by one.
+
+    Returns the columns of the fields in TEXTS after that.
+    """
+    try:
+        columns = _texts(events)
+        if all(pc.all(pc.match_substring_regex(columns[name], fit)).as_py() for name, fit in TEXTS.items()):
+            return columns
+    except UnicodeError:  # half a surrogate pair, which Arrow cannot hold
+        pass
     for index, event in enumerate(events):
         reason = _broken_name(event)
         if reason and reasons[index] is None:
             events[index], reasons[index] = NOTHING, reason
+    return _texts(events)
+
+
+def _texts(events: list[Event]) -> Mapping[str, pa.Array]:
+    return {name: pa.array([getattr(event, name) for event in events], pa.string()) for name in TEXTS}
 
 
 def _broken_name(event: Event) -> str | None:
@@ -157,11 +207,13 @@ def _broken_name(event: Event) -> str | None:
     return next((f"{n} breaks the rule for ids" for n in NAMES if not _is_id(getattr(event, n))), None)
 
 
-def _arrow(batch: pa.RecordBatch, events: list[Event], reasons: list[str | None], keep_bytes: bool) -> pa.RecordBatch:
+def _arrow(
+    batch: pa.RecordBatch, fields: Iterable[pa.Array], reasons: list[str | None], keep_bytes: bool
+) -> pa.RecordBatch:
     refused = pa.array([reason is not None for reason in reasons], pa.bool_())
     columns = [
         *(batch.column(name) for name in ("partition", "offset", "append_ms", "stamped")),
-        *(pc.if_else(refused, None, column) for column in _fields(events)),
+        *(pc.if_else(refused, None, column) for column in fields),
         pa.array(reasons, pa.string()),
         *((batch.column("key"), batch.column("value")) if keep_bytes else ()),
     ]
@@ -169,12 +221,12 @@ def _arrow(batch: pa.RecordBatch, events: list[Event], reasons: list[str | None]
     return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
-def _fields(events: Iterable[Event]) -> Iterator[pa.Array]:
-    """The columns of EVENT from event_id to cost_micros."""
+def _fields(events: list[Event], texts: Mapping[str, pa.Array]) -> Iterator[pa.Array]:
+    """The columns of EVENT from event_id to cost_micros; `texts` has those that are strings."""
     yield _uuid_bytes([e.event_id for e in events])
     yield pa.array([e.event_type == "click" for e in events], pa.bool_())
     for name in NAMES:
-        yield pa.array([getattr(e, name) for e in events], pa.string())
+        yield texts[name]
     yield pa.array([e.event_time for e in events], pa.int64())
     yield pa.array([e.cost_micros for e in events], pa.int64())
 

@@ -42,16 +42,18 @@ def _decode(*values: bytes | None, key: bytes | None = b"u_1", stamped: bool = T
     return found
 
 
-def _json(**changes: Any) -> bytes:
+def as_json(**changes: Any) -> bytes:
+    """A good event with other values."""
     return json.dumps({**GOOD, **changes}).encode()
 
 
-def _with(member: bytes) -> bytes:
-    return _json()[:-1] + b"," + member + b"}"
+def with_member(member: bytes) -> bytes:
+    """A good event with one more member at its end."""
+    return as_json()[:-1] + b"," + member + b"}"
 
 
 def test_an_event_becomes_its_columns() -> None:
-    (event,) = _decode(_json())
+    (event,) = _decode(as_json())
     assert event == {
         "partition": 3,
         "offset": 0,
@@ -72,15 +74,15 @@ def test_an_event_becomes_its_columns() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        _json(event_time=0, cost_micros=0),
-        _json(extra={"deep": [1, None, 1.5]}),
-        b" \r\n\t" + _json() + b"\n",
-        _json().replace(b"event_id", b"event\\u005fid"),
-        _with(b'"event_type":"impression"'),
-        _json(cost_micros="x")[:-1] + b',"cost_micros":5}',
-        _json(slot_id="s" * 64),
-        _json(title="cut \ud83d"),
-        _with(b'"x":"' + b"y" * (65_536 - len(_json()) - 7) + b'"'),
+        as_json(event_time=0, cost_micros=0),
+        as_json(extra={"deep": [1, None, 1.5]}),
+        b" \r\n\t" + as_json() + b"\n",
+        as_json().replace(b"event_id", b"event\\u005fid"),
+        with_member(b'"event_type":"impression"'),
+        as_json(cost_micros="x")[:-1] + b',"cost_micros":5}',
+        as_json(slot_id="s" * 64),
+        as_json(title="cut \ud83d"),
+        with_member(b'"x":"' + b"y" * (65_536 - len(as_json()) - 7) + b'"'),
     ],
 )
 def test_what_the_contract_allows_is_an_event(value: bytes) -> None:
@@ -88,55 +90,55 @@ def test_what_the_contract_allows_is_an_event(value: bytes) -> None:
 
 
 def test_of_repeated_names_the_last_counts() -> None:
-    assert _decode(_with(b'"cost_micros":7'))[0]["cost_micros"] == 7
+    assert _decode(with_member(b'"cost_micros":7'))[0]["cost_micros"] == 7
 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
         (None, "missing"),
-        (b"", "truncated"),
-        (b"[]", "got `array`"),
-        (b"null", "got `null`"),
-        (_json() + b"x", "trailing"),
-        (_json() + _json(), "trailing"),
-        (b"\xef\xbb\xbf" + _json(), "malformed"),
-        (b"\xff" + _json(), "not UTF-8"),
-        (_with(b'"x":"\xff"'), "not UTF-8"),
-        (_with(b'"x":NaN'), "malformed"),
-        (_with(b'"x":01'), "malformed"),
-        (_with(b'"x":"\x01"'), "malformed"),
-        (_with(b'"x":1,'), "trailing comma"),
-        (_json().replace(b'"', b"'"), "malformed"),
-        (_with(b'"x":' + b"[" * 3000 + b"]" * 3000), "nested too deeply"),
-        (_with(b'"x":"' + b"y" * 65_536 + b'"'), "more than 65536"),
-        (_json(event_time=-1), ">= 0"),
-        (_json(event_time=253_402_300_800_000), "<= 253402300799999"),
-        (_json(event_time=1.0), "got `float`"),
-        (_json(event_time="1"), "got `str`"),
-        (_json(event_time=True), "got `bool`"),
-        (_json(event_time=None), "got `null`"),
-        (_json(cost_micros=10**12 + 1), "<= 1000000000000"),
-        (_json(cost_micros=2**63), "<= 1000000000000"),
-        (_json(cost_micros=2**70), "<= 1000000000000"),
-        (_with(b'"cost_micros":1e3'), "got `float`"),
-        (_json(event_type="view"), "event_type"),
-        (_json(event_id="0f8fad5bd9cb469fa16570867728950e"), "event_id is not a UUID"),
-        (_json(event_id="0f8fad5b-d9cb-469f-a165-70867728950g"), "event_id is not a UUID"),
-        (_json(event_id=GOOD["event_id"] + "\n"), "event_id is not a UUID"),
-        (_json(slot_id=""), "slot_id"),
-        (_json(slot_id="s" * 65), "slot_id"),
-        (_json(ad_id="a b"), "ad_id"),
-        (_json(ad_id="a\n"), "ad_id"),
-        (_json(ad_id="a\u0000"), "ad_id"),
-        (_json(client_id="é"), "client_id"),
-        (_json(client_id=5), "got `int`"),
-        (_json(user_id="u_2"), "key"),
-        (_json(user_id="\ud800"), "user_id"),
-        (_json(ad_id="\ud800"), "ad_id"),
-        (_json(title="cut \ud83d")[:-1] + b',"x":NaN}', "malformed"),
-        (_json(title="cut \ud83d") + b"x", "truncated|malformed|invalid"),
-        (_json().replace(b'"ad_id"', b'"ad"'), "missing required field `ad_id`"),
+        (b"", "not JSON: Expecting value"),
+        (b"[]", "not an object"),
+        (b"null", "not an object"),
+        (as_json() + b"x", "not JSON: Extra data"),
+        (as_json() + as_json(), "not JSON: Extra data"),
+        (b"\xef\xbb\xbf" + as_json(), "not JSON"),
+        (b"\xff" + as_json(), "not UTF-8"),
+        (with_member(b'"x":"\xff"'), "not UTF-8"),
+        (with_member(b'"x":NaN'), "not JSON: it holds NaN"),
+        (with_member(b'"x":01'), "not JSON"),
+        (with_member(b'"x":"\x01"'), "not JSON"),
+        (with_member(b'"x":1,'), "not JSON"),
+        (as_json().replace(b'"', b"'"), "not JSON"),
+        (with_member(b'"x":' + b"[" * 3000 + b"]" * 3000), "nested deeper than 64 levels"),
+        (with_member(b'"x":"' + b"y" * 65_536 + b'"'), "more than 65536"),
+        (as_json(event_time=-1), ">= 0"),
+        (as_json(event_time=253_402_300_800_000), "<= 253402300799999"),
+        (as_json(event_time=1.0), "got `float`"),
+        (as_json(event_time="1"), "got `str`"),
+        (as_json(event_time=True), "got `bool`"),
+        (as_json(event_time=None), "got `null`"),
+        (as_json(cost_micros=10**12 + 1), "<= 1000000000000"),
+        (as_json(cost_micros=2**63), "<= 1000000000000"),
+        (as_json(cost_micros=2**70), "<= 1000000000000"),
+        (with_member(b'"cost_micros":1e3'), "got `float`"),
+        (as_json(event_type="view"), "event_type"),
+        (as_json(event_id="0f8fad5bd9cb469fa16570867728950e"), "event_id is not a UUID"),
+        (as_json(event_id="0f8fad5b-d9cb-469f-a165-70867728950g"), "event_id is not a UUID"),
+        (as_json(event_id=GOOD["event_id"] + "\n"), "event_id is not a UUID"),
+        (as_json(slot_id=""), "slot_id"),
+        (as_json(slot_id="s" * 65), "slot_id"),
+        (as_json(ad_id="a b"), "ad_id"),
+        (as_json(ad_id="a\n"), "ad_id"),
+        (as_json(ad_id="a\u0000"), "ad_id"),
+        (as_json(client_id="é"), "client_id"),
+        (as_json(client_id=5), "got `int`"),
+        (as_json(user_id="u_2"), "key"),
+        (as_json(user_id="\ud800"), "user_id"),
+        (as_json(ad_id="\ud800"), "ad_id"),
+        (as_json(title="cut \ud83d")[:-1] + b',"x":NaN}', "not JSON"),
+        (as_json(title="cut \ud83d") + b"x", "not JSON: Extra data"),
+        (as_json().replace(b'"ad_id"', b'"ad"'), "missing required field `ad_id`"),
     ],
 )
 def test_a_broken_rule_is_named(value: bytes | None, reason: str) -> None:
@@ -147,16 +149,16 @@ def test_a_broken_rule_is_named(value: bytes | None, reason: str) -> None:
 
 
 def test_a_key_that_is_missing_or_another_is_refused() -> None:
-    assert _decode(_json(), key=None)[0]["reason"] == "the key is not the user_id"
-    assert _decode(_json(), key=b"u_10")[0]["reason"] == "the key is not the user_id"
+    assert _decode(as_json(), key=None)[0]["reason"] == "the key is not the user_id"
+    assert _decode(as_json(), key=b"u_10")[0]["reason"] == "the key is not the user_id"
 
 
 def test_a_record_that_the_broker_did_not_stamp_is_refused() -> None:
-    assert "stamped" in _decode(_json(), stamped=False)[0]["reason"]
+    assert "stamped" in _decode(as_json(), stamped=False)[0]["reason"]
 
 
 def test_neighbours_of_a_refused_record_are_exact() -> None:
-    before, bad, after = _decode(_json(cost_micros=1), b"\xff{}", _json(cost_micros=2))
+    before, bad, after = _decode(as_json(cost_micros=1), b"\xff{}", as_json(cost_micros=2))
     assert (before["cost_micros"], bad["cost_micros"], after["cost_micros"]) == (1, None, 2)
 
 
