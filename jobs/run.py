@@ -14,7 +14,7 @@ from types import FrameType
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
-from jobs import restarts, standby
+from jobs import environment, restarts, standby
 from jobs import settings as platform
 from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
@@ -62,6 +62,7 @@ def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Na
 def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:
     """Run the driver; end the launch where it must not be started again."""
     try:
+        environment.check()
         limits = settings.supervision
         restarts.check(registry.starts(submission_id, limits.within_minutes), limits)
         version = registry.describe()
