@@ -24,8 +24,8 @@ class Fault(StrEnum):
 
 PATCHES = {
     Fault.START: Patch(
-        "a column that is not there", "jobs/sources.py",
-        'F.unix_millis("timestamp").alias("append_ms")', 'F.unix_millis("no_such_column").alias("append_ms")',
+        "a column that is not there", "jobs/query.py",
+        "        build(records, run)\n", '        build(records, run).select("no_such_column")\n',
     ),
     Fault.TAKE_OVER: Patch(
         "the driver exits as it takes the version over", "jobs/run.py",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from jobs import environment
 from jobs.changes import ChangeEnded
 from jobs.refusals import Refusal
 
@@ -72,6 +73,7 @@ def carry_out(program: str, home: Path, change_id: str, act: Callable[[], Outcom
     file = folder(home, change_id) / f"{program}.json"
     file.unlink(missing_ok=True)
     try:
+        environment.check()
         outcome = act()
     except Refusal as refusal:
         logger.error("%s", refusal)

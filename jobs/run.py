@@ -14,7 +14,7 @@ from types import FrameType
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
-from jobs import restarts, standby
+from jobs import environment, restarts, standby
 from jobs import settings as platform
 from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
@@ -64,6 +64,7 @@ def _supervised(settings: Settings, registry: DriverRegistry, arguments: argpars
     """Run the driver; end the launch where it must not be started again."""
     launch = (arguments.launch, submission_id)
     try:
+        environment.check()
         limits = settings.supervision
         restarts.check(registry.starts(submission_id, limits.within_minutes), limits)
         taken = registry.take_over(*launch, os.getpid())

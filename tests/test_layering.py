@@ -13,7 +13,9 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "truth", "jobs", "great_expectations")} | {
     "kappa": "plugins/kappa"
 }
-SHARED = {"jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log", "jobs.checkpoints"}
+SHARED = {
+    "jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log", "jobs.checkpoints", "jobs.environment",
+}  # fmt: skip
 
 
 def _table(heading: str) -> dict[str, set[str]]:

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobs import environment
 from jobs.catalog import JOBS, Job
+from jobs.environment import MANIFEST
 from jobs.refusals import Refusal
 from kappa import digests
-
-MANIFEST = "manifest.json"
 
 
 class UnknownArtifact(Refusal):
@@ -65,14 +65,15 @@ class Code:
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact: its folder, digest, when and from which commit it was built, and per job its code
-    fingerprints."""
+    """An artifact: its folder, digest, when and from which commit it was built, per job its code fingerprints, and the
+    versions that it was built with (`environment.present`), empty in one from before they were kept."""
 
     folder: Path
     digest: str
     created_at: datetime
     commit: str | None
     jobs: Mapping[str, Code]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def driver(self) -> Path:
@@ -89,12 +90,24 @@ class Artifact:
         """The artifact as JSON, without its folder: what its manifest holds."""
         jobs = {name: asdict(code) for name, code in self.jobs.items()}
         created = self.created_at.isoformat()
-        return {"digest": self.digest, "created_at": created, "commit": self.commit, "jobs": jobs}
+        return {
+            "digest": self.digest,
+            "created_at": created,
+            "commit": self.commit,
+            "environment": dict(self.environment),
+            "jobs": jobs,
+        }
 
 
 def checkout_digest(checkout: Path) -> str:
-    """The digest that an artifact of this checkout has."""
-    return digests.tree_digest(checkout, sources(checkout))
+    """The digest that an artifact of this checkout has, were it built here and now."""
+    return _name(checkout, environment.present())
+
+
+def _name(root: Path, versions: Mapping[str, str]) -> str:
+    """The digest of the sources and of what they run on; of the sources alone where that was not kept."""
+    tree = digests.tree_digest(root, sources(root))
+    return digests.digest([tree, dict(versions)]) if versions else tree
 
 
 def sources(root: Path) -> list[Path]:
@@ -122,8 +135,9 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         copy.chmod(0o444)
-    fingerprints = {job.name: fingerprint(folder, job) for job in JOBS.values()}
-    made = Artifact(folder, checkout_digest(folder), now.astimezone(UTC), _commit(checkout), fingerprints)
+    versions, fingerprints = environment.present(), {job.name: fingerprint(folder, job) for job in JOBS.values()}
+    digest, created_at = _name(folder, versions), now.astimezone(UTC)
+    made = Artifact(folder, digest, created_at, _commit(checkout), fingerprints, versions)
     manifest = folder / MANIFEST
     manifest.write_text(json.dumps(made.to_json(), indent=2) + "\n")
     manifest.chmod(0o444)
@@ -131,9 +145,10 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
 
 
 def fingerprint(root: Path, job: Job) -> Code:
-    """The fingerprints of one job's code in a checkout or an artifact."""
-    code = root / "jobs"
-    return Code(digests.state_shape(code, job), digests.result_code(code, job), digests.parts(code, job))
+    """The fingerprints of one job's code in a checkout, were it built here and now."""
+    code, versions = root / "jobs", environment.present()
+    result, parts = digests.result_code(code, job, versions), digests.parts(code, job, versions)
+    return Code(digests.state_shape(code, job), result, parts)
 
 
 def _put(folder: Path, target: Path) -> None:
@@ -183,7 +198,7 @@ def find(artifacts: Path, name: str) -> Artifact:
 
 def verify(artifact: Artifact) -> None:
     """Pass when the artifact's files are still what its name says. Raises TamperedArtifact."""
-    found = checkout_digest(artifact.folder)
+    found = _name(artifact.folder, artifact.environment)
     if found != artifact.digest:
         raise TamperedArtifact(artifact.folder, found)
 
@@ -191,4 +206,5 @@ def verify(artifact: Artifact) -> None:
 def _read(manifest: Path) -> Artifact:
     held = json.loads(manifest.read_text())
     jobs = {name: Code(**code) for name, code in held["jobs"].items()}
-    return Artifact(manifest.parent, held["digest"], datetime.fromisoformat(held["created_at"]), held["commit"], jobs)
+    created_at, versions = datetime.fromisoformat(held["created_at"]), held.get("environment", {})
+    return Artifact(manifest.parent, held["digest"], created_at, held["commit"], jobs, versions)

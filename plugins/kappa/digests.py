@@ -17,7 +17,10 @@ LONGEST_VALUE = 24
 """A constant up to this length is named by its value, which says more than a digest."""
 STATEFUL_MODULES = ("transforms/windows.py", "schemas.py")
 """What a window keeps: the aggregates and the element of its set, over the measures of the schemas."""
-RESULT_MODULES = ("schemas.py", "fates.py")
+RESULT_MODULES = ("schemas.py", "fates.py", "sources.py", "session.py")
+"""Beside transforms and pipelines: which records a query is given, and how Spark is set that computes with them."""
+ENVIRONMENT = "environment: "
+"""How the parts call a package that decides numbers."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -66,26 +69,28 @@ def state_shape(code: Path, job: Job) -> str:
     )
 
 
-def result_code(code: Path, job: Job) -> str:
-    """The fingerprint of all code from decode to aggregate that can change a number of the job.
+def result_code(code: Path, job: Job, versions: Mapping[str, str]) -> str:
+    """The fingerprint of all that can change a number of the job between the log and the aggregate: the code, and the
+    versions of the packages that it runs on.
 
     What jobs' pipelines share is in it, other jobs' own pipelines, tuning settings and descriptions are not.
     """
-    files = _result_modules(code, job)
-    return digest([_record(job), [(file.relative_to(code).as_posix(), code_digest(file)) for file in files]])
+    files = [(file.relative_to(code).as_posix(), code_digest(file)) for file in _result_modules(code, job)]
+    return digest([_record(job), files, dict(versions)])
 
 
-def parts(code: Path, job: Job) -> dict[str, str]:
+def parts(code: Path, job: Job, versions: Mapping[str, str]) -> dict[str, str]:
     """What the two fingerprints are made of, by name, so that a difference can be named.
 
-    The catalogue's words as they are; of the code, `module: definition` to that definition's short digest or value.
+    The catalogue's words as they are; of the code, `module: definition` to that definition's short digest or value;
+    packages as `environment: package` to the version.
     """
     named = {"keys": ", ".join(job.keys) or "none", "window": f"{job.window_ms} ms", "table": job.table}
     named["settings that change results"] = ", ".join(_result_settings(job)) or "none"
     for file in _result_modules(code, job):
         path = file.relative_to(code).as_posix()
         named |= {f"{path}: {name}": short for name, short in definitions(file).items()}
-    return named
+    return named | {f"{ENVIRONMENT}{package}": version for package, version in versions.items()}
 
 
 def definitions(file: Path) -> dict[str, str]:

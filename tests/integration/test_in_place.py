@@ -49,8 +49,8 @@ def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: 
 
 
 def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tmp_path: Path) -> None:
-    old = 'F.unix_millis("timestamp").alias("append_ms")'
-    digest = broken(deployed, tmp_path, "jobs/sources.py", old, 'F.unix_millis("no_such_column").alias("append_ms")')
+    lacking = 'build(records, run).select("no_such_column")'
+    digest = broken(deployed, tmp_path, "jobs/query.py", "build(records, run)", lacking)
     before, owners = runs_as(deployed), epochs(deployed)
     refused = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
     assert "trial" in refused.err

@@ -10,6 +10,7 @@ import pytest
 from kappa import artifacts, digests
 from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
 
+from jobs import environment
 from jobs.catalog import JOBS
 from tests.plugins.fakes import NOON
 
@@ -74,7 +75,7 @@ def test_a_key_more_changes_the_state(checkout: Path) -> None:
     wider = replace(job, keys=(*job.keys, "slot_id"))
     folder = checkout / "jobs"
     assert digests.state_shape(folder, wider) != digests.state_shape(folder, job)
-    assert digests.result_code(folder, wider) != digests.result_code(folder, job)
+    assert digests.result_code(folder, wider, {}) != digests.result_code(folder, job, {})
 
 
 def test_parts_name_the_definition_that_differs_and_short_constants_by_value(checkout: Path) -> None:
@@ -96,6 +97,45 @@ def test_parts_of_equal_code_are_equal_whatever_its_comments(checkout: Path) -> 
     before = code(checkout).parts
     edit(checkout, WINDOWS, "# why", "# because")
     assert code(checkout).parts == before
+
+
+@pytest.mark.parametrize("path", ["jobs/sources.py", "jobs/session.py"])
+def test_where_records_come_from_and_how_spark_is_set_change_results_only(checkout: Path, path: str) -> None:
+    (checkout / path).write_text("OPTION = 1\n")
+    before = code(checkout)
+    edit(checkout, path, "1", "2")
+    after = code(checkout)
+    assert after.result_code != before.result_code
+    assert after.state_shape == before.state_shape
+    assert after.parts[f"{path.removeprefix('jobs/')}: OPTION"] == "2"
+
+
+@pytest.mark.parametrize("package", ["python", "pyspark", "msgspec", "pyarrow", "numpy", "tzdata"])
+def test_another_version_of_what_decides_numbers_is_another_result_and_another_artifact(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    before, built = code(checkout), artifacts.build(checkout, tmp_path / "built", NOON)
+    there = environment.present()
+    monkeypatch.setattr(environment, "present", lambda: {**there, package: "0.0"})
+    after, anew = code(checkout), artifacts.build(checkout, tmp_path / "built", NOON.replace(hour=13))
+    assert after.result_code != before.result_code
+    assert after.state_shape == before.state_shape
+    assert (before.parts[f"environment: {package}"], after.parts[f"environment: {package}"]) == (there[package], "0.0")
+    assert anew.digest != built.digest
+    assert (built.environment, anew.environment) == (there, {**there, package: "0.0"})
+    for artifact in (built, anew):
+        artifacts.verify(artifacts.find(tmp_path / "built", artifact.digest))
+
+
+def test_an_artifact_that_names_another_environment_than_it_was_built_in_is_refused(
+    checkout: Path, tmp_path: Path
+) -> None:
+    built = artifacts.build(checkout, tmp_path / "built", NOON)
+    manifest = built.folder / "manifest.json"
+    manifest.chmod(0o644)
+    manifest.write_text(manifest.read_text().replace(f'"{environment.present()["pyspark"]}"', '"9.9.9"'))
+    with pytest.raises(TamperedArtifact):
+        artifacts.verify(artifacts.find(tmp_path / "built", built.digest))
 
 
 def test_a_manifest_without_parts_is_still_read(checkout: Path, tmp_path: Path) -> None:

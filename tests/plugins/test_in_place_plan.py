@@ -17,6 +17,7 @@ from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
 
+from jobs import environment
 from jobs.catalog import JOBS
 from tests.plugins.conftest import Stage
 
@@ -131,6 +132,16 @@ def test_another_click_interval_is_refused(live: Stage) -> None:
     assert "numbered by the old interval" in plan.differences[0].why
     with pytest.raises(DeployRefused, match="reprocess ad_ctr --from earliest --set click_interval_ms=5000\\."):
         refuse_if_refused(plan)
+
+
+def test_an_upgrade_of_what_decides_numbers_is_refused_by_name(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = environment.present()
+    monkeypatch.setattr(environment, "present", lambda: {**there, "pyspark": "9.9.9"})
+    live.clock.sleep(1)
+    plan = plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=live.build()))
+    check_refused(plan, "environment: pyspark", "other numbers")
+    (found,) = plan.differences
+    assert (found.old, found.new) == (there["pyspark"], "9.9.9")
 
 
 def test_every_label_names_a_definition_that_is_there() -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from kappa import digests
+from kappa.artifacts import Code
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.approving import LaxerThanPolicy
 from kappa.plans.candidate import ReprocessRequest, given
@@ -24,6 +25,7 @@ from jobs.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetti
 from tests.plugins.replay_plans import (
     BOTH,
     CLICKS_DOWN,
+    CODE,
     HOUR_MS,
     OTHER,
     ROOT,
@@ -133,6 +135,15 @@ def test_exact_parity_of_other_logic_is_refused_naming_what_differs(asked: dict[
     assert ("fates.py: LATE" in said) or ("click_interval_ms  10000  30000" in said)
 
 
+def test_exact_parity_may_show_that_an_upgrade_changes_no_number() -> None:
+    upgraded = Code("shape", "other result", {**CODE.parts, "environment: pyspark": "4.2.1"})
+    plan = planned(code=upgraded)
+    assert [(d.what, d.old, d.new) for d in plan.candidates[0].differences] == [
+        ("environment: pyspark", "unknown", "4.2.1")
+    ]
+    refusal(refusals.ExactParityOfOtherLogic, code=replace(upgraded, parts={**upgraded.parts, "fates.py: LATE": "3"}))
+
+
 def test_exact_parity_allows_what_only_tunes() -> None:
     plan = planned(settings={"state_partitions": 4}, rate=800)
     assert [d.what for d in plan.candidates[0].differences] == ["cadence_ms", "records_per_batch", "state_partitions"]
@@ -182,6 +193,6 @@ def test_the_approval_policy_is_in_no_digest(policy: Approval) -> None:
     job = JOBS["ad_ctr"]
     other = replace(job, approval=policy)
     code = ROOT / "jobs"
-    assert digests.result_code(code, other) == digests.result_code(code, job)
+    assert digests.result_code(code, other, {}) == digests.result_code(code, job, {})
     assert digests.state_shape(code, other) == digests.state_shape(code, job)
-    assert digests.parts(code, other) == digests.parts(code, job)
+    assert digests.parts(code, other, {}) == digests.parts(code, job, {})

@@ -4,7 +4,7 @@ place."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -56,7 +56,7 @@ class DeployPlan:
     """What a deployment of one job will do, and why. `replaces` is an unfinished version that never served.
 
     `differences` are those that a change in place makes, or for which it is refused; `old` and `new` are what the
-    version runs as before and after a change in place.
+    version runs as before and after a change in place; `environment` what the wanted artifact was built with.
     """
 
     action: Action
@@ -68,6 +68,7 @@ class DeployPlan:
     differences: tuple[Difference, ...] = ()
     old: RunsAs | None = None
     new: RunsAs | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -85,6 +86,7 @@ class DeployPlan:
             ("why", "\n".join(self.why)),
             *([("differs", table(self.differences))] if self.differences else []),
             ("artifact", wanted.artifact),
+            ("environment", built_with(self.environment)),
             ("settings", given),
             ("topic", f"{wanted.topic} ({wanted.topic_id})"),
             ("starts", self.start.sentence() if self.start else "where its checkpoint stands"),
@@ -105,6 +107,7 @@ class DeployPlan:
             "differences": [difference.to_json() for difference in self.differences],
             "old": self.old.to_json() if self.old else None,
             "new": self.new.to_json() if self.new else None,
+            "environment": dict(self.environment),
             "steps": list(self.steps),
         }
 
@@ -115,7 +118,17 @@ class DeployPlan:
         wanted, why = Wanted(**held["wanted"]), tuple(held["why"])
         differing = tuple(Difference(**difference) for difference in held["differences"])
         old, new = (RunsAs.from_json(held[side]) if held[side] else None for side in ("old", "new"))
-        return cls(Action(held["action"]), held["version"], wanted, why, start, held["replaces"], differing, old, new)
+        return cls(
+            Action(held["action"]), held["version"], wanted, why, start, held["replaces"], differing, old, new,
+            held.get("environment", {}),
+        )  # fmt: skip
+
+
+def built_with(environment: Mapping[str, str]) -> str:
+    """What an artifact was built with, in words."""
+    if not environment:
+        return "unknown: the artifact was built before artifacts named it, so its drivers start whatever is installed"
+    return ", ".join(f"{name} {version}" for name, version in environment.items())
 
 
 def needs_start(wanted: Wanted, found: Found) -> bool:

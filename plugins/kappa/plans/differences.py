@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from jobs.catalog import STATE_PARTITIONS, Effect, Job
-from kappa.digests import STATEFUL_MODULES
+from kappa.digests import ENVIRONMENT, STATEFUL_MODULES
 
-NONE = "none"
+NONE, UNSAID = "none", "unknown"
 LABELS: Mapping[str, str] = {
     "transforms/windows.py: element": "element of the set",
     "transforms/windows.py: counted": "grouping and aggregates",
@@ -149,8 +149,13 @@ def table(differences: tuple[Difference, ...]) -> str:
 
 def _between(old: Mapping[str, str], new: Mapping[str, str], otherwise: str) -> tuple[Difference, ...]:
     names = list(dict.fromkeys([*new, *old]))
-    pairs = [(name, old.get(name, NONE), new.get(name, NONE)) for name in names]
+    pairs = [(name, old.get(name, _absent(name)), new.get(name, _absent(name))) for name in names]
     return tuple(Difference(name, was, would, _why(name, otherwise)) for name, was, would in pairs if was != would)
+
+
+def _absent(name: str) -> str:
+    """How a side is called that does not have it; an artifact from before packages were kept had them all the same."""
+    return UNSAID if name.startswith(ENVIRONMENT) else NONE
 
 
 def _why(name: str, otherwise: str) -> str:

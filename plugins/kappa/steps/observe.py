@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jobs.catalog import find
 from jobs.log import Log, check_kept_whole, check_stamping
@@ -62,7 +62,8 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
         wanted = want(job, artifact.digest, code, names, request.settings, there)
         bound_ms = wanted.settings["future_bound_ms"]
         start = start_point(platform, log, request.start, bound_ms) if needs_start(wanted, there) else None
-    return decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts))
+    plan = decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts))
+    return replace(plan, environment=artifact.environment)
 
 
 def parts_of(platform: Platform, version: Version | None) -> Mapping[str, str]:

@@ -1,0 +1,84 @@
+"""The packages that decide numbers besides the code: a driver runs among those that its artifact was built with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from jobs import environment, outcome, run
+from jobs.environment import OtherEnvironment
+from jobs.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def artifact(folder: Path, **other: str) -> Path:
+    """An artifact whose manifest names the present environment, but for these versions."""
+    (folder / "manifest.json").write_text(json.dumps({"environment": {**environment.present(), **other}}))
+    return folder
+
+
+def test_what_decides_numbers_is_named_with_its_version() -> None:
+    there = environment.present()
+    assert list(there) == ["python", "pyspark", "msgspec", "pyarrow", "numpy", "tzdata"]
+    assert there["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert there["pyspark"].count(".") == 2
+
+
+def test_the_environment_of_the_build_passes(tmp_path: Path) -> None:
+    environment.check(artifact(tmp_path))
+
+
+def test_another_environment_is_refused_with_what_differs_and_the_remedies(tmp_path: Path) -> None:
+    with pytest.raises(OtherEnvironment) as refused:
+        environment.check(artifact(tmp_path, pyspark="4.1.9", msgspec="0.1"))
+    said = str(refused.value)
+    there = environment.present()
+    assert f"pyspark  4.1.9       {there['pyspark']}" in said
+    assert f"msgspec  0.1         {there['msgspec']}" in said
+    assert "pyarrow" not in said
+    assert "./kappa build" in said
+    assert "./kappa reprocess" in said
+
+
+def test_a_checkout_without_a_manifest_and_an_artifact_that_names_none_are_not_checked(tmp_path: Path) -> None:
+    environment.check(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"digest": "a", "jobs": {}}')
+    environment.check(tmp_path)
+
+
+def test_a_driver_says_so_before_it_takes_its_version_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "OWN_CODE", artifact(tmp_path, pyspark="4.1.9"))
+    registry = Mock()
+    assert run._supervised(Settings(home=tmp_path), registry, Namespace(launch="launch-1"), "driver-1") == 0
+    assert not registry.take_over.called
+    assert "pyspark  4.1.9" in str(registry.fail.call_args)
+    registry.end_launch.assert_called_once()
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """An artifact of the project's own jobs that was built with another Spark."""
+    shutil.copytree(ROOT / "jobs", tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    return artifact(tmp_path, pyspark="4.1.9")
+
+
+def test_a_finite_program_refuses_before_it_acts(foreign: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from jobs import outcome\n"
+        "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: outcome.Outcome('it acted', {})))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, foreign, tmp_path], cwd=tmp_path, check=False)
+    held = json.loads((outcome.folder(tmp_path, "c") / "trial.json").read_text())
+    assert ran.returncode == outcome.Exit.REFUSED
+    assert "pyspark  4.1.9" in held["sentence"]
+    assert held["evidence"] == {"refusal": "OtherEnvironment"}
