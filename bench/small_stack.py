@@ -29,12 +29,35 @@ def small_stack(
 ) -> Iterator[Layout]:
     """Kafka with the topic, and Postgres with the schema, on ports and folders of their own; ended and, unless kept,
     deleted afterwards. `broker_environment` is added to that of the broker's process. Raises NotHealthy."""
+    with _folder(partitions, keep) as layout:
+        _start(layout, broker_environment or {})
+        yield layout
+
+
+@contextmanager
+def small_cluster() -> Iterator[Layout]:
+    """Spark's master and worker alone, on ports and folders of their own; ended and deleted afterwards. Raises
+    NotHealthy."""
+    with _folder(1) as layout:
+        _prepare(layout)
+        programs = cluster.programs(layout, cluster.java(layout))
+        supervisor = Supervisor(layout)
+        supervisor.start(programs)
+        supervisor.begin(program.name for program in programs)
+        if not until(lambda: cluster.healthy(layout.settings), PATIENCE_SECONDS):
+            log = layout.logs / f"{cluster.MASTER}.log"
+            raise NotHealthy(cluster.MASTER, f"was not healthy within {PATIENCE_SECONDS} s", log)
+        yield layout
+
+
+@contextmanager
+def _folder(partitions: int, keep: bool = False) -> Iterator[Layout]:
+    """A stack's folder with nothing in it; what runs at the end is ended, and all of it, unless kept, deleted."""
     folder = Path(tempfile.mkdtemp(prefix="kappa-small-"))
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml(partitions))
     layout = Layout(load(folder / "state"), CHECKOUT)
     try:
-        _start(layout, broker_environment or {})
         yield layout
     finally:
         down(layout.settings, CHECKOUT, say)

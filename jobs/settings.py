@@ -138,6 +138,16 @@ class Settings:
         return self.home / "secrets"
 
     @property
+    def spark_key(self) -> Path:
+        """The key that requests to the master's submission server are signed with: base64url, 32 bytes."""
+        return self.secrets / "spark-rest.key"
+
+    @property
+    def spark_auth(self) -> Path:
+        """Properties with the secret by which Spark's master, worker, drivers and executors know each other."""
+        return self.secrets / "spark-auth.properties"
+
+    @property
     def artifacts(self) -> Path:
         """Folder of the immutable code artifacts, one folder a digest."""
         return self.home / "artifacts"

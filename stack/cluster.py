@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Settings
+from stack import passwords
 from stack.layout import Layout, package_folder
 from stack.programs import Program
 
@@ -44,6 +47,8 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
     """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
     ports, cluster = layout.settings.ports, layout.settings.cluster
     rest = {"master.rest.enabled": "true", "master.rest.host": HOST, "master.rest.port": str(ports.spark_rest)}
+    # The pages show and do nothing: whoever is on the machine may open them.
+    shows = {"ui.killEnabled": "false", "master.ui.decommission.allow.mode": "DENY"}
     tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": "86400"}
     master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
     worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
@@ -55,8 +60,8 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
             java_path,
             MASTER,
             "master.Master",
-            rest,
-            master,
+            rest | shows,
+            ("--properties-file", str(passwords.spark_master(layout.settings)), *master),
             ("spark_master", "spark_rest", "spark_ui"),
         ),
         _program(
@@ -64,18 +69,20 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
             java_path,
             WORKER,
             "worker.Worker",
-            tidy,
-            (*worker, *offer, *place),
+            tidy | {"ui.killEnabled": "false"},
+            ("--properties-file", str(layout.settings.spark_auth), *worker, *offer, *place),
             ("spark_worker", "spark_worker_ui"),
         ),
     ]
 
 
 def healthy(settings: Settings) -> bool:
-    """The master takes submissions and has one live worker."""
+    """The master has one live worker, and its submission server answers: without a signature, that it asks for one."""
     try:
         state = _get(f"{settings.spark_ui}/json/")
         _get(f"{settings.spark_rest}/v1/submissions/readyz")
+    except urllib.error.HTTPError as refused:
+        return refused.code == HTTPStatus.FORBIDDEN and state.get("aliveworkers") == 1
     except (OSError, ValueError):
         return False
     return state.get("aliveworkers") == 1

@@ -13,6 +13,8 @@ from jobs.settings import HOST, ROLES, Settings
 SUPERUSER = "postgres"
 AIRFLOW_ROLE = "airflow"
 AIRFLOW_USERS = {"admin": "admin", "operator": "op"}
+_SIGNED = "org.apache.spark.ui.JWSFilter"
+"""Lets a request pass that bears a token signed with the key (HS256, RFC 7515); any other is answered 403."""
 
 
 def make(settings: Settings) -> None:
@@ -27,6 +29,7 @@ def make(settings: Settings) -> None:
         write_private(airflow_users(settings), json.dumps(users))
     if not _airflow_keys(settings).exists():
         write_private(_airflow_keys(settings), json.dumps(_new_keys()))
+    _make_spark(settings)
 
 
 def password(settings: Settings, role: str) -> str:
@@ -51,6 +54,16 @@ def airflow_keys(settings: Settings) -> dict[str, str]:
     return keys
 
 
+def spark_secret(settings: Settings) -> str:
+    """The secret by which Spark's processes know each other."""
+    return settings.spark_auth.read_text().strip().rsplit("=", 1)[1]
+
+
+def spark_master(settings: Settings) -> Path:
+    """The properties of Spark's master: the secret of its processes, and the key that requests must be signed with."""
+    return settings.secrets / "spark-master.properties"
+
+
 def write_private(file: Path, text: str) -> None:
     """Write a file of mode 0600, whole or not at all."""
     new = file.with_name(file.name + ".new")
@@ -58,6 +71,16 @@ def write_private(file: Path, text: str) -> None:
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         out.write(text)
     new.replace(file)
+
+
+def _make_spark(settings: Settings) -> None:
+    if not settings.spark_key.exists():
+        write_private(settings.spark_key, secrets.token_urlsafe(32))
+    if not settings.spark_auth.exists():
+        secret = f"spark.authenticate.secret={secrets.token_urlsafe(32)}"
+        write_private(settings.spark_auth, f"spark.authenticate=true\n{secret}\n")
+    signed = f"spark.master.rest.filters={_SIGNED}\nspark.{_SIGNED}.param.secretKey={settings.spark_key.read_text()}\n"
+    write_private(spark_master(settings), settings.spark_auth.read_text() + signed)
 
 
 def _airflow_keys(settings: Settings) -> Path:

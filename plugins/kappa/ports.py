@@ -66,7 +66,7 @@ def connect(settings: Settings) -> Platform:
         except KafkaError as error:
             raise Unreachable("Kafka", settings.kafka, error) from error
 
-    cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui)
+    cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
     registry = PostgresRegistry(settings.dsn("kappa_registry"))
     releases = PostgresReleases(settings.dsn("kappa_registry"), settings.dsn("kappa_owner"))
     return Platform(settings, registry, cluster, open_log, WallClock(), releases)

@@ -97,6 +97,7 @@ def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(ho
     assert work.environment["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar"
     assert work.driver_memory == "856m"
+    assert work.configuration["spark.authenticate"] == "true"
 
 
 def test_the_program_runs_once_and_its_sentence_is_the_tasks_result(

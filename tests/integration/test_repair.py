@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-import httpx
 import pytest
+from kappa.ports import connect
 
 from tests.integration.beside import kill, load
 from tests.integration.versions import JOB, batches, epochs
@@ -44,7 +44,7 @@ def _without_airflow(deployed: Stack, seconds: float) -> None:
 def test_repair_starts_a_driver_that_is_wanted_and_gone(deployed: Stack) -> None:
     ((submission,),) = deployed.query("select submission_id from ops.drivers where job = %s", JOB)
     before = _repaired(deployed)
-    httpx.post(f"{deployed.settings.spark_rest}/v1/submissions/kill/{submission}", json={}, trust_env=False)
+    connect(deployed.settings).cluster.kill(submission)
     deployed.until("the driver is gone", lambda: not deployed.drivers(JOB))
     deployed.kappa("repair", JOB, "--reason", "test")
     deployed.until("a driver is back", lambda: bool(deployed.drivers(JOB)))

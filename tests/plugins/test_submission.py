@@ -54,6 +54,15 @@ def test_with_an_executor_the_cluster_does_it() -> None:
     assert "TieredStopAtLevel=1" in made.properties["spark.driver.extraJavaOptions"]
 
 
+@pytest.mark.parametrize("executors", [0, 1])
+def test_a_driver_answers_only_who_knows_its_secret_which_executors_learn_from_a_file(executors: int) -> None:
+    made = _submission(executors=executors)
+    assert "spark.authenticate=true" in made.arguments
+    assert made.properties["spark.authenticate"] == "true"
+    file = "/state/secrets/spark-auth.properties"
+    assert ("--properties-file" in made.arguments, file in made.arguments) == (bool(executors),) * 2
+
+
 def test_drivers_and_executors_return_what_they_free() -> None:
     made = _submission(executors=1)
     assert made.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"

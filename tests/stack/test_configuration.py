@@ -30,6 +30,7 @@ def all_secrets(layout: Layout) -> list[str]:
     """Every password and key of the stack."""
     words = [file.read_text().strip().rsplit(":", 1)[1] for file in layout.settings.secrets.glob("*.pgpass")]
     users = [passwords.airflow_login(layout.settings, name)[1] for name in passwords.AIRFLOW_USERS]
+    words += [layout.settings.spark_key.read_text(), passwords.spark_secret(layout.settings)]
     return [*words, *users, *passwords.airflow_keys(layout.settings).values()]
 
 
@@ -37,7 +38,7 @@ def test_secret_files_are_private_and_made_once(layout: Layout) -> None:
     before = all_secrets(layout)
     passwords.make(layout.settings)
     assert all_secrets(layout) == before
-    assert len(set(before)) == 12
+    assert len(set(before)) == 14
     assert layout.settings.secrets.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in layout.settings.secrets.iterdir()} == {0o600}
 

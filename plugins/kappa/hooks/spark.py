@@ -3,9 +3,15 @@ master."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
@@ -15,6 +21,8 @@ from kappa.hooks.reach import Unreachable
 
 SPARK_VERSION = "4.2.0"
 TIMEOUT_SECONDS = 20.0
+SIGNED_SECONDS = 60
+"""So long a signed request is taken: the clock of the master is this machine's."""
 
 
 class DriverState(StrEnum):
@@ -54,6 +62,26 @@ class SubmissionRefused(Refusal):
         super().__init__(f"Spark refused to start {name}: {message}. No driver was started.")
 
 
+class KeyMissing(Refusal):
+    """There is no key to sign requests with."""
+
+    def __init__(self, key: Path) -> None:
+        super().__init__(
+            f"the key that requests to Spark's submission server are signed with is missing: {key}. Nothing was asked "
+            "of Spark. './kappa down' and './kappa up' make it and put it into force."
+        )
+
+
+class KeyRefused(Refusal):
+    """The submission server does not take requests that are signed with this key."""
+
+    def __init__(self, url: str, key: Path) -> None:
+        super().__init__(
+            f"Spark's submission server at {url} refuses what is signed with {key}: it was started with another key. "
+            "It did nothing. './kappa down' and './kappa up' put that key into force."
+        )
+
+
 class Cluster(Protocol):
     """Where drivers run."""
 
@@ -72,10 +100,11 @@ class Cluster(Protocol):
 
 
 class StandaloneCluster:
-    """A standalone master's REST server; drivers run on its workers, supervised."""
+    """A standalone master's REST server, each request to it signed with the key in a file; drivers run on its workers,
+    supervised. Beside what they name, all but `free_cores` raise KeyMissing, KeyRefused."""
 
-    def __init__(self, url: str, page: str) -> None:
-        self._url, self._page = f"{url}/v1/submissions", f"{page}/json/"
+    def __init__(self, url: str, page: str, key: Path) -> None:
+        self._url, self._page, self._key = f"{url}/v1/submissions", f"{page}/json/", key
 
     def submit(self, submission: Submission) -> str:
         """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
@@ -96,11 +125,37 @@ class StandaloneCluster:
 
     def free_cores(self) -> int:
         """How many cores of live workers nobody has. Raises Unreachable."""
-        workers = _request("Spark's master", "GET", self._page)["workers"]
+        workers = _read("Spark's master", self._page, _request("Spark's master", "GET", self._page))["workers"]
         return sum(int(worker["coresfree"]) for worker in workers if worker["state"] == "ALIVE")
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        return _request("Spark's submission server", method, f"{self._url}/{path}", body)
+        part, url = "Spark's submission server", f"{self._url}/{path}"
+        answer = _request(part, method, url, body, {"Authorization": f"Bearer {self._token()}"})
+        if answer.status_code == httpx.codes.FORBIDDEN:
+            raise KeyRefused(url, self._key)
+        return _read(part, url, answer)
+
+    def _token(self) -> str:
+        try:
+            return bearer(self._key.read_text().strip(), time.time())
+        except FileNotFoundError:
+            raise KeyMissing(self._key) from None
+
+
+_HEADER = b'{"alg":"HS256","typ":"JWT"}'
+
+
+def bearer(key: str, now: float) -> str:
+    """A token that is signed with a key (base64url) and taken until SIGNED_SECONDS after `now`, in seconds since 1970:
+    HS256 of RFC 7515 with the claim `exp` of RFC 7519."""
+    claims = json.dumps({"exp": int(now) + SIGNED_SECONDS}).encode()
+    signed = f"{_base64url(_HEADER)}.{_base64url(claims)}"
+    secret = base64.urlsafe_b64decode(key + "=" * (-len(key) % 4))
+    return f"{signed}.{_base64url(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
+
+
+def _base64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def creation(submission: Submission) -> dict[str, Any]:
@@ -117,10 +172,23 @@ def creation(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _request(part: str, method: str, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _request(
+    part: str,
+    method: str,
+    url: str,
+    body: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> httpx.Response:
     try:
         with httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
-            answer: dict[str, Any] = client.request(method, url, json=body).json()
-            return answer
-    except (httpx.HTTPError, ValueError) as error:
+            return client.request(method, url, json=body, headers=headers)
+    except httpx.HTTPError as error:
         raise Unreachable(part, url, error or type(error).__name__) from error
+
+
+def _read(part: str, url: str, answer: httpx.Response) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = answer.json()
+        return document
+    except ValueError as error:
+        raise Unreachable(part, url, error) from error

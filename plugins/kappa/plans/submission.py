@@ -31,6 +31,10 @@ ALLOCATION = {
 """What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
 
 
+AUTHENTICATED = {"spark.authenticate": "true"}
+"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
+
+
 def application_name(job: str, version: int) -> str:
     """The name that the cluster shows."""
     return f"kappa-{job}-v{version}"
@@ -53,6 +57,8 @@ def submission(
         "--jars",
         jars(settings),
     ]
+    # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
+    options += ["--properties-file", str(settings.spark_auth)] if version.settings["executors"] else []
     for key, value in _configuration(artifact, version.settings).items():
         options += ["--conf", f"{key}={value}"]
     driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
@@ -97,6 +103,7 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
         "spark.driver.extraJavaOptions": _driver_jvm_options(given),
         "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.log.level": "WARN",
+        **AUTHENTICATED,
         "spark.executorEnv.PYTHONPATH": str(artifact),
         **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
     }
@@ -125,4 +132,5 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.driver.cores": "1" if given["executors"] else str(given["executor_cores"]),
         "spark.driver.extraJavaOptions": _driver_jvm_options(given),
         "spark.jars": "",
+        **AUTHENTICATED,
     }

@@ -1,0 +1,247 @@
+"""Nobody but the stack's own user starts, ends or asks for drivers: Spark's master and worker, real and alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import struct
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psutil
+import pytest
+from kappa.hooks.registry import Version
+from kappa.hooks.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
+from kappa.plans.submission import submission
+from kappa.states import Desired, State
+
+from bench.small_stack import small_cluster
+from jobs.catalog import find, resolve
+from stack import cluster, leftovers, passwords
+from stack.layout import Layout
+from stack.waiting import until
+
+pytestmark = pytest.mark.rig
+PATIENCE = 180
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+# A driver as the stack starts one: a session, a job in executors or in its own process, and then it stays.
+DRIVER = """
+import os, pathlib, sys, time
+parent = os.getppid()
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+assert spark.sparkContext.parallelize(range(8), 2).sum() == 28
+home = sys.argv[sys.argv.index("--home") + 1]
+pathlib.Path(home, sys.argv[sys.argv.index("--launch") + 1]).write_text("worked")
+while os.getppid() == parent:
+    time.sleep(0.2)
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Layout]:
+    """Master and worker, and an artifact whose driver only stays."""
+    with small_cluster() as layout:
+        program = layout.settings.artifacts / "stays" / "jobs" / "run.py"
+        program.parent.mkdir(parents=True)
+        program.write_text(DRIVER)
+        yield layout
+
+
+def port(layout: Layout) -> StandaloneCluster:
+    settings = layout.settings
+    return StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
+
+
+def staying(layout: Layout, executors: int) -> tuple[Submission, Path]:
+    """A driver's submission, and the file that it writes when its work is done."""
+    given = resolve(find("ad_ctr"), {"executors": executors, "executor_cores": 1})
+    version: dict[str, Any] = {
+        "job": "ad_ctr", "version": 1, "artifact": "stays", "settings": given, "topic": "t", "topic_id": "i",
+        "state_digest": "s", "result_digest": "r", "state": State.STAGED, "desired": Desired.RUNNING,
+        "starts_at": datetime(2026, 1, 1, tzinfo=UTC), "start_offsets": {0: 0},
+    }  # fmt: skip
+    launch = uuid4()
+    return submission(layout.settings, Version(**version), launch), layout.home / str(launch)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["own process", "an executor"])
+def driver(request: pytest.FixtureRequest, spark: Layout) -> Iterator[str]:
+    """The submission's id of a driver that has worked, and stays."""
+    made, worked = staying(spark, request.param)
+    submission_id = port(spark).submit(made)
+    if not until(worked.exists, PATIENCE):
+        said = "\n".join(f"{file}\n{file.read_text()[-3000:]}" for file in spark.spark.rglob("std*"))
+        pytest.fail(f"the driver did not work: {said}")
+    yield submission_id
+    port(spark).kill(submission_id)
+    assert until(lambda: not drivers(spark), 60), "the driver outlived its kill"
+    worked.unlink()
+
+
+def drivers(layout: Layout) -> list[psutil.Process]:
+    """The JVMs of drivers."""
+    return running(layout, "org.apache.spark.deploy.worker.DriverWrapper")
+
+
+def running(layout: Layout, main: str) -> list[psutil.Process]:
+    """The JVMs of the stack with this main class."""
+    return [process for process in leftovers.marked(layout.home) if main in words(process)]
+
+
+def words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def answer(layout: Layout, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
+    """The status of an answer of the submission server."""
+    data = json.dumps(body).encode() if body is not None else None
+    url, typed = f"{layout.settings.spark_rest}/v1/submissions/{path}", {"Content-Type": "application/json", **headers}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, typed, method=method), timeout=20) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
+def forged(layout: Layout) -> dict[str, dict[str, str]]:
+    """What somebody else can put into the header, by name."""
+    head, body, _ = bearer(layout.settings.spark_key.read_text(), time.time()).split(".")
+    none = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
+    other = base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
+    tokens = {
+        "another key": bearer(other, time.time()),
+        "no signature": f"{none}.{body}.",
+        "a signature of something else": f"{head}.{body}.{'A' * 43}",
+        "signed an hour ago": bearer(layout.settings.spark_key.read_text(), time.time() - 3600),
+    }
+    return {"nothing": {}, **{name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}}
+
+
+def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver: str) -> None:
+    create = {
+        "action": "CreateSubmissionRequest", "clientSparkVersion": "4.2.0", "appResource": "",
+        "mainClass": "org.apache.spark.deploy.SparkSubmit", "appArgs": [], "environmentVariables": {},
+        "sparkProperties": {"spark.app.name": "theirs", "spark.master": spark.settings.spark_master},
+    }  # fmt: skip
+    asked = {
+        (how, path): answer(spark, method, path, headers, body)
+        for how, headers in forged(spark).items()
+        for method, path, body in (
+            ("POST", "create", create),
+            ("POST", f"kill/{driver}", {}),
+            ("POST", "killall", {}),
+            ("GET", f"status/{driver}", None),
+            ("GET", "readyz", None),
+        )
+    }
+    assert set(asked.values()) == {403}, {key: status for key, status in asked.items() if status != 403}
+    assert len(drivers(spark)) == 1
+    assert port(spark).status(driver) is DriverState.RUNNING
+
+
+def test_a_key_that_is_not_the_masters_is_a_refusal_that_names_its_file(spark: Layout, tmp_path: Path) -> None:
+    other = tmp_path / "spark-rest.key"
+    other.write_text(base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("="))
+    settings = spark.settings
+    with pytest.raises(KeyRefused, match=str(other)):
+        StandaloneCluster(settings.spark_rest, settings.spark_ui, other).status("driver-1")
+
+
+def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(KeyMissing, match="kappa up"):
+        StandaloneCluster("http://127.0.0.1:1", "http://127.0.0.1:1", tmp_path / "spark-rest.key").status("driver-1")
+
+
+def test_no_port_of_sparks_rpc_reads_a_message_of_somebody_who_does_not_know_the_secret(
+    spark: Layout, driver: str
+) -> None:
+    """Each would else read an object in Java's serialisation, which is a way to run code.
+
+    Of the other ports those of pages and submissions want a signature or only show, that of a driver's Python process
+    waits for a token.
+    """
+    ports, said = spark.settings.ports, {port: rpc(port) for port in listening(spark)}
+    asked = {port for port, answer in said.items() if b"Expected SaslMessage" in answer}
+    assert {ports.spark_master, ports.spark_worker} < asked
+    executors = len(running(spark, EXECUTOR))
+    assert len(asked) == 2 + 3 + executors, "a driver has three such ports, an executor has one"
+    http = {ports.spark_rest, ports.spark_ui, ports.spark_worker_ui}
+    assert [said[port] for port in set(said) - asked - http] == [b""], "Py4J's, which waits for its token"
+
+
+def listening(layout: Layout) -> set[int]:
+    """Every port that a JVM of the stack listens on."""
+    jvms = [process for process in leftovers.marked(layout.home) if "bin/java" in "".join(words(process)[:1])]
+    return {c.laddr.port for jvm in jvms for c in jvm.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+
+
+def rpc(port: int) -> bytes:
+    """What a port answers to a request of Spark's RPC: length, type, id, and an object's bytes."""
+    body = b"\xac\xed\x00\x05"
+    message = struct.pack(">bqi", 3, 42, len(body)) + body
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.settimeout(3)
+        connection.sendall(struct.pack(">q", len(message) + 8) + message)
+        with suppress(TimeoutError):
+            return connection.recv(4096)
+    return b""
+
+
+def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) -> None:
+    body = f"id={driver}&terminate=true&host=127.0.0.1".encode()
+    for action in ("driver/kill", "app/kill", "workers/kill"):
+        request = urllib.request.Request(f"{spark.settings.spark_ui}/{action}/", body, method="POST")
+        with suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=20).close()
+    assert not until(lambda: port(spark).status(driver) is not DriverState.RUNNING, 5), "a page ended the driver"
+    assert port(spark).free_cores() >= 0
+    assert cluster.healthy(spark.settings)
+
+
+def test_the_secrets_are_in_their_files_and_in_the_environment_of_what_the_worker_starts(
+    spark: Layout, driver: str
+) -> None:
+    """Nowhere else: no command line, no file of the state folder, no page, no other environment."""
+    settings = spark.settings
+    secrets = {settings.spark_key.read_text().strip(), passwords.spark_secret(settings)}
+    assert len(secrets) == 2
+    everybody = list(psutil.process_iter())
+    assert not [p for p in everybody if any(secret in " ".join(words(p)) for secret in secrets)]
+    started = leftovers.family(drivers(spark) + running(spark, EXECUTOR))
+    holders = {p for p in everybody if passwords.spark_secret(settings) in environment(p)}
+    assert holders
+    assert holders <= started, "drivers, executors and their Python processes"
+    assert not [p for p in everybody if settings.spark_key.read_text() in environment(p)]
+    for file in files(spark):
+        assert not [secret for secret in secrets if secret.encode() in file.read_bytes()], file
+    for page in (f"{settings.spark_ui}/environment/", f"{settings.spark_ui}/json/"):
+        shown = urllib.request.urlopen(page, timeout=20).read().decode()
+        assert len(shown) > 100
+        assert not [secret for secret in secrets if secret in shown], page
+
+
+def environment(process: psutil.Process) -> str:
+    try:
+        return str(process.environ())
+    except psutil.Error:
+        return ""
+
+
+def files(layout: Layout) -> list[Path]:
+    """What the stack has written, but for the secrets and what was downloaded."""
+    kept = {layout.settings.secrets, layout.home / "jars"}
+    return [file for file in layout.home.rglob("*") if file.is_file() and not kept & set(file.parents)]
