@@ -15,6 +15,9 @@ from stack.programs import Program
 
 MASTER = "spark-master"
 WORKER = "spark-worker"
+MONTH = 30 * 86_400
+"""Seconds after which the worker itself removes the folder of a driver or executor that has ended. `retire_versions`
+does so after a day, but keeps the last words of each version's newest drivers; the worker would not."""
 
 
 class NoJava(Refusal):
@@ -44,7 +47,7 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
     """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
     ports, cluster = layout.settings.ports, layout.settings.cluster
     rest = {"master.rest.enabled": "true", "master.rest.host": HOST, "master.rest.port": str(ports.spark_rest)}
-    tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": "86400"}
+    tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": str(MONTH)}
     master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
     worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
     offer = ("--cores", str(cluster.worker_cores), "--memory", f"{cluster.worker_memory_mb}m")
