@@ -3,6 +3,9 @@
 Runs every hour. A previous version runs on for the rollback window, then its state is kept for a day; `[releases]` in
 kappa.toml sets both. Never one that a segment names, the last good one, or a pinned one. No reader waits. With job and
 version filled in, that one is retired at once, if nothing protects it. It says what was freed.
+
+Two steps beside it keep the disk free: `old_files` removes old logs, outputs, reports and folders of drivers, and
+`clean_airflow` what Airflow's own database has kept for a month. A run for one version leaves both alone.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
 from kappa.operators.holding import is_over
 from kappa.plans.retiring import RetirePlan
-from kappa.steps import retire
+from kappa.steps import airflow_history, retire
+from kappa.steps import old_files as files
+
+ONE_VERSION = "only one version was asked for."
 
 
 @task
@@ -33,6 +39,29 @@ def conclude(planned: dict[str, Any]) -> str:
         if run.dry_run:
             return run.say(retire.dry_sentence(made))
         return run.say(retire.carry_out(run.platform, made, run.author, is_over))
+
+
+@task
+def old_files() -> str:
+    """Remove what the state folder has kept for long enough. Returns what went."""
+    with conducting(retire.VERB) as run:
+        if replay_form.to_retire(run.params):
+            return ONE_VERSION
+        planned = files.plan_old_files(run.platform)
+        if run.dry_run:
+            return f"dry run: {planned.sentence()}; nothing was changed."
+        return files.carry_out(run.platform, planned, run.author)
+
+
+@task
+def clean_airflow() -> str:
+    """Remove what Airflow's database has kept for long enough, once a day. Returns how many rows went."""
+    with conducting(retire.VERB) as run:
+        if replay_form.to_retire(run.params):
+            return ONE_VERSION
+        if run.dry_run:
+            return "dry run: Airflow's database was not looked at."
+        return airflow_history.clean(run.platform, run.author)
 
 
 @dag(
@@ -53,6 +82,9 @@ def conclude(planned: dict[str, Any]) -> str:
 def retire_versions() -> None:
     planned: Any = plan()
     conclude(planned)
+    # On their own: what cannot be retired does not keep old files, and none of the three hides that another failed.
+    old_files()
+    clean_airflow()
 
 
 retire_versions()

@@ -18,6 +18,9 @@ from stack.programs import Program
 
 MASTER = "spark-master"
 WORKER = "spark-worker"
+MONTH = 30 * 86_400
+"""Seconds after which the worker itself removes the folder of a driver or executor that has ended. `retire_versions`
+does so after a day, but keeps the last words of each version's newest drivers; the worker would not."""
 
 
 class NoJava(Refusal):
@@ -49,7 +52,7 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
     rest = {"master.rest.enabled": "true", "master.rest.host": HOST, "master.rest.port": str(ports.spark_rest)}
     # The pages show and do nothing: whoever is on the machine may open them.
     shows = {"ui.killEnabled": "false", "master.ui.decommission.allow.mode": "DENY"}
-    tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": "86400"}
+    tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": str(MONTH)}
     master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
     worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
     offer = ("--cores", str(cluster.worker_cores), "--memory", f"{cluster.worker_memory_mb}m")

@@ -73,6 +73,10 @@ class FakeRegistry(FakeLeases, FakeHealth):
     def end_launch(self, launch_id: UUID) -> None:
         self.launches[launch_id] = replace(self.launches[launch_id], ended=True)
 
+    def submissions(self) -> Mapping[str, tuple[str, int]]:
+        given = [(one, name) for one in self.launches.values() for name in (one.submission_id, one.claimed_by)]
+        return {name: (one.job, one.version) for one, name in given if name is not None}
+
     def claim(self, launch_id: UUID, submission_id: str) -> bool:
         """What a driver does first: whether it holds the launch."""
         found = self.launches[launch_id]

@@ -61,6 +61,13 @@ def test_one_launch_is_open_at_a_time(registry: Registry, job: str) -> None:
     assert registry.intend_launch(job, 1, uuid4()).launch_id != first.launch_id
 
 
+def test_a_submission_leads_to_its_version(registry: Registry, job: str) -> None:
+    registry.stage(version(job), BY, {})
+    assert job not in {name for name, _ in registry.submissions().values()}
+    registry.record_submission(registry.intend_launch(job, 1, uuid4()).launch_id, f"driver-{job}")
+    assert registry.submissions()[f"driver-{job}"] == (job, 1)
+
+
 def test_a_version_that_does_not_exist_has_no_epoch(registry: Registry, job: str) -> None:
     with pytest.raises(UnknownVersion):
         registry.raise_epoch(job, 1)

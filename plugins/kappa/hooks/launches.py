@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -13,6 +14,10 @@ _LAUNCH = (
     "select launch_id, job, version, intended_at, submission_id, claimed_by, ended_at is not null as ended "
     "from registry.launch"
 )
+_SUBMISSIONS = """
+select s.submission, l.job, l.version
+from registry.launch l cross join lateral (values (l.submission_id), (l.claimed_by)) s (submission)
+where s.submission is not null"""
 
 
 class PostgresLaunches(PostgresTransactions):
@@ -62,6 +67,11 @@ class PostgresLaunches(PostgresTransactions):
                 "where (f.job, f.version) = (over.job, over.version)",
                 [launch_id],
             )
+
+    def submissions(self) -> Mapping[str, tuple[str, int]]:
+        """The version, as (job, version), of each submission that a launch was given to or that claimed one."""
+        with self.transaction() as connection:
+            return {row["submission"]: (row["job"], row["version"]) for row in connection.execute(_SUBMISSIONS)}
 
     def raise_epoch(self, job: str, version: int) -> int:
         """Shut out every driver that is running: none that started before may write again. The new epoch."""

@@ -155,6 +155,9 @@ class Registry(Protocol):
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         """The latest heartbeat, if there ever was one."""
 
+    def submissions(self) -> Mapping[str, tuple[str, int]]:
+        """The version, as (job, version), of each submission that a launch was given to or that claimed one."""
+
     def drained_since(self, job: str, version: int, since: datetime) -> bool:
         """Whether every partition was seen to hold nothing unread at some time after `since`."""
 
