@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from kappa.hooks.launches import PostgresLaunches
 
-from jobs import ownership, registry
+from jobs import ownership
 from jobs.ownership import Driven, LaunchLost
 from jobs.registry import DriverRegistry
 from tests.case import Case
@@ -160,7 +160,7 @@ def test_a_launch_that_is_ended_between_claim_and_commit_of_the_take_over_owns_n
             connection.execute("update registry.launch set ended_at = now() where ended_at is null")
         return raise_epoch(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(registry.ownership, "raise_epoch", meanwhile)
+    monkeypatch.setattr(ownership, "raise_epoch", meanwhile)
     owned = paused.take_over()
     control(case).end_launch(uuid.UUID(paused.launch))
     assert owned is not None

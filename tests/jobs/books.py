@@ -163,7 +163,7 @@ class Desk:
 
     def write(self, batch: Batch, drained: dict[int, int] | None = None, ends: dict[int, int] | None = None) -> Written:
         """The transaction of one batch."""
-        return ledger.write(self.connection, self.book.owner, batch, drained or {}, ends or {})
+        return ledger.write(self.connection, self.book.owner, batch, drained or {}, ends or {}, lambda: None)
 
     def refuses(self, batch: Batch, error: type[Exception], match: str | None = None) -> None:
         """The transaction is refused, and nothing of it stays; the connection is as good as before."""

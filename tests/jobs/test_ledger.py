@@ -12,7 +12,7 @@ from jobs.fates import Fate
 from jobs.observations import Tally
 from jobs.schemas import MEASURES
 from jobs.sinks.entries import DoubleEntryBroken
-from jobs.sinks.ledger import Batch, Fenced, OffsetsDoNotJoin
+from jobs.sinks.ledger import Batch, Fenced, OffsetsDoNotJoin, OffsetsHaveGaps
 from tests.case import Case
 from tests.jobs.books import (
     FIRST,
@@ -96,10 +96,10 @@ def test_the_fence_is_of_the_one_version(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        {0: 8, 1: 2}, {0: 6, 1: 3}, {0: 3, 1: 2}, {0: 9, 1: -1}, {0: 8}, {0: 6, 1: 2, 2: 0}, {},
+        {0: 3, 1: 2}, {0: 9, 1: -1}, {0: 8}, {0: 6, 1: 2, 2: 0}, {},
     ],
     ids=[
-        "a gap", "a gap in the other partition", "an overlap", "before the start",
+        "an overlap", "before the start",
         "a partition is missing", "a partition is new", "no partition",
     ],
 )  # fmt: skip
@@ -111,10 +111,19 @@ def test_a_batch_that_does_not_join_the_last_one_is_refused(desk: Desk, end: dic
     desk.refuses(replace(batch, end=end), OffsetsDoNotJoin, "batch 1 should cover")
 
 
+@pytest.mark.parametrize(("end", "moved_over"), [({0: 8, 1: 2}, 5), ({0: 6, 1: 3}, 4)])
+def test_a_batch_that_moves_over_more_offsets_than_it_read_records_is_refused(
+    desk: Desk, end: dict[int, int], moved_over: int
+) -> None:
+    desk.write(desk.book.batch(0, FIRST))
+    batch = desk.book.batch(1, SECOND)
+    desk.refuses(replace(batch, end=end), OffsetsHaveGaps, f"moves over {moved_over} offsets, but read 3 records")
+
+
 def test_a_batch_that_read_another_number_of_records_is_refused(desk: Desk) -> None:
     batch = desk.book.batch(0, FIRST)
-    for read in (4, 6):
-        desk.refuses(replace(batch, observed=replace(batch.observed, read=read)), OffsetsDoNotJoin)
+    for read, error in ((4, OffsetsHaveGaps), (6, OffsetsDoNotJoin)):
+        desk.refuses(replace(batch, observed=replace(batch.observed, read=read)), error)
     desk.write(batch)
 
 
@@ -191,6 +200,6 @@ def _attempt_in_vain(desk: Desk, batch: Batch, trouble: str) -> None:
         desk.refuses(batch, Fenced)
         desk.case.query("update registry.fence set epoch = 0")
     elif trouble == "offsets":
-        desk.refuses(replace(batch, end={**batch.end, 0: batch.end[0] + 1}), OffsetsDoNotJoin)
+        desk.refuses(replace(batch, end={**batch.end, 0: batch.end[0] + 1}), OffsetsHaveGaps)
     elif trouble == "seen" and batch.rows.num_rows:
         desk.refuses(replace(batch, rows=moved(batch, "seen_impression_micros", 1)), DoubleEntryBroken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +49,15 @@ def driver(trial: PostgresTrial) -> Iterator[DriverRegistry]:
     registry.close()
 
 
+def starts(trial: PostgresTrial, driver: DriverRegistry, submission: str) -> None:
+    """A start of the version's driver by a launch of its own, as supervision makes it."""
+    launch = uuid.uuid4()
+    trial.registry.intend_launch(trial.job, 1, launch)
+    assert driver.claim(str(launch), submission)
+    assert driver.take_over(str(launch), submission, 7) is not None
+    driver.end_launch(str(launch), submission)
+
+
 def in_vain(driver: DriverRegistry) -> int:
     return driver.starts("any", 10).in_vain
 
@@ -57,31 +67,31 @@ def test_starts_are_in_vain_until_one_commits_whatever_their_submission(
     trial: PostgresTrial, driver: DriverRegistry
 ) -> None:
     for submission in ("driver-1", "driver-1", "driver-2"):
-        driver.take_over(submission, 7)
+        starts(trial, driver, submission)
     assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=3)
     trial.commit(generation=1)
     assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=0)
-    driver.take_over("driver-2", 7)
+    starts(trial, driver, "driver-2")
     assert driver.starts("driver-1", 10) == Starts(recent=2, in_vain=1)
 
 
 @pytest.mark.rig
 def test_a_start_that_had_nothing_to_read_is_not_in_vain_but_one_partition_that_stands_still_is_enough(
-    driver: DriverRegistry,
+    trial: PostgresTrial, driver: DriverRegistry
 ) -> None:
-    driver.take_over("driver-1", 7)
+    starts(trial, driver, "driver-1")
     driver.note_ends(Ends(driver.now_ms(), {0: 6, 1: 0}), drained=[1])
     assert in_vain(driver) == 1, "a record of partition 0 waits"
     driver.note_ends(Ends(driver.now_ms() + 1, {0: 6, 1: 0}), drained=[1])
     assert in_vain(driver) == 1
-    driver.take_over("driver-1", 7)
+    starts(trial, driver, "driver-1")
     assert in_vain(driver) == 2
 
 
 @pytest.mark.rig
-def test_on_an_idle_log_no_start_is_in_vain(driver: DriverRegistry) -> None:
+def test_on_an_idle_log_no_start_is_in_vain(trial: PostgresTrial, driver: DriverRegistry) -> None:
     for _ in range(3):
-        driver.take_over("driver-1", 7)
+        starts(trial, driver, "driver-1")
         driver.note_ends(Ends(driver.now_ms() + 1, {0: 5, 1: 0}), drained=[0, 1])
     assert in_vain(driver) == 0
 
@@ -90,7 +100,7 @@ def test_on_an_idle_log_no_start_is_in_vain(driver: DriverRegistry) -> None:
 def test_what_somebody_asks_of_a_version_begins_the_count_anew_and_a_repair_does_not(
     trial: PostgresTrial, driver: DriverRegistry
 ) -> None:
-    driver.take_over("driver-1", 7)
+    starts(trial, driver, "driver-1")
     trial.registry.desire(trial.job, 1, Desired.RUNNING)
     assert in_vain(driver) == 1, "it was wanted running before"
     trial.registry.desire(trial.job, 1, Desired.STOPPED)
