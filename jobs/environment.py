@@ -48,8 +48,11 @@ def present() -> dict[str, str]:
 
 
 def check(code: Path | None = None) -> None:
-    """Pass where the artifact in this folder (by default this one) was built with what is installed; a checkout has no
-    manifest and is not checked, nor is an artifact that was built before they named it. Raises OtherEnvironment."""
+    """Pass where the artifact in this folder (by default this one) was built with what is installed here.
+
+    A checkout has no manifest and is not checked, nor is an artifact that was built before they named it. Raises
+    OtherEnvironment.
+    """
     manifest = (code or OWN_CODE) / MANIFEST
     if not manifest.exists():
         return

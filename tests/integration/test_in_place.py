@@ -43,7 +43,7 @@ def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: 
     before, owners = runs_as(deployed), epochs(deployed)
     refused = deployed.kappa("deploy", JOB, "--set", "click_interval_ms=30000", "--reason", "test", expect=1)
     assert "click_interval_ms" in refused.err
-    assert "./kappa reprocess ad_ctr --from earliest --set click_interval_ms=30000" in refused.err
+    assert "./kappa reprocess ad_ctr client_spend --from earliest --set click_interval_ms=30000" in refused.err
     assert runs_as(deployed) == before
     assert epochs(deployed) == owners
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kappa.hooks.registry import Health
 from kappa.states import OVER, Desired, State
@@ -26,6 +26,8 @@ class FakeHealth(FakeChanges):
         self.known(job, version)
         key, beat = (job, version), self.beats.get((job, version))
         events, seconds = self.lags.get(key, (0, 0.0))
+        away = max(self._times("repair.log_away", *key), default=None)
+        back = self._times("repair.log_back", *key)
         return Health(
             beat_seconds=self.seconds_since(beat.beat_at if beat else None),
             commit_seconds=self.seconds_since(beat.committed_at if beat else None),
@@ -39,7 +41,12 @@ class FakeHealth(FakeChanges):
                 if (entry.action, entry.job, entry.version) == ("repair.restarted", job, version)
                 and at > self.clock.now() - timedelta(hours=1)
             ),
+            log_away_at=away,
+            log_back_at=min((at for at in back if away and at > away), default=None),
         )
+
+    def _times(self, action: str, job: str, version: int) -> list[datetime]:
+        return [at for at, entry in self.audit if (entry.action, entry.job, entry.version) == (action, job, version)]
 
     def give_up(self, job: str, version: int, why: str) -> None:
         self.known(job, version)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from kappa.changes import ENDED, Mark
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
+from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
 from kappa.hooks.staging import DEPLOYED
@@ -203,6 +204,7 @@ class FakeLog:
     times: Mapping[int, Sequence[int]]
     topic: Topic = TOPIC
     record_bytes: int = 250
+    away: bool = False
 
     def describe(self) -> Topic:
         return self.topic
@@ -229,4 +231,6 @@ class FakeLog:
 
     @contextmanager
     def opened(self) -> Iterator[FakeLog]:
+        if self.away:
+            raise Unreachable("Kafka", "nowhere", "it is away")
         yield self

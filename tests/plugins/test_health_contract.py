@@ -99,6 +99,29 @@ def test_a_version_that_is_given_up_is_failed_and_says_why_once(registry: Regist
     assert registry.health(job, 1).red == ("failed: the driver was restarted too often and gave up",)
 
 
+def test_the_latest_look_that_found_the_log_away_and_the_first_that_found_it_back_are_known(
+    trial: Trial, job: str
+) -> None:
+    registry = trial.registry
+    registry.stage(version(job), BY, {})
+    assert (registry.health(job, 1).log_away_at, registry.health(job, 1).log_back_at) == (None, None)
+    for action in ("repair.log_back", "repair.log_away", "repair.log_away"):
+        registry.record(Entry(BY, action, job, 1))
+        trial.two_hours_pass()
+    away = registry.health(job, 1)
+    assert away.log_away_at is not None
+    assert away.log_back_at is None, "it was back before that"
+    registry.record(Entry(BY, "repair.log_back", job, 1))
+    first = registry.health(job, 1).log_back_at
+    trial.two_hours_pass()
+    registry.record(Entry(BY, "repair.log_back", job, 1))
+    back = registry.health(job, 1)
+    assert first is not None
+    assert back.log_back_at is not None
+    assert back.log_away_at is not None
+    assert back.log_away_at < back.log_back_at <= first
+
+
 def test_repairs_of_the_last_hour_are_counted_for_the_version_alone(trial: Trial, job: str) -> None:
     registry = trial.registry
     registry.stage(version(job), BY, {})

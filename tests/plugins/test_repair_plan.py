@@ -154,6 +154,40 @@ def test_red_lines_that_no_restart_mends_are_reported_and_the_others_are_not() -
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("seen", [*TROUBLES, repaired(TROUBLES[0], 600.0, 1200.0, 1800.0)])
+def test_while_the_log_is_away_nothing_is_restarted_or_given_up(seen: Observed) -> None:
+    found = examine(replace(seen, log_answers=False))
+    assert (found.kind, found.action) == (Kind.LOG_AWAY, Action.WAIT)
+    assert "the log cannot be reached" in found.sentence
+    assert examine(replace(SEEN, log_answers=False)).kind is Kind.FINE, "a driver that waits for it does what it should"
+
+
+def noted(seen: Observed, away: float, back: float | None) -> Observed:
+    """The same, where repairs found the log away, and back, so many seconds ago."""
+    log_back_at = None if back is None else NOON - timedelta(seconds=back)
+    health = replace(seen.health, log_away_at=NOON - timedelta(seconds=away), log_back_at=log_back_at)
+    return replace(seen, health=health)
+
+
+GRACE = [(600.0, None, Action.WAIT), (600.0, 299.0, Action.WAIT), (600.0, 301.0, Action.REPLACE)]
+
+
+@pytest.mark.parametrize(("away", "back", "action"), GRACE)
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_driver_is_given_time_once_the_log_is_back(
+    away: float, back: float | None, action: Action, silent: bool
+) -> None:
+    seen = replace(SEEN, health=replace(STUCK, commit_seconds=900.0, beat_seconds=400.0 if silent else 1.0))
+    found = examine(noted(seen, away, back))
+    assert found.action is action
+    assert (found.kind is Kind.LOG_BACK) == (action is Action.WAIT)
+
+
+def test_an_outage_before_the_latest_commit_gives_no_time_and_a_driver_that_is_gone_needs_none() -> None:
+    assert examine(noted(replace(SEEN, health=STUCK), 400.0, None)).action is Action.REPLACE
+    assert examine(noted(replace(SEEN, driver_alive=False), 400.0, None)).action is Action.RESTART
+
+
 def test_a_plan_has_all_versions_and_says_which_findings_act() -> None:
     spend = replace(VERSION, job="client_spend")
     plan = decide([RED, replace(SEEN, version=spend, driver_alive=False)])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
 from kappa.changes import RunsAs
 from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
@@ -64,6 +68,43 @@ def test_a_version_that_keeps_dying_is_given_up_and_red(stage: Stage, author: Au
     assert stage.cluster.running() == []
 
 
+def outage(stage: Stage, minutes: int) -> None:
+    """The broker is away, so no driver commits, and repair looks every minute."""
+    stage.log.away = True
+    for _ in range(minutes):
+        stage.clock.sleep(60)
+        repaired(stage)
+
+
+@pytest.mark.fault("F13", "the jobs stand still while the broker is away, nothing is restarted or given up for it")
+def test_half_an_hour_without_the_log_leaves_nothing_failed_and_nothing_restarted(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    committed = stage.registry.beats[JOB, 1].committed_at
+    stage.clock.meanwhile.append(lambda: _stand_still(stage, committed))
+    outage(stage, 30)
+    stage.log.away = False
+    for _ in range(4):
+        assert "nothing to repair" in repaired(stage), "it is given time"
+        stage.clock.sleep(50)
+    stage.clock.meanwhile.pop()
+    stage.registry.lags.clear()
+    stage.clock.sleep(600)
+    assert repaired(stage) == "nothing to repair."
+    assert stage.registry.versions(JOB)[0].state is State.LIVE
+    assert len(stage.cluster.submissions) == 1
+
+
+def test_a_driver_that_does_not_come_back_with_the_log_is_replaced(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    committed = stage.registry.beats[JOB, 1].committed_at
+    stage.clock.meanwhile.append(lambda: _stand_still(stage, committed))
+    outage(stage, 30)
+    stage.log.away = False
+    repaired(stage)
+    stage.clock.sleep(301)
+    assert "was started again" in repaired(stage)
+
+
 def test_what_a_verb_holds_is_not_touched(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     lease.take(stage.platform, "rescale", JOB, author, 900, 0, lambda _: False)
@@ -89,3 +130,10 @@ def test_a_change_that_nobody_holds_is_settled(stage: Stage, author: Author) -> 
     assert "was undone" in repaired(stage)
     assert stage.registry.versions(JOB)[0].desired is Desired.RUNNING
     assert stage.cluster.running() == ["driver-1"]
+
+
+def _stand_still(stage: Stage, committed: datetime | None = None) -> None:
+    """The driver beats, and commits nothing while records wait."""
+    beat = stage.registry.beats[JOB, 1]
+    stage.registry.beats[JOB, 1] = replace(beat, committed_at=committed or beat.committed_at)
+    stage.registry.lags[JOB, 1] = (500, 3600.0)

@@ -13,8 +13,15 @@ select extract(epoch from clock_timestamp() - h.beat_at)::double precision as be
     array(select r.what || ': ' || r.detail from ops.red_lines r where (r.job, r.version) = (c.job, c.version)
         order by r.since, r.what) as red,
     array(select a.at from registry.audit a where (a.job, a.version) = (c.job, c.version)
-        and a.action = 'repair.restarted' and a.at > clock_timestamp() - interval '1 hour' order by a.at) as repairs
+        and a.action = 'repair.restarted' and a.at > clock_timestamp() - interval '1 hour' order by a.at) as repairs,
+    l.log_away_at, l.log_back_at
 from registry.completeness c left join registry.heartbeat h using (job, version)
+cross join lateral (
+    select away.at as log_away_at, (select min(back.at) from registry.audit back
+        where (back.job, back.version) = (c.job, c.version) and back.action = 'repair.log_back' and back.at > away.at
+        ) as log_back_at
+    from (select max(a.at) as at from registry.audit a
+        where (a.job, a.version) = (c.job, c.version) and a.action = 'repair.log_away') away) l
 where c.job = %s and c.version = %s"""
 _FAIL = """
 update registry.job_version set state = 'FAILED', updated_at = clock_timestamp()
@@ -29,7 +36,7 @@ class PostgresHealth(PostgresTransactions):
     """The part of the Registry that repairs rest on."""
 
     def health(self, job: str, version: int) -> Health:
-        """How a version does. Repairs are audit rows `repair.restarted` of the last hour. Raises UnknownVersion."""
+        """How a version does. What repairs did and found are rows of the audit. Raises UnknownVersion."""
         with self.transaction() as connection:
             row = connection.execute(_HEALTH, [job, version]).fetchone()
             if row is None:

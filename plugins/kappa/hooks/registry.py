@@ -85,8 +85,8 @@ class Segment:
 @dataclass(frozen=True)
 class Health:
     """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
-    batch took, how many groups its state has, its red lines in words, and the times of the latest
-    restarts by repair, the newest last."""
+    batch took, how many groups its state has, its red lines in words, the times of the latest restarts by repair, the
+    newest last; when a repair last found the log away, and when one first found it back after that."""
 
     beat_seconds: float | None
     commit_seconds: float | None
@@ -96,6 +96,8 @@ class Health:
     state_rows: int | None = None
     red: tuple[str, ...] = ()
     repairs: tuple[datetime, ...] = ()
+    log_away_at: datetime | None = None
+    log_back_at: datetime | None = None
 
 
 @dataclass(frozen=True)

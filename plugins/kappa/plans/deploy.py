@@ -23,6 +23,7 @@ from kappa.plans.differences import (
     table,
     tuned,
 )
+from kappa.plans.one_rule import NOBODY, Serving, sharing
 from kappa.plans.start_point import StartPoint
 from kappa.plans.wanted import Found, Wanted
 from kappa.states import OVER, Desired, State
@@ -137,15 +138,18 @@ def needs_start(wanted: Wanted, found: Found) -> bool:
     return current is None or _replaceable(wanted, current, found)
 
 
-def decide(wanted: Wanted, found: Found, start: StartPoint | None, parts: Parts = UNKNOWN) -> DeployPlan:
-    """The plan. `start` is there when `needs_start` says so; `parts` name what the code on both sides is made of."""
+def decide(
+    wanted: Wanted, found: Found, start: StartPoint | None, parts: Parts = UNKNOWN, beside: Serving = NOBODY
+) -> DeployPlan:
+    """The plan. `start` is there when `needs_start` says so; `parts` name what the code on both sides is made of;
+    `beside` are the other jobs' versions."""
     current = found.current()
     if current is None or _replaceable(wanted, current, found):
         return _first(wanted, found, current, start)
     job = find(wanted.job)
     if differing := forbidden(job, current, wanted, parts):
-        beside = differing_settings(job, current, wanted, Effect.TUNING)
-        return _refused(wanted, current, differing + beside, _replay(wanted, current))
+        tuning = differing_settings(job, current, wanted, Effect.TUNING)
+        return _refused(wanted, current, differing + tuning, _replay(wanted, current, beside))
     if differing := repartitioned(job, current, wanted):
         return _refused(wanted, current, differing + tuned(job, current, wanted), _rescale(wanted))
     if differing := tuned(job, current, wanted):
@@ -166,13 +170,13 @@ def _refused(wanted: Wanted, current: Version, differing: tuple[Difference, ...]
     return DeployPlan(Action.REFUSED, current.version, wanted, why, differences=differing)
 
 
-def _replay(wanted: Wanted, current: Version) -> tuple[str, str]:
+def _replay(wanted: Wanted, current: Version, beside: Serving) -> tuple[str, str]:
     pairs = [
         ("state digest", current.state_digest, wanted.state_digest),
         ("result digest", current.result_digest, wanted.result_digest),
     ]
     changed = [f"the {name} was {old} and would be {new}" for name, old, new in pairs if old != new]
-    remedy = f"That is a new version, which replays the log: {reprocess_command(wanted, current)}."
+    remedy = f"That is a new version, which replays the log: {reprocess_command(wanted, current, beside)}."
     return (f"{', '.join(changed)}.", remedy)
 
 
@@ -235,10 +239,10 @@ def _as_digests(side: Compared) -> tuple[object, ...]:
     return (side.state_digest, side.result_digest, side.artifact, dict(side.settings))
 
 
-def reprocess_command(wanted: Wanted, current: Version) -> str:
+def reprocess_command(wanted: Wanted, current: Version, beside: Serving = NOBODY) -> str:
     """The command that makes the wanted thing a new version: with the artifact and the settings that differ from the
-    current version's; of the settings only those that change results."""
-    job = find(wanted.job)
-    given = "".join(f" --set {d.what}={d.new}" for d in differing_settings(job, current, wanted, Effect.RESULT))
+    current version's; of the settings only those that change results, and then of all jobs that have them."""
+    asked = {d.what: d.new for d in differing_settings(find(wanted.job), current, wanted, Effect.RESULT)}
+    given, jobs = "".join(f" --set {name}={value}" for name, value in asked.items()), sharing(asked, wanted.job, beside)
     artifact = f" --artifact {wanted.artifact}" if wanted.artifact != current.artifact else ""
-    return f"./kappa reprocess {wanted.job} --from earliest{given}{artifact}"
+    return f"./kappa reprocess {' '.join(jobs)} --from earliest{given}{artifact}"

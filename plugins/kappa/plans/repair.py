@@ -24,6 +24,8 @@ BACK_OFF_SECONDS = (0.0, 60.0, 300.0)
 """Least time since the latest automatic restart, by how many there were within the hour."""
 OWN_LINES = ("silent", "held", "stalled")
 """Red lines that say what a repair finds out, and acts on, by itself."""
+LOG_GRACE_SECONDS = 300.0
+"""What a driver may take to its next commit once the log is back: a pause between tries, a batch of all that waited."""
 
 
 class Kind(StrEnum):
@@ -38,6 +40,8 @@ class Kind(StrEnum):
     SILENT = "silent"
     STUCK = "stuck"
     RED = "red"
+    LOG_AWAY = "log_away"
+    LOG_BACK = "log_back"
 
 
 class Action(StrEnum):
@@ -59,7 +63,8 @@ ACTS = frozenset({Action.SETTLE, Action.RESTART, Action.REPLACE, Action.GIVE_UP}
 @dataclass(frozen=True)
 class Observed:
     """A version as it was seen at one time: `driver_alive` is what the cluster says, `lease` one that has not run out
-    and is not this repair's own, `change` one that has not ended, `launch_seconds` the age of the open launch."""
+    and is not this repair's own, `change` one that has not ended, `launch_seconds` the age of the open launch;
+    `log_answers`: whether the broker did."""
 
     version: Version
     health: Health
@@ -69,6 +74,7 @@ class Observed:
     serves: bool
     now: datetime
     launch_seconds: float | None = None
+    log_answers: bool = True
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,14 @@ def _trouble(seen: Observed) -> tuple[Kind, str]:
 
 
 def _within_limits(seen: Observed, kind: Kind, trouble: str) -> Finding:
-    """A restart, unless there were too many of them, or the latest is too short a time ago."""
+    """A restart, unless there were too many of them, or the latest is too short a time ago; none, and nothing given up,
+    for what the log's absence explains."""
+    if not seen.log_answers:
+        said = f"{trouble}, and the log cannot be reached: nothing is restarted or given up before it is back"
+        return _finding(seen, Kind.LOG_AWAY, said, Action.WAIT)
+    if kind is not Kind.GONE and (left := _grace_left(seen)) > 0:
+        said = f"{trouble}; the log was away and is back: it is given {left:.0f} s more"
+        return _finding(seen, Kind.LOG_BACK, said, Action.WAIT)
     recent = [at for at in seen.health.repairs if seen.now - at < WITHIN]
     if len(recent) >= MOST_RESTARTS:
         said = f"{trouble}, after {len(recent)} automatic restarts within the hour: it is given up (FAILED)"
@@ -192,6 +205,14 @@ def _within_limits(seen: Observed, kind: Kind, trouble: str) -> Finding:
     if kind is Kind.GONE:
         return _finding(seen, kind, f"{trouble}: one is started", Action.RESTART)
     return _finding(seen, kind, f"{trouble}: it is shut out, killed and replaced", Action.REPLACE)
+
+
+def _grace_left(seen: Observed) -> float:
+    """Seconds that a driver still has to commit in, where the log was away since its latest commit."""
+    away_at, back_at, committed = seen.health.log_away_at, seen.health.log_back_at, seen.health.commit_seconds
+    if away_at is None or (committed is not None and (seen.now - away_at).total_seconds() > committed):
+        return 0.0
+    return LOG_GRACE_SECONDS - (0.0 if back_at is None else (seen.now - back_at).total_seconds())
 
 
 def _started_seconds(seen: Observed) -> float | None:

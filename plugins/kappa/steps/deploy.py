@@ -8,10 +8,12 @@ from jobs.refusals import Refusal
 from kappa.changes import Change
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
+from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.ports import Platform
 from kappa.states import Desired, State, check_transition
 from kappa.steps import change as changing
 from kappa.steps.launch import launch, revive, version_of
+from kappa.steps.observe import beside
 from kappa.steps.ready import wait_ready
 from kappa.steps.stop import end_driver
 
@@ -42,8 +44,10 @@ def supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
 
 
 def stage(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """Make the planned version in the registry. Raises StagedByAnother."""
+    """Make the planned version in the registry. Raises StagedByAnother, OtherRules."""
     if plan.start is not None and plan.action is Action.FIRST:
+        job = plan.wanted.job
+        check_one_rule("the deployment", {job: Ruled(plan.version, plan.wanted.settings)}, beside(platform, [job]))
         platform.registry.stage(_version(plan), by, {"plan": plan.to_json()})
 
 

@@ -9,12 +9,14 @@ from kappa.hooks.registry import Author, Segment, Version
 from kappa.hooks.release_segments import canonical, carried_out, ordered, serving_end
 from kappa.leases import LIVE_END
 from kappa.plans.catch_up import READY_SECONDS, Reading
+from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.ports import Platform, wait_until
 from kappa.replays import HandOver, Release, Replay
 from kappa.states import State
 from kappa.steps import lease as leasing
 from kappa.steps.lease import IsOver
 from kappa.steps.live_end import live_lag_seconds
+from kappa.steps.observe import beside
 from kappa.steps.repair import nobody_ended
 
 LIVE_END_SECONDS = 180.0
@@ -36,15 +38,24 @@ class TooFarBehind(Refusal):
 def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over: IsOver = nobody_ended) -> Release:
     """Move the segments, under the leases of the live ends; this run's release where it has moved them already.
 
-    Raises UnderWay, TooFarBehind, NotHolder, and as `Releases.hand_over`: nothing was moved then.
+    Raises UnderWay, TooFarBehind, NotHolder, OtherRules, and as `Releases.hand_over`: nothing was moved then.
     """
     if made := _made(platform, plan, by):
         return made
     leasing.check_all(platform, plan.targets, by)
+    check_rules(platform, verb, plan)
     live_ends = dict.fromkeys(plan.jobs, LIVE_END)
     leasing.take_on(platform, verb, live_ends, by, LIVE_END_SECONDS, WAIT_SECONDS, is_over)
     _wait_close(platform, plan.targets)
     return platform.releases.hand_over(plan, by)
+
+
+def check_rules(platform: Platform, verb: str, plan: HandOver) -> None:
+    """Pass where the versions that would serve count by the same rules as those of the other jobs. Raises
+    OtherRules."""
+    held = [v for v in versions_of(platform, plan.jobs) if plan.targets[v.job] == v.version]
+    moved = {version.job: Ruled(version.version, version.settings) for version in held}
+    check_one_rule(f"the {verb}", moved, beside(platform, plan.jobs))
 
 
 def release_of(platform: Platform, replay: Replay) -> Release | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from jobs.catalog import find
+from jobs.catalog import JOBS, find
 from jobs.log import Log, check_kept_whole, check_stamping
 from kappa import artifacts
 from kappa.artifacts import JobNotInArtifact, UnknownArtifact
@@ -13,6 +13,7 @@ from kappa.hooks.registry import Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.deploy import DeployPlan, decide, needs_start
 from kappa.plans.differences import Parts
+from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.plans.start_point import EARLIEST, LogHead, StartPoint, start_ms
 from kappa.plans.switch import NothingDeployed, StopPlan, decide_stop
 from kappa.plans.wanted import Found, want
@@ -37,6 +38,13 @@ def found(platform: Platform, job: str) -> Found:
     return Found(versions, platform.registry.segments(job), running)
 
 
+def beside(platform: Platform, jobs: Collection[str]) -> dict[str, Ruled]:
+    """The versions of all other jobs that serve, or are to serve first."""
+    there = {job: Found(platform.registry.versions(job), platform.registry.segments(job)) for job in JOBS}
+    current = {job: held.current() for job, held in there.items() if job not in jobs}
+    return {job: Ruled(version.version, version.settings) for job, version in current.items() if version}
+
+
 def runs(platform: Platform, job: str, version: int) -> bool:
     """Whether a version has a driver on the cluster."""
     launch = platform.registry.open_launch(job, version)
@@ -47,9 +55,9 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     """The plan of a deployment. Changes nothing.
 
     Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, Compacted,
-    UnknownJobSetting, JobSettingOutOfRange, InvalidStart, LogTooShort, Unreachable.
+    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, Unreachable.
     """
-    job = find(request.job)
+    job, others = find(request.job), beside(platform, [request.job])
     artifact = artifacts.find(platform.settings.artifacts, request.artifact)
     artifacts.verify(artifact)
     there = found(platform, job.name)
@@ -60,9 +68,11 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
         names = (topic.name, topic.topic_id)
         code = artifact.code(job.name)
         wanted = want(job, artifact.digest, code, names, request.settings, there)
-        bound_ms = wanted.settings["future_bound_ms"]
-        start = start_point(platform, log, request.start, bound_ms) if needs_start(wanted, there) else None
-    plan = decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts))
+        start = None
+        if needs_start(wanted, there):
+            check_one_rule("the deployment", {job.name: Ruled(there.next_number(), wanted.settings)}, others)
+            start = start_point(platform, log, request.start, wanted.settings["future_bound_ms"])
+    plan = decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts), others)
     return replace(plan, environment=artifact.environment)
 
 

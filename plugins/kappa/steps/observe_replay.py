@@ -13,11 +13,12 @@ from kappa.artifacts import Artifact
 from kappa.hooks.registry import Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts
+from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.plans.price import LogFacts, Weight, to_read
 from kappa.plans.reprocess import ReprocessPlan, choose_start, decide_reprocess, future_bound_ms, live_versions
 from kappa.plans.start_point import EARLIEST, LogHead, StartPoint, smallest_exact_ms, utc
 from kappa.ports import Platform
-from kappa.steps.observe import found, parts_of
+from kappa.steps.observe import beside, found, parts_of
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 """Where a partition's unread records are looked at, as shares of them."""
@@ -29,7 +30,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
 
     `same_code`: each job from the artifact that its live version runs, whatever the request names. Raises what
     `choose_start` and `decide_reprocess` raise, UnknownArtifact, TamperedArtifact, JobNotInArtifact, MissingTopic,
-    WrongTimestampType, Unreachable.
+    WrongTimestampType, OtherRules, Unreachable.
     """
     there = {job.name: found(platform, job.name) for job in request.catalogued()}
     live = live_versions(request, there)
@@ -47,6 +48,9 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
             )
             for job in request.catalogued()
         }
+        if request.promote:
+            moved = {job: Ruled(there[job].next_number(), one.settings) for job, one in wanted.items()}
+            check_one_rule("the replay", moved, beside(platform, moved))
         bound_ms = future_bound_ms(wanted)
         starts = choose_start(request, wanted, head(log), now_ms, final_ms(platform, live))
         offsets = log.earliest() if starts is None else log.offsets_at(starts - bound_ms)

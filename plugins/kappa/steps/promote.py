@@ -21,7 +21,7 @@ from kappa.replays import Answer, Approval, Release, Replay, Standing
 from kappa.states import State
 from kappa.steps import catch_up
 from kappa.steps import lease as leasing
-from kappa.steps.hand_over import hand_over, release_of, segments_of, versions_of
+from kappa.steps.hand_over import check_rules, hand_over, release_of, segments_of, versions_of
 from kappa.steps.launch import version_of
 from kappa.steps.lease import IsOver
 from kappa.steps.live_end import serving
@@ -92,13 +92,15 @@ def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: C
     """The plan of promoting by hand what the newest replay of these jobs made. Changes nothing.
 
     Where somebody had to agree and nobody did, asking for this is the answer. Raises NothingToPromote,
-    NotReplayedTogether, NotValidated, WasRejected, OwnRequest, and as `forward`.
+    NotReplayedTogether, NotValidated, WasRejected, OwnRequest, OtherRules, and as `forward`.
     """
     replay = replay_of_jobs(platform, jobs)
     check_promotable(replay)
     if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
         check_answerer(replay.asked_by, by.actor, users)
-    return _move_plan(platform, forward(segments_of(platform, replay.versions), replay, versions_of(platform, jobs)))
+    return _move_plan(
+        platform, PROMOTE, forward(segments_of(platform, replay.versions), replay, versions_of(platform, jobs))
+    )
 
 
 def plan_rollback(platform: Platform, jobs: Collection[str]) -> MovePlan:
@@ -108,7 +110,7 @@ def plan_rollback(platform: Platform, jobs: Collection[str]) -> MovePlan:
     plan = back(
         platform.releases.releases(), segments_of(platform, names_of), names_of, versions_of(platform, names_of)
     )
-    return _move_plan(platform, plan)
+    return _move_plan(platform, ROLLBACK, plan)
 
 
 def replay_of_jobs(platform: Platform, jobs: Collection[str]) -> Replay:
@@ -199,7 +201,8 @@ def _rolled_back_sentence(release: Release) -> str:
     return f"release {release.release_id} rolled back: {moved}; the hand-over took {seconds} s."
 
 
-def _move_plan(platform: Platform, plan: HandOverPlan) -> MovePlan:
+def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
+    check_rules(platform, verb, plan)
     standings = {job: _now(platform, job, number) for job, number in plan.targets.items()}
     until = {job: _until(platform, job, number) for job, number in plan.targets.items()}
     unread = max(standing.lag_events for standing in standings.values())

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from jobs.catalog import JOBS, find
+from jobs.log import MissingTopic
 from kappa.hooks.conflicts import UnderWay
+from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.leases import Lease
-from kappa.plans.repair import Action, Finding, Observed, RepairPlan, decide
+from kappa.plans.repair import Action, Finding, Kind, Observed, RepairPlan, decide
 from kappa.plans.wanted import Found
 from kappa.ports import Platform
 from kappa.states import OVER
@@ -29,8 +33,8 @@ def nobody_ended(_: Lease) -> bool:
 
 def plan_repair(platform: Platform, job: str | None = None, is_over: IsOver = nobody_ended) -> RepairPlan:
     """What is found of one job or of all, and what would be done about it. Changes nothing. Raises UnknownJob."""
-    jobs = [find(job).name] if job else list(JOBS)
-    return decide([seen for name in jobs for seen in observe(platform, name, is_over)])
+    jobs, answers = [find(job).name] if job else list(JOBS), _log_answers(platform)
+    return decide([replace(seen, log_answers=answers) for name in jobs for seen in observe(platform, name, is_over)])
 
 
 def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> list[Observed]:
@@ -43,6 +47,10 @@ def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> lis
 
 def carry_out(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver = nobody_ended) -> str:
     """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
+    for finding in plan.findings:
+        if finding.kind in (Kind.LOG_AWAY, Kind.LOG_BACK):
+            told = {"found": finding.sentence}
+            platform.registry.record(Entry(by, f"{VERB}.{finding.kind}", finding.job, finding.version, told))
     done = [_repair(platform, finding, by, is_over) for finding in plan.acts]
     left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
     untouched = f" Not touched: {'; '.join(left)}." if left else ""
@@ -56,6 +64,16 @@ def dry_sentence(plan: RepairPlan) -> str:
     """What a dry run found, in one sentence."""
     acts = "; ".join(f"{f.name} {f.sentence}" for f in plan.acts) or "nothing to repair"
     return f"dry run: {acts}; nothing was changed."
+
+
+def _log_answers(platform: Platform) -> bool:
+    """Whether the broker does; one that has no such topic does."""
+    try:
+        with platform.open_log() as log, suppress(MissingTopic):
+            log.ends()
+    except Unreachable:
+        return False
+    return True
 
 
 def _observed(platform: Platform, version: Version, there: Found, is_over: IsOver) -> Observed:
