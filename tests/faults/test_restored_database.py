@@ -31,7 +31,7 @@ def restored(case: Case) -> Iterator[None]:
 
 @pytest.mark.fault("F34", "FAILED: the checkpoint is ahead of the database; a replay is named, and exact afterwards")
 def test_a_database_older_than_the_checkpoints_is_refused_and_a_replay_is_exact(rig: Rig, seed: int) -> None:
-    case = rig.case("ad_ctr", "quarantine", records_per_batch=100)
+    case = rig.case("ad_ctr", "quarantine", records_per_batch=100, cadence_ms=0)
     case.produce(mixture(seed, 200))
     case.run_until_read()
     with restored(case):
