@@ -22,6 +22,8 @@ pytestmark = pytest.mark.rig
 def restored(case: Case) -> Iterator[None]:
     """Take a backup of the case's database; after the body it is what the database is again."""
     settings, name = case.settings, case.settings.database
+    case.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and pid <> pg_backend_pid()",
+               name)  # fmt: skip
     copy_database(settings, name, f"{name}_backup")
     yield
     with psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True) as connection:

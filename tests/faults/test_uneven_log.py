@@ -59,9 +59,7 @@ def counted_and_seen(case: Case) -> tuple[int, int]:
 
 
 @pytest.mark.fault("F35", "6 h against 30 min of append times, scaled down: no record lost to the watermark")
-def test_an_uneven_backlog_in_small_batches_loses_nothing(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_an_uneven_backlog_in_small_batches_loses_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     case = rig.case(**SETTINGS)
     append_unevenly(case, seed)
     case.run_until_read()
