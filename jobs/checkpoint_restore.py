@@ -42,7 +42,7 @@ class NotRestorable(Refusal):
 
 @dataclass(frozen=True)
 class Mend:
-    """One file, from the checkpoint's folder on: its new text, or None where it is taken away; and why that is exact."""
+    """One file, from the checkpoint's folder on: its new text, or None where it is taken away; why that is exact."""
 
     file: str
     text: str | None

@@ -27,8 +27,8 @@ class CheckpointLost(Refusal):
         has = "it holds no batch" if found is None else f"its newest batch is {found}"
         super().__init__(
             f"the database holds batch {recorded} of checkpoint {path.name}, but {has}. Nothing was started. "
-            "Bring the checkpoint back; where only its newest plan is lost, './kappa repair JOB --checkpoint' writes it "
-            "again; else replay the log into a new version with './kappa reprocess'."
+            "Bring the checkpoint back. Where only its newest plan is lost, './kappa repair JOB --checkpoint' restores "
+            "it; else replay the log into a new version with './kappa reprocess'."
         )
 
 
