@@ -20,8 +20,10 @@ from stack import jars
 from stack.layout import Layout
 from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, Stack, Starting, starting
+from tests.seeds import pytest_addoption, pytest_generate_tests
 from tests.tally import minutes
 
+__all__ = ["pytest_addoption", "pytest_generate_tests"]
 UNIT, RIG, STACK = range(3)
 """What a test needs: nothing, a rig of some parts, or the whole stack."""
 SECONDS = {UNIT: 60, RIG: 120, STACK: 300}
