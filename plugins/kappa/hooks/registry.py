@@ -241,6 +241,9 @@ class Registry(Protocol):
     def give_up(self, job: str, version: int, why: str) -> None:
         """State FAILED and a red line `failed` that says why."""
 
+    def now(self) -> datetime:
+        """The database's time, by which every time of the registry was taken."""
+
     def record(self, entry: Entry) -> None:
         """Add a row to the audit."""
 
