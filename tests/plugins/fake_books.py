@@ -54,6 +54,12 @@ class FakeBooks(FakeHealth):
         return found
 
     def fold(self, old: OldBatches) -> int:
+        folded = 0
+        while done := self._fold_an_hour(old):
+            folded += done
+        return folded
+
+    def _fold_an_hour(self, old: OldBatches) -> int:
         held = self.committed[key := (old.job, old.version, old.generation)]
         due = [batch for batch in held if batch.batch_id <= old.last]
         run = list(takewhile(lambda batch: _hour(batch) == _hour(due[0]), due))

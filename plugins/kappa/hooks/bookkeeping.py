@@ -61,17 +61,17 @@ class OldRefusals:
 
 
 class Bookkeeping(Protocol):
-    """What the registry keeps of each batch and of each refused record. An act is one short transaction; it says how
-    much it did, and doing it again goes on until it did nothing."""
+    """What the registry keeps of each batch and of each refused record. An act is a row of short transactions, each
+    whole in itself; it says how much it did, and goes on with what is left where an earlier one was cut short."""
 
     def old_batches(self, keep: timedelta, newest: int) -> list[OldBatches]:
         """Batches of hours that are all longer ago than `keep`; never the `newest` of a generation, but for a version
         that is RETIRED: no checkpoint names them any more."""
 
     def fold(self, old: OldBatches) -> int:
-        """Put the oldest of them, of one hour, into one row that has their offsets, counts and micros; how many.
+        """Put those of each hour into one row that has their joined offsets, counts and micros; how many.
 
-        ops.accounting does not change. Raises BatchesTorn.
+        ops.accounting does not change. Raises BatchesTorn: those of later hours were not folded.
         """
 
     def misbooked(self) -> list[str]:
@@ -81,5 +81,5 @@ class Bookkeeping(Protocol):
         """Refused records before the first one that was appended or recorded within `keep`, by partition."""
 
     def forget(self, old: OldRefusals) -> int:
-        """Note down from which offset on the partition's refused records are kept, and remove some of the older ones;
-        how many."""
+        """Note down from which offset on the partition's refused records are kept, and remove the older ones; how
+        many."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
-from kappa.hooks.transactions import PostgresTransactions
+from kappa.hooks.transactions import Connection, PostgresTransactions
 
 MOST = 2_000
 """Rows that one transaction removes: some ten milliseconds' worth."""
@@ -117,16 +119,8 @@ class PostgresBookkeeping(PostgresTransactions):
             return [OldBatches(**row) for row in rows]
 
     def fold(self, old: OldBatches) -> int:
-        """Put the oldest of them, of one hour and at most MOST, into one row; how many. Raises BatchesTorn."""
-        with self.transaction() as connection:
-            asked = {**vars(old), "most": MOST}
-            run = connection.execute(_RUN, asked).fetchone()
-            if run is None or run["first"] is None:
-                return 0
-            if run["torn"] is not None:
-                raise BatchesTorn(old.name, run["torn"])
-            folded = connection.execute(_FOLD, {**asked, "first": run["first"], "last": run["last"]}).fetchone()
-            return folded["batches"] if folded else 0
+        """Put those of each hour, at most MOST, into one row; how many they were. Raises BatchesTorn."""
+        return self._until_done(partial(_fold, old=old))
 
     def misbooked(self) -> list[str]:
         """The versions of which ops.accounting is not the sum of what was booked, as one snapshot has both."""
@@ -140,7 +134,7 @@ class PostgresBookkeeping(PostgresTransactions):
             return [OldRefusals(**row) for row in rows]
 
     def forget(self, old: OldRefusals) -> int:
-        """Remove at most MOST of them; how many.
+        """Remove them, at most MOST at a time; how many they were.
 
         That they are not kept any more is committed before: whoever compares takes no record to be missing, and a batch
         waits no longer than for that one row.
@@ -148,5 +142,26 @@ class PostgresBookkeeping(PostgresTransactions):
         asked = {**vars(old), "job": QUARANTINE, "most": MOST}
         with self.transaction() as connection:
             connection.execute(_KEPT_FROM, asked)
+        return self._until_done(lambda connection: connection.execute(_FORGET, asked).rowcount)
+
+    def _until_done(self, act: Callable[[Connection], int]) -> int:
+        """Act in one transaction after another until nothing is left; how much it came to."""
+        total = 0
         with self.transaction() as connection:
-            return connection.execute(_FORGET, asked).rowcount
+            connection.execute("set lock_timeout = '10s'")
+            while done := act(connection):
+                connection.commit()
+                total += done
+        return total
+
+
+def _fold(connection: Connection, old: OldBatches) -> int:
+    """Put the oldest of them that are of one hour into one row; how many. Raises BatchesTorn."""
+    asked = {**vars(old), "most": MOST}
+    run = connection.execute(_RUN, asked).fetchone()
+    if run is None or run["first"] is None:
+        return 0
+    if run["torn"] is not None:
+        raise BatchesTorn(old.name, run["torn"])
+    folded = connection.execute(_FOLD, {**asked, "first": run["first"], "last": run["last"]}).fetchone()
+    return int(folded["batches"]) if folded else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kappa.hooks.bookkeeping import BatchesTorn, BooksDiffer
 from kappa.hooks.registry import Author, Entry
@@ -30,7 +30,7 @@ def carry_out(platform: Platform, plan: OldRows, by: Author) -> str:
         return "no old rows."
     registry = platform.registry
     for refused in plan.refused:
-        _until_done(lambda refused=refused: registry.forget(refused))  # type: ignore[misc]
+        registry.forget(refused)
     if plan.batches and (names := registry.misbooked()):
         raise BooksDiffer(names)
     torn = list(_fold(platform, plan))
@@ -45,11 +45,6 @@ def _fold(platform: Platform, plan: OldRows) -> Iterator[BatchesTorn]:
     """Fold what can be; the refusals of what cannot."""
     for old in plan.batches:
         try:
-            _until_done(lambda old=old: platform.registry.fold(old))  # type: ignore[misc]
+            platform.registry.fold(old)
         except BatchesTorn as refusal:
             yield refusal
-
-
-def _until_done(act: Callable[[], int]) -> None:
-    while act():
-        pass
