@@ -5,8 +5,8 @@ kappa.toml sets both. Never one that a segment names, the last good one, or a pi
 version filled in, that one is retired at once, if nothing protects it. It says what was freed.
 
 Three steps beside it keep the disk free: `old_files` removes old logs, outputs, reports and folders of drivers,
-`old_rows` folds old batches of the registry into hours and forgets old refused records, and `clean_airflow` removes what
-Airflow's own database has kept for a month. A run for one version leaves all three alone.
+`old_rows` folds old batches of the registry into hours and forgets old refused records, and `clean_airflow` removes
+what Airflow's own database has kept for a month. A run for one version leaves all three alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The comparison of the refused records of two versions, as SQL: on the offsets that both have read.
 
-What is old is no longer kept of one version and still of the other, so offsets from which on both keep them are compared.
+Old ones may be kept of one version and no longer of the other, so only the offsets are compared of which both keep all.
 A record before a version's start has that fate before it can be late or future (contract, section 2), so the version
 that starts later may lack such records of the other; a dead letter is one for both.
 """

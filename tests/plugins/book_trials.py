@@ -1,4 +1,4 @@
-"""Both registries for the contract tests of the books that grow with time: a job's batches and the quarantine's records."""
+"""Both registries for the contract tests of the books that grow with time: batches of a job, refused records."""
 
 from __future__ import annotations
 
@@ -125,9 +125,8 @@ class PostgresBookTrial:
 
     def refuse(self, partition: int, offset: int, appended_at: datetime, recorded_at: datetime) -> None:
         self.case.query(
-            'insert into data.quarantine (version, topic, "partition", "offset", append_time, fate, reason, recorded_at) '
-            "values (1, 't', %s, %s, %s, 'late', 'because', %s)",
-            partition, offset, appended_at, recorded_at,
+            'insert into data.quarantine (version, topic, fate, reason, "partition", "offset", append_time, '
+            "recorded_at) values (1, 't', 'late', 'r', %s, %s, %s, %s)", partition, offset, appended_at, recorded_at,
         )  # fmt: skip
 
     def retire(self) -> None:

@@ -25,9 +25,9 @@ class FakeBatch:
 
 @dataclass
 class FakeBooks(FakeHealth):
-    """The books in memory: `committed` holds the batches by generation, `hours` (first, last, records read) of those that
-    were folded, `totals` the records read; `refused` the time of each refused record by version, partition and offset,
-    `kept_from` the offsets before which they are not kept."""
+    """The books in memory: `committed` holds the batches by generation, `hours` (first, last, records read) of those
+    that were folded, `totals` the records read; `refused` the time of each refused record by version, partition and
+    offset, `kept_from` the offsets before which they are not kept."""
 
     committed: dict[tuple[str, int, int], list[FakeBatch]] = field(default_factory=dict)
     hours: dict[tuple[str, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)

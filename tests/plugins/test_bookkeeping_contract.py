@@ -1,4 +1,4 @@
-"""What the registry promises of old batches and old refused records, asked of the fake and of the one in Postgres alike."""
+"""What the registry promises of old batches and refused records, asked of the fake and of the one in Postgres alike."""
 
 from __future__ import annotations
 
@@ -84,7 +84,13 @@ def test_books_that_were_changed_by_hand_are_seen(books: BookTrial) -> None:
 
 def test_old_refused_records_are_forgotten_and_it_is_known_from_where_on_they_are_kept(books: BookTrial) -> None:
     old, new = ago(books, 24 * 91), ago(books, 24)
-    for offset, appended_at, recorded_at in ((3, old, old), (7, old, old), (8, old, new), (9, old, old), (12, new, new)):
+    for offset, appended_at, recorded_at in (
+        (3, old, old),
+        (7, old, old),
+        (8, old, new),
+        (9, old, old),
+        (12, new, new),
+    ):
         books.refuse(0, offset, appended_at, recorded_at)
     books.refuse(1, 5, old, old)
     due = books.registry.old_refusals(timedelta(days=90))

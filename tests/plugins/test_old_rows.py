@@ -102,7 +102,9 @@ def test_cut_short_anywhere_the_next_run_ends_where_one_run_would_have(
             break
     assert kills, f"{act} was never called"
     assert old.registry.hours == {key: [(0, 2, 3), (3, 5, 12), (6, 8, 21)] for key in (G1, G2)}
-    assert old.registry.refused == {(1, p): {n: old.clock.now() - timedelta(days=91 - n) for n in (1, 2)} for p in (0, 1)}
+    assert old.registry.refused == {
+        (1, p): {n: old.clock.now() - timedelta(days=91 - n) for n in (1, 2)} for p in (0, 1)
+    }
     assert old.registry.kept_from == {(1, 0): 1, (1, 1): 1}
     monkeypatch.undo()
     assert old.registry.misbooked() == []
@@ -111,7 +113,7 @@ def test_cut_short_anywhere_the_next_run_ends_where_one_run_would_have(
 def test_books_that_do_not_add_up_are_left_as_they_are(old: Stage) -> None:
     old.registry.totals["ad_ctr", 1] += 1
     held = repr(old.registry.committed)
-    with pytest.raises(BooksDiffer, match="ops.accounting is not the sum of the batches of ad_ctr v1; nothing was"):
+    with pytest.raises(BooksDiffer, match=r"ops\.accounting is not the sum of the batches of ad_ctr v1; nothing was"):
         _sweep(old)
     assert repr(old.registry.committed) == held
     assert old.registry.kept_from == {(1, 0): 1, (1, 1): 1}, "refused records have nothing to do with it"

@@ -1,10 +1,9 @@
-"""What the registry holds after a year, made by SQL: batches of three jobs at full cadence, and what became of old ones."""
+"""What the registry holds after a year, made by SQL: batches of three jobs, and what became of old ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -39,9 +38,9 @@ from (select n, {_OFFSETS.format("n")} as first, {_OFFSETS.format("(n + 1)")} as
 cross join unnest(%(jobs)s::text[]) job"""
 # What an hour of these batches was folded into; the hour `ends` begins now.
 _HOURS = f"""
-insert into registry.batch_hour (job, version, generation, first_batch_id, last_batch_id, batches, first_epoch, last_epoch,
-    topic_id, start_offsets, end_offsets, watermark, committed_from, committed_to, rows_changed, flat_out_batches,
-    flat_out_read, flat_out_seconds, {", ".join(COLUMNS)})
+insert into registry.batch_hour (job, version, generation, first_batch_id, last_batch_id, batches, first_epoch,
+    last_epoch, topic_id, start_offsets, end_offsets, watermark, committed_from, committed_to, rows_changed,
+    flat_out_batches, flat_out_read, flat_out_seconds, {", ".join(COLUMNS)})
 select job, 1, 1, first, next - 1, next - first, 1, 1, 'topic-1', {_OFFSETS.format("first")}, {_OFFSETS.format("next")},
     at, at, at + interval '1 hour', 7 * (next - first), 0, 0, 0,
     {", ".join(f"(next - first) * ({value})" for value in _VALUES)}
@@ -72,12 +71,13 @@ _RETIRED = (
     f"""insert into registry.batch_hour (job, version, generation, first_batch_id, last_batch_id, batches, first_epoch,
         last_epoch, topic_id, start_offsets, end_offsets, committed_from, committed_to, rows_changed, flat_out_batches,
         flat_out_read, flat_out_seconds, {", ".join(COLUMNS)})
-    select job, version, 1, 0, 0, 1, 1, 1, 'topic-1', '{{}}', '{{}}', statement_timestamp(), statement_timestamp(), 7, 0, 0,
-        0, {", ".join(_VALUES)} from (select job, version, version::bigint as n from registry.job_version where version > 1) v""",
-    """insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, price,
-        begun_at, validation, outcome, ended_at)
-    select gen_random_uuid(), 'proof-' || n, jsonb_build_object('ad_ctr', n + 1), '{"ad_ctr": 1}', 'exact', '[]', 'auto',
-        false, 'airflow', '{"records": 100}', statement_timestamp() - n * interval '1 day',
+    select job, version, 1, 0, 0, 1, 1, 1, 'topic-1', '{{}}', '{{}}', statement_timestamp(), statement_timestamp(), 7,
+        0, 0, 0, {", ".join(_VALUES)}
+    from (select job, version, version::bigint as n from registry.job_version where version > 1) candidate""",
+    """insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by,
+        price, begun_at, validation, outcome, ended_at)
+    select gen_random_uuid(), 'proof-' || n, jsonb_build_object('ad_ctr', n + 1), '{"ad_ctr": 1}', 'exact', '[]',
+        'auto', false, 'airflow', '{"records": 100}', statement_timestamp() - n * interval '1 day',
         jsonb_build_object('findings', repeat('.', 4000)), 'proved', statement_timestamp() - n * interval '1 day'
     from generate_series(1, 365) n""",
 )
@@ -97,9 +97,9 @@ def year_of(case: Case) -> None:
             connection.execute(statement, {})
         connection.execute(_REFUSED, {"days": 100})
         connection.execute(
-            "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, "
-            """price) values (gen_random_uuid(), 'open', '{"ad_ctr": 2}', '{"ad_ctr": 1}', 'exact', '[]', 'auto', true, """
-            """'tester', '{"records": 100}')"""
+            "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, "
+            """asked_by, price) values (gen_random_uuid(), 'open', '{"ad_ctr": 2}', '{"ad_ctr": 1}', 'exact', '[]', """
+            """'auto', true, 'tester', '{"records": 100}')"""
         )
 
 
@@ -110,7 +110,9 @@ def batches(case: Case, first: int, ends: int, daily: int = DAILY) -> None:
     with by_sql(case) as connection:
         for begin in range(first, ends, step):
             last = min(begin + step, ends) - 1
-            connection.execute(_BATCHES, {"first": begin, "last": last, "ends": ends, "daily": daily, "jobs": list(JOBS)})
+            connection.execute(
+                _BATCHES, {"first": begin, "last": last, "ends": ends, "daily": daily, "jobs": list(JOBS)}
+            )
         connection.execute(_PROGRESS, {"ends": ends})
 
 

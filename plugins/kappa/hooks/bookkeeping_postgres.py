@@ -22,8 +22,8 @@ cross join lateral (select min(b.batch_id) as batch_id from registry.batch b
         and b.committed_at >= date_trunc('hour', statement_timestamp() - %(keep)s, 'UTC')) young
 cross join lateral (select coalesce(
     (select b.batch_id from registry.batch b where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
-        order by b.batch_id desc offset case when v.state = 'RETIRED' then 0 else %(newest)s end limit 1), -1) as batch_id
-    ) spare
+        order by b.batch_id desc offset case when v.state = 'RETIRED' then 0 else %(newest)s end limit 1), -1)
+    as batch_id) spare
 cross join lateral (select min(b.batch_id) as first, max(b.batch_id) as last, count(*) as batches from registry.batch b
     where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
         and b.batch_id <= least(young.batch_id - 1, spare.batch_id)) n

@@ -1,4 +1,4 @@
-"""Which rows of the books have been kept for long enough: batches that are folded, refused records that are forgotten."""
+"""Which rows of the books were kept for long enough: batches to be folded, refused records to be forgotten."""
 
 from __future__ import annotations
 
@@ -27,4 +27,7 @@ class OldRows:
 
     def to_json(self) -> dict[str, Any]:
         """The same for machines."""
-        return {"folded": [dict(vars(one)) for one in self.batches], "forgotten": [dict(vars(one)) for one in self.refused]}
+        return {
+            "folded": [dict(vars(one)) for one in self.batches],
+            "forgotten": [dict(vars(one)) for one in self.refused],
+        }
