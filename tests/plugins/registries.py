@@ -24,7 +24,7 @@ from tests.plugins.fakes import FakeRegistry
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
     "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "driver_start",
-    "progress", "fence", "heartbeat", "batch", "red_line", "job_version", "output",
+    "progress", "fence", "heartbeat", "batch", "batch_hour", "batch_total", "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
     "read", "counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter",

@@ -12,6 +12,7 @@ from uuid import UUID
 from jobs.checkpoints import Planned
 from jobs.log import Offsets
 from kappa.changes import Change, Mark, Phase
+from kappa.hooks.bookkeeping import Bookkeeping
 from kappa.leases import Lease
 from kappa.states import Desired, State
 
@@ -121,7 +122,7 @@ class Entry:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Registry(Protocol):
+class Registry(Bookkeeping, Protocol):
     """The registry. Every act is one transaction, and doing it twice is the same as doing it once."""
 
     def versions(self, job: str) -> list[Version]:
