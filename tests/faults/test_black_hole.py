@@ -1,0 +1,51 @@
+"""Postgres takes what is sent and answers nothing: each wait ends, the driver tries again, and is exact afterwards."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from jobs import connections
+from tests.events import events
+from tests.postgres_proxy import AtCommit, PostgresProxy
+from tests.rig import Rig
+
+pytestmark = pytest.mark.rig
+GIVEN_UP = "postgres is away, trying again: no answer within 2 s"
+IN_VAIN = "postgres is away, trying again: connection timeout expired"
+NO_BEAT = "postgres does not answer the heartbeat"
+
+
+@pytest.mark.fault("F11", "the driver's log says that no answer came; `status` shows a driver that does not beat")
+@pytest.mark.parametrize("moment", ["between two batches", "while the answer to COMMIT is under way"])
+def test_a_black_hole_ends_each_wait_and_loses_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, moment: str
+) -> None:
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 2.0)
+    caplog.set_level(logging.INFO)
+    case = rig.case()
+
+    def at_commit() -> Iterator[AtCommit]:
+        proxy.fall_silent()
+        yield AtCommit.PASSES
+
+    def is_seen() -> bool:
+        return all(words in caplog.text for words in (GIVEN_UP, IN_VAIN, NO_BEAT))
+
+    with PostgresProxy(case.settings) as proxy, case.driver(settings=proxy.settings) as program:
+        case.produce(events(100))
+        program.await_read()
+        if moment == "between two batches":
+            proxy.fall_silent()
+        else:
+            proxy.fates = at_commit()
+        case.produce(events(100, 100))
+        program.until("the driver gave its connections up, and tried to make others", is_seen)
+        assert proxy.is_silent
+        proxy.speak()
+        program.await_read()
+    assert len(case.query("select 1 from registry.driver_start")) == 1, "nothing had to start it again"
+    case.check()
