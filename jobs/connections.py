@@ -12,7 +12,8 @@ from jobs.settings import Settings
 
 ROLE = "kappa_writer"
 CONNECT_SECONDS = 10
-ANSWER_SECONDS = 45.0
+MARGIN_SECONDS = 15.0
+ANSWER_SECONDS = 30.0 + MARGIN_SECONDS
 """Longer than the server lets a transaction take (`registry.TIMEOUTS`): who has said nothing by then, never will."""
 _TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 Result = TypeVar("Result")
@@ -29,15 +30,15 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that is closed, with Silent, where an answer takes longer than `answer_seconds`.
 
     TCP's time-outs end what loses packets. Only this one ends what is acknowledged and then not answered, which no
-    time-out of the server's does either: it may never have heard the question.
+    time-out of the server's does either: it may never have heard the question. Where the server is given longer for a
+    transaction, `answer_seconds` is that and a margin.
     """
 
-    answer_seconds: float | None = None
+    answer_seconds = ANSWER_SECONDS
 
     def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
         """As psycopg's own, which all answers come through. Raises Silent."""
-        limit = self.answer_seconds or ANSWER_SECONDS
-        begun = time.monotonic()
+        limit, begun = self.answer_seconds, time.monotonic()
         try:
             return super().wait(gen, interval, limit if timeout is None else min(timeout, limit))
         except psycopg.OperationalError as error:

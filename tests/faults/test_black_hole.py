@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs import connections
+from jobs import connections, transactions
+from jobs.connections import Connection
 from tests.events import events
 from tests.postgres_proxy import AtCommit, PostgresProxy
 from tests.rig import Rig
 
 pytestmark = pytest.mark.rig
-GIVEN_UP = "postgres is away, trying again: no answer within 2 s"
-IN_VAIN = "postgres is away, trying again: connection timeout expired"
+GIVEN_UP = "the transaction is tried again: no answer within 2 s"
+IN_VAIN = "the transaction is tried again: connection timeout expired"
 NO_BEAT = "postgres does not answer the heartbeat"
 
 
@@ -24,7 +25,8 @@ def test_a_black_hole_ends_each_wait_and_loses_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, moment: str
 ) -> None:
     monkeypatch.setattr(connections, "CONNECT_SECONDS", 2)
-    monkeypatch.setattr(connections, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(Connection, "answer_seconds", 2.0)
+    monkeypatch.setattr(connections, "MARGIN_SECONDS", 2.0 - transactions.BASE_SECONDS)
     caplog.set_level(logging.INFO)
     case = rig.case()
 

@@ -21,7 +21,7 @@ STRIKES = [
 AGAIN = 4
 
 
-@pytest.mark.fault("F10", "'postgres is away, trying again', then the batch with '(again)', in the driver's log")
+@pytest.mark.fault("F10", "'the transaction is tried again', then the batch with '(again)', in the driver's log")
 def test_a_lost_commit_or_a_lost_answer_to_it_counts_a_batch_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     case, numbers = rig.case(), count(step=5)
     caplog.set_level(logging.INFO, "kappa.sink")
@@ -37,6 +37,6 @@ def test_a_lost_commit_or_a_lost_answer_to_it_counts_a_batch_once(rig: Rig, capl
         program.await_read()
     said = [record.getMessage() for record in caplog.records]
     assert sum("(again)" in line for line in said) == AGAIN
-    assert sum("postgres is away, trying again" in line for line in said) == len(proxy.struck)
+    assert sum("the transaction is tried again" in line for line in said) == len(proxy.struck)
     assert len(case.query("select 1 from registry.driver_start")) == 1
     case.check()

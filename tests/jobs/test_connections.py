@@ -24,7 +24,7 @@ JOBS = Path(connections.__file__).parent
 @pytest.fixture
 def case(cases: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
     monkeypatch.setattr(connections, "CONNECT_SECONDS", 2)
-    monkeypatch.setattr(connections, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(Connection, "answer_seconds", 1.0)
     return cases.case()
 
 
