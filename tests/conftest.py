@@ -22,6 +22,7 @@ from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, Stack, Starting, starting
 from tests.tally import minutes
 
+pytest_plugins = ["tests.red_without"]
 UNIT, RIG, STACK = range(3)
 """What a test needs: nothing, a rig of some parts, or the whole stack."""
 SECONDS = {UNIT: 60, RIG: 120, STACK: 300}
