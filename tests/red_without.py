@@ -2,7 +2,8 @@
 
 `@pytest.mark.red_without(NAME, WORDS)` on a test, or on one of its parameters, makes a second test of it: the same one,
 run without the safeguard of that name (bench/safeguards.py). It passes where the first one's body fails, and says WORDS
-(a pattern) in doing so: any other failure, and none, are a failure. What follows WORDS is handed on to the patch; `{name}` in it is the test's parameter of that name.
+(a pattern) in doing so: any other failure, and none, are a failure. What follows WORDS is handed on to the patch;
+`{name}` in it is the test's parameter of that name.
 """
 
 from __future__ import annotations
@@ -111,9 +112,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def table(reds: Sequence[Red]) -> Iterator[str]:
-    """Each safeguard, what is in force without it, and where it stands; under it the tests that went red, with the
-    first line that each said."""
+    """Each safeguard, what is in force without it, and where it stands; under it the tests that went red, each with its
+    parameters, and the first line that it said."""
     for name, safeguard in SAFEGUARDS.items():
         if mine := [red for red in reds if red.without.name == name]:
             yield f"{name}: {safeguard.patch} ({safeguard.place})"
-            yield from (f"    {red.test}: {red.said.splitlines()[0]}" for red in mine)
+            for test in dict.fromkeys(red.test.partition("[")[0] for red in mine):
+                cases = [red for red in mine if red.test.partition("[")[0] == test]
+                ids = ", ".join(red.test.removeprefix(test).strip("[]") for red in cases)
+                yield f"    {test}{ids and f'[{ids}]'}: {cases[0].said.splitlines()[0]}"

@@ -38,7 +38,7 @@ def test_a_test_that_fails_by_its_words_without_the_safeguard_passes_and_is_told
     done.assert_outcomes(passed=4)
     done.stdout.fnmatch_lines([
         "*tests that went red*", "named: it gives a number (jobs.pace:begin)",
-        "    *::test_it[[]1]: AssertionError: it is 1", "    *::test_it[[]2]: AssertionError: it is 2",
+        "    *::test_it[[]1, 2]: AssertionError: it is 1",
     ])  # fmt: skip
 
 
