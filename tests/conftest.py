@@ -24,6 +24,7 @@ from tests.seeds import pytest_addoption, pytest_generate_tests
 from tests.tally import minutes
 
 __all__ = ["pytest_addoption", "pytest_generate_tests"]
+pytest_plugins = ["tests.red_without"]
 UNIT, RIG, STACK = range(3)
 """What a test needs: nothing, a rig of some parts, or the whole stack."""
 SECONDS = {UNIT: 60, RIG: 120, STACK: 300}
