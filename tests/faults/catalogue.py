@@ -80,6 +80,6 @@ FAULTS = (
 
 WITHOUT_A_TEST = frozenset(
     f"F{number}"
-    for number in (2, 3, *range(5, 18), *range(19, 26), *range(31, 38))
+    for number in (2, 3, *range(5, 18), *range(19, 26), *range(31, 37))
 )  # fmt: skip
 """Faults that no test is marked with yet. One that has got a test must leave this list; no other may be without one."""
