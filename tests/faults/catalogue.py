@@ -80,6 +80,6 @@ FAULTS = (
 
 WITHOUT_A_TEST = frozenset(
     f"F{number}"
-    for number in (2, 3, *range(5, 18), *range(19, 26), *range(31, 37))
+    for number in (2, 3, *range(5, 9), 10, 11, 12, 14, *range(15, 18), *range(19, 23), 31, *range(34, 37))
 )  # fmt: skip
 """Faults that no test is marked with yet. One that has got a test must leave this list; no other may be without one."""

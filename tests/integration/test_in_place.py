@@ -48,6 +48,7 @@ def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: 
     assert epochs(deployed) == owners
 
 
+@pytest.mark.long(minutes=2)
 def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tmp_path: Path) -> None:
     lacking = 'build(records, run).select("no_such_column")'
     digest = broken(deployed, tmp_path, "jobs/query.py", "build(records, run)", lacking)
@@ -58,6 +59,7 @@ def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tm
     assert epochs(deployed) == owners, "the live driver was not touched"
 
 
+@pytest.mark.long(minutes=3)
 def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack, tmp_path: Path) -> None:
     digest = broken(
         deployed,
