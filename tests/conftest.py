@@ -35,6 +35,12 @@ OWN = "own"
 SPARK_MEMORY_MB = 1_024
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long the random mix of faults goes on, and which one it is."""
+    parser.addoption("--mix-minutes", type=float, default=30, help="How long the random mix of faults (F33) goes on.")
+    parser.addoption("--mix-seed", type=int, help="The seed of a random mix of faults that is to be repeated.")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is wrong without the stack shows first, also in a shuffled run; each test has a time-out."""
