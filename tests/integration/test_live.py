@@ -65,7 +65,7 @@ def test_poison_is_quarantined_with_reason_and_bytes_and_restarts_nothing(deploy
 
 def test_both_jobs_bill_the_same_per_client_and_day(deployed: Stack) -> None:
     deployed.produce(2, 2_000, "--full-speed")
-    deployed.until("somebody is billed", lambda: bool(deployed.query("select from serving.client_spend_day limit 1")))
+    deployed.until("somebody is billed", lambda: bool(deployed.query("select 1 from serving.client_spend_day limit 1")))
     account = ("--currency", "USD", "--daily-budget", "12.5", "--valid-from", "2020-01-01")
     (client,) = deployed.query("select min(client_id) from serving.client_spend_day")[0]
     deployed.kappa("client", "set", client, "--time-zone", "America/New_York", *account)
