@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from datetime import UTC, datetime
-from pathlib import Path
-
 import pytest
-from kappa import artifacts
 
+from bench.faults import PATCHES, Fault
+from bench.patches import build
 from tests.integration.beside import load
 from tests.integration.versions import JOB, epochs, runs_as
-from tests.running_stack import CHECKOUT, Stack
+from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
-
-
-def broken(stack: Stack, folder: Path, file: str, old: str, new: str) -> str:
-    """The digest of an artifact of this checkout's code with one fault."""
-    shutil.copytree(CHECKOUT / "jobs", folder / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
-    text = (folder / file).read_text()
-    assert old in text
-    (folder / file).write_text(text.replace(old, new, 1))
-    return artifacts.build(folder, stack.settings.artifacts, datetime.now(UTC)).digest
 
 
 def test_tuning_settings_change_in_place_after_a_trial(deployed: Stack) -> None:
@@ -49,9 +37,8 @@ def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: 
 
 
 @pytest.mark.long(minutes=2)
-def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tmp_path: Path) -> None:
-    lacking = 'build(records, run).select("no_such_column")'
-    digest = broken(deployed, tmp_path, "jobs/query.py", "build(records, run)", lacking)
+def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack) -> None:
+    digest = build(deployed.settings, PATCHES[Fault.START])
     before, owners = runs_as(deployed), epochs(deployed)
     refused = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
     assert "trial" in refused.err
@@ -60,14 +47,8 @@ def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tm
 
 
 @pytest.mark.long(minutes=3)
-def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack, tmp_path: Path) -> None:
-    digest = broken(
-        deployed,
-        tmp_path,
-        "jobs/run.py",
-        "taken = registry.take_over",
-        "os._exit(9)\n        taken = registry.take_over",
-    )
+def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack) -> None:
+    digest = build(deployed.settings, PATCHES[Fault.TAKE_OVER])
     before = runs_as(deployed)
     with load(deployed, 40, rate=200):
         undone = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
