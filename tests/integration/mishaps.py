@@ -12,6 +12,7 @@ from enum import StrEnum
 from bench.load import produce
 from stack import broker, cluster, postgres
 from tests.integration.beside import kill
+from tests.integration.conftest import ON_EXECUTOR
 from tests.integration.injected import EXECUTOR, JVM, PYTHON, away, kill_and_await, kill_of
 from tests.running_stack import JOBS, Stack
 
@@ -68,7 +69,7 @@ def _happen(stack: Stack, one: Planned, seed: int) -> None:
     match one.mishap:
         case Mishap.PYTHON | Mishap.JVM | Mishap.EXECUTOR:
             kinds = {Mishap.PYTHON: PYTHON, Mishap.JVM: JVM, Mishap.EXECUTOR: EXECUTOR}
-            kill_of(stack, kinds[one.mishap], one.job)
+            kill_of(stack, kinds[one.mishap], ON_EXECUTOR if one.mishap is Mishap.EXECUTOR else one.job)
         case Mishap.WORKER:
             kill_and_await(stack, cluster.WORKER)
         case Mishap.BROKER:
