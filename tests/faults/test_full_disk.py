@@ -101,9 +101,11 @@ def _driver(case: Case) -> Iterator[Program]:
     """The driver's program, which may end for what it meets; ended afterwards."""
     program = Program(case, case.launch())
     program.thread.start()
-    yield program
-    case.query("update registry.job_version set desired = 'stopped'")
-    program.await_end()
+    try:
+        yield program
+    finally:
+        case.query("update registry.job_version set desired = 'stopped'")
+        program.await_end()
     print("the driver ended with", program.exit_code, repr(program.error))
 
 
@@ -125,7 +127,7 @@ def _red(rig: Rig, case: Case) -> list[str]:
     """What `status` shows: processes that do not run, and the red lines of the case, where Postgres answers."""
     red = [f"{p.name} is {p.state}" for p in Supervisor(rig.parts).processes() if p.state != "RUNNING"]
     with suppress(psycopg.OperationalError):
-        red += [f"{what}: {detail}" for what, detail in case.red().items()]
+        red += [f"{row['what']}: {row['detail']}" for row in case.query("select what, detail from ops.red_lines")]
     return red
 
 
