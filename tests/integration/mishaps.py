@@ -54,7 +54,7 @@ def planned(seed: int) -> Iterator[Planned]:
 
 def befall(stack: Stack, seed: int, minutes: float) -> list[Planned]:
     """Let the mishaps of a seed happen for so long; those that did."""
-    over, happened = time.monotonic() + 60 * minutes, []
+    over, happened = time.monotonic() + 60 * minutes, list[Planned]()
     for one in planned(seed):
         time.sleep(one.pause_seconds)
         if time.monotonic() > over:
