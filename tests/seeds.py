@@ -30,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for a seed runs with those given, or with one that nobody has chosen."""
-    if "seed" in metafunc.fixturenames:
+    """A test that asks for a seed, and names none, runs with those given, or with one that nobody has chosen."""
+    named = {name for mark in metafunc.definition.iter_markers("parametrize") for name in mark.args[:1]}
+    if "seed" in metafunc.fixturenames and "seed" not in named:
         seeds = metafunc.config.getoption("--seed") or [secrets.randbelow(MOST)]
         metafunc.parametrize("seed", seeds, ids=lambda seed: f"seed {seed}")
