@@ -98,19 +98,6 @@ def test_a_killed_driver_is_started_again_and_nothing_is_lost_or_counted_twice(d
     deployed.reconcile()
 
 
-def test_a_second_driver_for_a_version_is_fenced(deployed: Stack) -> None:
-    """Whoever raises the epoch owns the version: the running driver stops writing and goes."""
-    epoch = _epoch(deployed, "ad_ctr")
-    deployed.query("update registry.fence set epoch = epoch + 1 where job = 'ad_ctr'", role="kappa_writer")
-    deployed.produce(3, 500, "--full-speed")
-    time.sleep(4)
-    written = deployed.query("select count(*) from ops.batches where job = 'ad_ctr' and epoch = %s and "
-                             "committed_at > clock_timestamp() - interval '2 seconds'", epoch)  # fmt: skip
-    assert written == [(0,)]
-    deployed.kappa("start", "ad_ctr", "--reason", "after the fence")
-    deployed.reconcile()
-
-
 def test_a_stopped_job_stays_stopped_and_goes_on_where_it_stood(deployed: Stack) -> None:
     """Held to 500 records a second and far behind, it goes on by batches that are ten times as large, and as seldom."""
     deployed.kappa("stop", "client_spend", "--reason", "test")
