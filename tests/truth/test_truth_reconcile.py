@@ -115,6 +115,15 @@ def test_what_is_as_it_must_be_has_no_difference() -> None:
     assert [sum(job.rows.values()) for job in verdict.jobs] == [2, 2, 3]
 
 
+def test_refused_records_that_are_no_longer_kept_are_not_missing() -> None:
+    """Before the offset from which on they are kept nothing is compared; from there on all is."""
+    served = replace(_quarantine(), quarantine={(0, 6): "late"})
+    assert [each.column for each in _verdict(served).differences] == ["(row)"]
+    assert _verdict(replace(served, kept_from={0: 6})).differences == []
+    assert _verdict(replace(_quarantine(), kept_from={0: 6})).differences == [], "not yet removed"
+    assert len(_verdict(replace(served, quarantine={}, kept_from={0: 6})).differences) == 1
+
+
 def _minute(**changes: object) -> Served:
     served = _ad_ctr()
     assert served.minutes is not None
