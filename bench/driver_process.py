@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from bench.safeguards import SAFEGUARDS
 from jobs import query, run
 
-
 OF_A_DRIVER = [name for name, safeguard in SAFEGUARDS.items() if safeguard.place.startswith("jobs.")]
 
 
