@@ -4,6 +4,7 @@ of commit a221cc5; what readers and operators see stays the same."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,13 +16,12 @@ from jobs.settings import Settings
 from stack import postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER
-from tests.stack.schema_0006 import ROWS
 
 pytestmark = pytest.mark.rig
 
 OLDEST = "0006"
 """The revision of commit a221cc5."""
-FILLED: dict[str, tuple[str, ...]] = {OLDEST: ROWS}
+FILLED: dict[str, tuple[str, ...]] = {OLDEST: (Path(__file__).with_name("schema_0006.sql").read_text(),)}
 """revision -> what fills the tables that it made; a table that is empty before the next one fails the test."""
 CHANGED: dict[str, frozenset[str]] = {}
 """revision -> views that show something else after it, on purpose."""
@@ -80,7 +80,7 @@ def check_same(before: Shown, after: Shown, but: frozenset[str] = frozenset()) -
 def empty_tables(settings: Settings) -> list[str]:
     tables = execute(settings, "select schemaname || '.' || tablename from pg_tables where schemaname in "
                                "('registry', 'data', 'reference') order by 1")  # fmt: skip
-    return [table for (table,) in tables if not execute(settings, f"select from {table} limit 1")]
+    return [table for (table,) in tables if not execute(settings, f"select 1 from {table} limit 1")]
 
 
 def test_each_migration_keeps_what_was_there_and_what_is_shown_of_it(old: Settings) -> None:
@@ -120,6 +120,9 @@ def test_the_newest_schema_is_the_same_whether_it_was_reached_over_data_or_empty
 
 
 def _columns(settings: Settings) -> list[tuple[Any, ...]]:
-    return execute(settings, "select table_schema, table_name, column_name, data_type, is_nullable, column_default "
-                             "from information_schema.columns where table_schema in ('registry', 'reference', 'serving', "
-                             "'ops') order by 1, 2, 3")  # fmt: skip
+    return execute(
+        settings,
+        "select table_schema, table_name, column_name, data_type, is_nullable, column_default "
+        "from information_schema.columns where table_schema in ('registry', 'reference', 'serving', 'ops') "
+        "order by 1, 2, 3",
+    )

@@ -138,3 +138,26 @@ def test_rules_are_compared_where_windows_are_served_by_both() -> None:
     (found,) = (each for each in apart.across if each.column == "allowed_lateness_ms")
     assert found.job == "ad_ctr v2 and client_spend v1"
     assert found.key == "windows from 2023-11-15T12:00:00+00:00 to 2023-11-15T13:00:00+00:00"
+
+
+def test_windows_that_are_final_in_one_job_only_are_not_compared() -> None:
+    a_day_later = NOON + 36 * HOUR
+    done = version(told={0: Told(READ, a_day_later)})
+    behind = client_spend(version(end={0: 6}), spend_micros=114)
+    found = verdict(ad_ctr(done, is_final=True), behind, at=a_day_later)
+    assert [each for each in _across(found) if each[0] == "spend_micros"] == []
+    assert len(found.across_uncompared) == 1
+
+
+def test_of_jobs_that_started_together_in_the_middle_of_a_day_its_rest_is_compared() -> None:
+    starts = version(rules=replace(RULES, starts_at=NOON))
+    found = verdict(ad_ctr(starts), client_spend(starts, spend_micros=114))
+    assert _across(found) == [("spend_micros", 115, 114)]
+
+
+def test_an_older_quarantine_that_nobody_sees_plays_no_part() -> None:
+    job = quarantine()
+    older = replace(job.live, version=0, rules=Rules(HOUR, 300_000, None, None))
+    segments = (Segment(None, NOON, 0), Segment(NOON, None, 1))
+    replayed = replace(job, segments=segments, versions={**job.versions, 0: older})
+    assert _across(verdict(ad_ctr(), client_spend(), replayed)) == []

@@ -264,3 +264,27 @@ def test_a_version_that_started_after_what_retention_removed_is_compared_whole()
     micros = {**dict.fromkeys(version().micros, 0), "late": 5}
     started = version(start={0: 6}, records=records, micros=micros)
     assert verdict(served("slot_ctr", started, keys=("slot_id",), minutes={}), first=6).jobs[0].uncompared == []
+
+
+def test_what_a_version_counts_outside_of_its_segment_is_expected_nowhere() -> None:
+    generous = replace(RULES, allowed_lateness_ms=8_100_000)
+    records = {**version().records, "counted": 5, "late": 0}
+    micros = {**version().micros, "counted": 120, "late": 0}
+    newer = version(rules=generous, records=records, micros=micros)
+    assert said(verdict(two_versions(ad_ctr(), NOON - HOUR, version(), newer))) == []
+
+
+def test_a_time_that_a_producer_stamped_makes_nothing_complete() -> None:
+    far = record(7, "impression", 70, append=NOON + 9 * HOUR)._replace(stamped=False)
+    books = {"records": {**version().records, "read": 8, "dead_letter": 2}, "end": {0: 8}}
+    job = ad_ctr(version(told={0: Told(READ, DRAINED)}, **books))
+    assert said(verdict(job, log=[*LOG, far], at=NOON + 9 * HOUR)) == []
+
+
+def test_what_is_kept_of_a_record_that_was_never_read_is_found_though_the_log_begins_after_it() -> None:
+    job = quarantine({(0, 6): KEPT[0, 6], (0, 2): KEPT[0, 5]})
+    begun = replace(
+        job.live, start={0: 6}, records=all_late(1), micros={**dict.fromkeys(job.live.micros, 0), "late": 5}
+    )
+    found = verdict(replace(job, versions={1: begun}), first=6)
+    assert [(each.key, each.column) for each in found.differences] == [("(0, 2)", "(row)")]

@@ -135,10 +135,10 @@ def test_the_time_of_a_snapshot_is_not_before_anything_in_it(real: Real) -> None
     assert drained <= found.at_ms <= drained + 600_000
 
 
-def test_what_does_not_answer_is_a_refusal_that_says_where_to_look() -> None:
+def test_what_does_not_answer_is_a_refusal_that_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = "host=127.0.0.1 port=1 dbname=kappa user=kappa_operator"
     with pytest.raises(DatabaseUnreadable, match="kappa status"):
         PostgresDatabase(nowhere).progress()
-    quick = {"socket.timeout.ms": 300, "log_level": 0}
+    monkeypatch.setattr("truth.topic._TIMEOUT_S", 0.2)
     with pytest.raises(LogUnreadable, match="kappa status"):
-        KafkaTopic("127.0.0.1:1", "ads", quick).bounds()
+        KafkaTopic("127.0.0.1:1", "ads", {"log_level": 0}).bounds()
