@@ -16,7 +16,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(settings: Settings, revision: str = "head") -> None:
-    """Bring the database to the newest revision, or up to another one; does nothing where it is there already."""
+    """Bring the database to a revision, the newest one; does nothing where it is there already."""
     dsn = settings.dsn("kappa_owner")
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool)
     config = Config()

@@ -159,11 +159,19 @@ def _quarantine(serving: Serving, _: Calendar, found: Compared) -> None:
     if served.quarantine is None:
         return
     standing = serving.standings[served.live.version]
-    proved = {place: kept for place, kept in served.quarantine.items() if _is_held(standing, place)}
-    kept = {} if standing.lost else standing.ledger.kept
-    found.rows[view] = len(kept.keys() | proved.keys())
-    found.differences += _tables(served.job, view, _plain(kept), _plain(proved))
-    _tell_of(found, view, len(served.quarantine) - len(proved), "of records that the log no longer holds")
+    shown = {place: kept for place, kept in served.quarantine.items() if _must_be_kept(standing, place)}
+    proved = {place: kept for place, kept in shown.items() if _is_held(standing, place)}
+    ours = {} if standing.lost else standing.ledger.kept
+    expected = {place: kept for place, kept in ours.items() if _must_be_kept(standing, place)}
+    found.rows[view] = len(expected.keys() | proved.keys())
+    found.differences += _tables(served.job, view, _plain(expected), _plain(proved))
+    _tell_of(found, view, len(shown) - len(proved), "of records that the log no longer holds")
+
+
+def _must_be_kept(standing: Standing, place: tuple[int, int]) -> bool:
+    """Whether it is not one of those that are forgotten by their age; they may be there still."""
+    partition, offset = place
+    return offset >= standing.version.kept_from.get(partition, 0)
 
 
 def _is_held(standing: Standing, place: tuple[int, int]) -> bool:

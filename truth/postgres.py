@@ -29,7 +29,7 @@ from ops.versions where job = %s and version = %s
 """
 _REACH = """
 select "partition", next_offset, floor(extract(epoch from read_append_time) * 1000)::bigint as read_ms,
-    floor(extract(epoch from drained_at) * 1000)::bigint as drained_ms
+    floor(extract(epoch from drained_at) * 1000)::bigint as drained_ms, kept_from
 from ops.progress where job = %s and version = %s
 """
 _FRESHNESS = """
@@ -130,6 +130,7 @@ def _version(connection: Connection, job: str, number: int) -> ServingVersion:
         start={int(partition): int(offset) for partition, offset in held["start_offsets"].items()},
         end={row["partition"]: row["next_offset"] for row in reach},
         told={row["partition"]: Told(row["read_ms"], row["drained_ms"]) for row in reach},
+        kept_from={row["partition"]: row["kept_from"] for row in reach if row["kept_from"] is not None},
         **_accounting(connection, job, number),
     )
 

@@ -62,7 +62,10 @@ class Told:
 
 @dataclass(frozen=True)
 class ServingVersion:
-    """A version that a segment names: its rules, offsets (partition -> next), reach by partition, and accounting."""
+    """A version that a segment names: its rules, offsets (partition -> next), reach by partition, and accounting.
+
+    `kept_from`: partition -> the offset before which the records that it refused are no longer kept, if any.
+    """
 
     version: int
     topic: str
@@ -72,6 +75,7 @@ class ServingVersion:
     told: Mapping[int, Told]
     records: Mapping[str, int]
     micros: Mapping[str, int]
+    kept_from: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def reading(self) -> Reading:

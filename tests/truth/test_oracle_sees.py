@@ -95,9 +95,9 @@ ROWS = {
     "a record that is not kept": ("delete from data.quarantine where fate = 'future'", "(row)"),
     "a record that was not refused": ("update data.quarantine set \"offset\" = 0 where fate = 'late'", "(row)"),
     "a record beyond what was read": ("update data.quarantine set \"offset\" = 99 where fate = 'late'", "(row)"),
-    "books of an older version": ("update registry.batch set late = 0, counted = 5 where job = 'ad_ctr' "
+    "books of an older version": ("update registry.batch_total set late = 0, counted = 5 where job = 'ad_ctr' "
                                   "and version = 1", "late"),
-    "money in the books": ("update registry.batch set counted_micros = counted_micros - 1 where version = 2",
+    "money in the books": ("update registry.batch_total set counted_micros = counted_micros - 1 where version = 2",
                            "counted_micros"),
     "read further than the log was": ("update registry.progress set read_append_time = read_append_time + "
                                       "interval '1 s' where job = 'client_spend'", "complete_through"),
@@ -111,7 +111,7 @@ ROWS = {
 }  # fmt: skip
 """What is done to the tables, and a column that the oracle names; none: both versions show the same there."""
 TABLES = (
-    "data.ad_ctr_minute", "data.client_spend_minute", "data.quarantine", "registry.batch", "registry.progress",
+    "data.ad_ctr_minute", "data.client_spend_minute", "data.quarantine", "registry.batch_total", "registry.progress",
     "registry.segment",
 )  # fmt: skip
 
@@ -203,12 +203,15 @@ def test_no_column_is_left_out(stand: Stand) -> None:
     assert shown <= set(SPOILT)
 
 
-@pytest.mark.parametrize(("view", "column"), [(view, column) for view, spoilt in SPOILT.items() for column in spoilt])
-def test_a_column_that_shows_something_else_is_named(stand: Stand, view: str, column: str) -> None:
-    expression, named = SPOILT[view][column]
-    with stand.shown(view, column, expression):
+@pytest.mark.red_without("oracle's column", r"assert '.+' in ", "{named}")
+@pytest.mark.parametrize(
+    ("view", "column", "named"),
+    [(view, column, spoilt[1]) for view in SPOILT for column, spoilt in SPOILT[view].items()],
+)
+def test_a_column_that_shows_something_else_is_named(stand: Stand, view: str, column: str, named: str) -> None:
+    with stand.shown(view, column, SPOILT[view][column][0]):
         differences = stand.verdict().differences
-    assert named in {each.column for each in differences if each.view in (view, "spend per client")}
+    assert named in {each.column for each in differences if each.view == view}
 
 
 @pytest.mark.parametrize("what", list(ROWS))

@@ -39,6 +39,7 @@ def _kept(place: tuple[int, int], **changes: object) -> Served:
     return quarantine({**KEPT, place: replace(KEPT[place], **changes)})  # type: ignore[arg-type]
 
 
+@pytest.mark.red_without("oracle's column", r"assert \[\] == \['", "{column}")
 @pytest.mark.parametrize(
     ("make", "column"),
     [
@@ -97,6 +98,19 @@ def test_only_what_was_committed_is_compared() -> None:
     found = verdict(ad_ctr(behind, impressions=1, clicks=0, spend_micros=5, ctr=Decimal(0)))
     assert said(found) == []
     assert found.jobs[0].unread == 5
+
+
+def test_refused_records_that_are_no_longer_kept_are_not_missing() -> None:
+    """Before the offset from which on they are kept nothing is compared; from there on all is."""
+    rest = quarantine({(0, 6): KEPT[0, 6]})
+    assert [each.column for each in verdict(rest).differences] == ["(row)"]
+
+    def forgetting(job: Served) -> Served:
+        return replace(job, versions={1: replace(job.live, kept_from={0: 6})})
+
+    assert said(verdict(forgetting(rest))) == []
+    assert said(verdict(forgetting(quarantine()))) == [], "not yet removed"
+    assert len(said(verdict(forgetting(quarantine({}))))) == 1
 
 
 def test_a_third_job_is_compared_by_its_own_keys() -> None:
