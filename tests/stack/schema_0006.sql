@@ -19,7 +19,7 @@ insert into registry.batch (job, version, generation, batch_id, epoch, topic_id,
     repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed, committed_at)
 select job, version, 1, batch_id, 1, 'topic-1', jsonb_build_object('0', 10 * batch_id),
     jsonb_build_object('0', 10 * batch_id + 10), '2026-03-09', 10, 4, 1, 1, 1, 1, 1, 1, 1000000000000000000000, 5, 6, 7,
-    8, 9, 3, '2026-03-10'::timestamptz + batch_id * interval '1 second'
+    8, 9, 3, '2026-03-12'::timestamptz - (2 - batch_id) * interval '1 second'
 from registry.job_version, generate_series(0, 2) as batch_id;
 insert into registry.progress select job, version, 0, 30, '2026-03-12 08:00+00', 31, '2026-03-12 09:00+00'
 from registry.job_version;

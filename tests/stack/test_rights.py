@@ -13,7 +13,75 @@ pytestmark = pytest.mark.rig
 
 OWNER, WRITER, REGISTRY, OPERATOR, READER = ROLES
 """The owner migrates; drivers write as the writer, the control plane as the registry; people look as the last two."""
-EXPECTED: dict[str, dict[str, str]] = {}
+SEES, APPENDS = "select", "select insert"
+READERS = {READER: SEES, OPERATOR: SEES, REGISTRY: SEES}
+OPERATORS = {OPERATOR: SEES, REGISTRY: SEES}
+EVERYBODY = dict.fromkeys(ROLES[1:], "execute")
+EXPECTED: dict[str, dict[str, str]] = {
+    "database": {**dict.fromkeys(ROLES[1:], "connect"), WRITER: "connect temporary"},
+    "data.*": {WRITER: "usage", REGISTRY: "usage"},
+    "ops.*": {OPERATOR: "usage", REGISTRY: "usage"},
+    "public.*": dict.fromkeys(ROLES[1:], "usage"),
+    "reference.*": {OPERATOR: "usage", REGISTRY: "usage"},
+    "registry.*": {WRITER: "usage", REGISTRY: "usage"},
+    "serving.*": {READER: "usage", OPERATOR: "usage", REGISTRY: "usage"},
+    "data.ad_ctr_minute": {WRITER: "select insert update", REGISTRY: SEES},
+    "data.ad_ctr_minute_v1": {REGISTRY: SEES},
+    "data.client_spend_minute": {WRITER: "select insert update", REGISTRY: SEES},
+    "data.quarantine": {WRITER: APPENDS, REGISTRY: "select delete"},
+    "ops.accounting": OPERATORS,
+    "ops.audit": OPERATORS,
+    "ops.batch_hours": OPERATORS,
+    "ops.batches": OPERATORS,
+    "ops.changes": OPERATORS,
+    "ops.drivers": OPERATORS,
+    "ops.generations": OPERATORS,
+    "ops.leases": OPERATORS,
+    "ops.pins": OPERATORS,
+    "ops.progress": OPERATORS,
+    "ops.quarantine": OPERATORS,
+    "ops.reach": OPERATORS,
+    "ops.red_lines": OPERATORS,
+    "ops.releases": OPERATORS,
+    "ops.replays": OPERATORS,
+    "ops.segments": OPERATORS,
+    "ops.versions": OPERATORS,
+    "public.alembic_version": {},
+    "reference.client": {OPERATOR: SEES, REGISTRY: "select insert update"},
+    "reference.client_span": OPERATORS,
+    "registry.audit": {REGISTRY: APPENDS},
+    "registry.audit_audit_id_seq": {},
+    "registry.batch": {WRITER: "select insert update", REGISTRY: "select delete"},
+    "registry.batch_hour": {REGISTRY: APPENDS},
+    "registry.batch_total": {REGISTRY: SEES},
+    "registry.booked": {REGISTRY: SEES},
+    "registry.change": {WRITER: "select update(marks)", REGISTRY: "select insert update"},
+    "registry.completeness": {REGISTRY: SEES},
+    "registry.driver_start": {WRITER: APPENDS, REGISTRY: SEES},
+    "registry.fence": {WRITER: "select update(epoch)", REGISTRY: "select insert update"},
+    "registry.generation": {WRITER: "select insert update delete", REGISTRY: SEES},
+    "registry.heartbeat": {WRITER: "select insert update", REGISTRY: SEES},
+    "registry.job_version": {WRITER: "select update(state,updated_at)", REGISTRY: "select insert update"},
+    "registry.launch": {WRITER: "select update(claimed_at,claimed_by,ended_at)", REGISTRY: "select insert update"},
+    "registry.lease": {REGISTRY: "select insert update delete"},
+    "registry.output": {WRITER: SEES, REGISTRY: SEES},
+    "registry.pin": {REGISTRY: "select insert delete"},
+    "registry.progress": {WRITER: "select insert update", REGISTRY: "select insert update"},
+    "registry.reach": {REGISTRY: SEES},
+    "registry.red_line": {WRITER: "select insert update delete", REGISTRY: "select insert update(detail) delete"},
+    "registry.release": {REGISTRY: APPENDS},
+    "registry.release_release_id_seq": {},
+    "registry.replay": {REGISTRY: "select insert update(answer,answered_at,answered_by,ended_at,outcome,validation)"},
+    "registry.segment": {REGISTRY: "select insert update delete"},
+    "serving.ad_ctr_minute": READERS,
+    "serving.client_spend_day": READERS,
+    "serving.freshness": READERS,
+    "registry.add_rows_partition()": {REGISTRY: "execute"},
+    "registry.add_to_totals()": EVERYBODY,
+    "registry.end_older_drivers()": EVERYBODY,
+    "registry.worked_flat_out()": EVERYBODY,
+}
+"""object -> role -> its rights; the owner has all. Who has no usage of a schema cannot use what others may execute."""
 APPEND_ONLY = ("registry.audit", "registry.release", "ops.audit", "ops.releases")
 
 _TABLES = """
@@ -22,7 +90,8 @@ select n.nspname || '.' || c.relname as name, r.rolname as role, concat_ws(' ',
     case when has_table_privilege(r.rolname, c.oid, 'insert') then 'insert' end,
     case when has_table_privilege(r.rolname, c.oid, 'update') then 'update'
         else (select 'update(' || string_agg(a.attname, ',' order by a.attname) || ')' from pg_attribute a
-            where a.attrelid = c.oid and a.attnum > 0 and has_column_privilege(r.rolname, c.oid, a.attnum, 'update')) end,
+            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+            and has_column_privilege(r.rolname, c.oid, a.attnum, 'update')) end,
     case when has_table_privilege(r.rolname, c.oid, 'delete') then 'delete' end,
     case when has_table_privilege(r.rolname, c.oid, 'truncate') then 'truncate' end,
     case when has_table_privilege(r.rolname, c.oid, 'references') then 'references' end,
