@@ -17,7 +17,8 @@ QUARANTINED = frozenset((DEAD_LETTER, FUTURE, LATE))
 MINUTE_MS = 60_000
 CLOCKS_MS = 60_000
 """How far the broker's clock may go back, or differ from the database's (contract, section 3, Finality)."""
-_KEPT_BYTES = 4_096
+_VALUE_BYTES, _KEY_BYTES = 4_096, 256
+"""So much of a refused record is kept; of what was refused in earlier releases the whole key."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Kept:
-    """A record in quarantine; of key and value the MD5 of the first 4 KiB, so that millions of them fit into memory.
+    """A record in quarantine; of its value the MD5 of the first 4 KiB, of its key of the first 256 bytes, so that millions
+    of them fit into memory.
 
     `value_bytes` is the length of the whole value; `has_reason`: some words say why, whichever they are.
     """
@@ -190,8 +192,9 @@ def enter(row: Row, fate: str, event: Event) -> None:
 
 def _kept(topic: str, record: LogRecord, fate: str) -> Kept:
     size = None if record.value is None else len(record.value)
-    return Kept(topic, record.append_time, fate, True, _digest(record.key), _digest(record.value), size)
+    key, value = _digest(record.key, _KEY_BYTES), _digest(record.value, _VALUE_BYTES)
+    return Kept(topic, record.append_time, fate, True, key, value, size)
 
 
-def _digest(content: bytes | None) -> str | None:
-    return None if content is None else md5(content[:_KEPT_BYTES], usedforsecurity=False).hexdigest()
+def _digest(content: bytes | None, most: int) -> str | None:
+    return None if content is None else md5(content[:most], usedforsecurity=False).hexdigest()

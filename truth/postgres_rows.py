@@ -28,7 +28,7 @@ from serving.client_spend_day
 """
 _KEPT = """
 select "partition", "offset", topic, (extract(epoch from append_time) * 1000)::bigint as append_time, fate,
-    coalesce(reason, '') <> '' as has_reason, md5(substring(key for 4096)) as key, md5(value) as value, value_bytes
+    coalesce(reason, '') <> '' as has_reason, md5(substring(key for 256)) as key, md5(value) as value, value_bytes
 from ops.quarantine
 """
 _COLUMNS = """

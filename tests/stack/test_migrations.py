@@ -25,9 +25,10 @@ FILLED: dict[str, tuple[str, ...]] = {
     OLDEST: (Path(__file__).with_name("schema_0006.sql").read_text(),),
     "0009": (
         "insert into registry.batch_hour select job, version, generation, batch_id, batch_id, 1, epoch, epoch, "
-        "topic_id, start_offsets, end_offsets, watermark, read, counted, duplicate, repeated_click, late, future, before_start, "
-        "dead_letter, counted_micros, duplicate_micros, repeated_click_micros, late_micros, future_micros, "
-        "before_start_micros, rows_changed, 0, 0, 0, committed_at, committed_at from registry.batch where batch_id = 0",
+        "topic_id, start_offsets, end_offsets, watermark, read, counted, duplicate, repeated_click, late, future, "
+        "before_start, dead_letter, counted_micros, duplicate_micros, repeated_click_micros, late_micros, "
+        "future_micros, before_start_micros, rows_changed, 0, 0, 0, committed_at, committed_at from registry.batch "
+        "where batch_id = 0",
     ),
 }
 """revision -> what fills the tables that it made; a table that is empty before the next one fails the test."""

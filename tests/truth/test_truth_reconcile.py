@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from hashlib import md5
 
 import pytest
 
@@ -23,6 +24,8 @@ from tests.truth.served_jobs import (
     version,
 )
 from truth.compare import ctr_holds
+from truth.decode import LogRecord
+from truth.fates import Kept
 from truth.reconcile import NothingLive, reconcile
 from truth.served import Served, ServedRow, Snapshot, Told
 
@@ -98,6 +101,16 @@ def test_only_what_was_committed_is_compared() -> None:
     found = verdict(ad_ctr(behind, impressions=1, clicks=0, spend_micros=5, ctr=Decimal(0)))
     assert said(found) == []
     assert found.jobs[0].unread == 5
+
+
+def test_of_a_refused_record_as_much_is_compared_as_is_kept() -> None:
+    """4 KiB of the value, and 256 bytes of a key, of which earlier releases kept all."""
+    long = LogRecord(0, 5, NOON, True, b"k" * 300, b"v" * 5_000)
+    kept = Kept("ads", NOON, "dead_letter", True, md5(b"k" * 256).hexdigest(), md5(b"v" * 4_096).hexdigest(), 5_000)
+    log = [*LOG[:5], long, LOG[6]]
+    assert said(verdict(quarantine({**KEPT, (0, 5): kept}), log=log)) == []
+    other = replace(kept, value=md5(b"v" * 4_095).hexdigest())
+    assert [each[0] for each in said(verdict(quarantine({**KEPT, (0, 5): other}), log=log))] == ["value"]
 
 
 def test_refused_records_that_are_no_longer_kept_are_not_missing() -> None:
