@@ -95,8 +95,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Kept:
-    """A record in quarantine; of its value the MD5 of the first 4 KiB, of its key of the first 256 bytes, so that millions
-    of them fit into memory.
+    """A record in quarantine; of its value the MD5 of the first 4 KiB, of its key of the first 256 bytes, so that many
+    fit into memory.
 
     `value_bytes` is the length of the whole value; `has_reason`: some words say why, whichever they are.
     """
