@@ -13,10 +13,13 @@ MOST = 2_000
 """Rows that one transaction removes: some ten milliseconds' worth."""
 QUARANTINE = "quarantine"
 
-# An hour that has begun to be kept is kept whole: what is folded is cut at a full hour. Only what stays is looked at and
-# counted, for what is old may be a year's (`offset 0`: else the old ones would be walked through from the first on).
+# An hour that has begun to be kept is kept whole: what is folded is cut at a full hour. Only what stays is looked at
+# and counted, for what is old may be a year's (`offset 0`: else the old ones would be walked through, the first first).
 _OLD_BATCHES = """
-select job, version, generation, first, last, batches from (
+select job, version, generation, first, (select max(b.batch_id) from registry.batch b
+    where (b.job, b.version, b.generation) = (due.job, due.version, due.generation) and b.batch_id <= due.last) as last,
+    batches
+from (
     select t.job, t.version, t.generation,
         (select min(b.batch_id) from registry.batch b
             where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)) as first,
@@ -34,7 +37,7 @@ select job, version, generation, first, last, batches from (
         where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
         order by b.batch_id desc offset spared.batches limit 1) spare on true
     offset 0
-) due where first <= last order by job, version, generation"""
+) due where first <= due.last order by job, version, generation"""
 # The oldest batches up to the first one of another hour. Each begins where the one before it ended, folded or not.
 _RUN = """
 with old as (
