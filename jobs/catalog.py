@@ -105,7 +105,7 @@ _TUNING = (
         "records_per_batch",
         200_000,
         100,
-        5_000_000,
+        500_000,
         Effect.TUNING,
         "most records a batch reads; where they are few, most records per cadence",
     ),
@@ -117,8 +117,16 @@ _TUNING = (
 _STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
 
 
+MOST_KEPT = 50_000
+"""Records per batch of the quarantine: all of them kept, at full length, are 220 MB (docs/decisions/0025)."""
+
+
 def _with_defaults(settings: tuple[JobSetting, ...], **defaults: int) -> tuple[JobSetting, ...]:
     return tuple(replace(s, default=defaults.get(s.name, s.default)) for s in settings)
+
+
+def _with_most(settings: tuple[JobSetting, ...], **most: int) -> tuple[JobSetting, ...]:
+    return tuple(replace(s, most=most.get(s.name, s.most)) for s in settings)
 
 
 JOBS: Mapping[str, Job] = {
@@ -143,7 +151,11 @@ JOBS: Mapping[str, Job] = {
             description="the records that the other jobs refuse, with fate, reason and bytes",
             keys=(),
             table="quarantine",
-            settings=_FATE_LIMITS + _with_defaults(_TUNING, cadence_ms=5_000, executor_cores=1),
+            settings=_FATE_LIMITS
+            + _with_most(
+                _with_defaults(_TUNING, cadence_ms=5_000, executor_cores=1, records_per_batch=MOST_KEPT),
+                records_per_batch=MOST_KEPT,
+            ),
         ),
     )
 }

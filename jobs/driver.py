@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import psycopg
 from kafka.errors import KafkaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -26,6 +25,7 @@ from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
+from jobs.transactions import TRANSIENT
 from jobs.watcher import Watcher, own_beat
 
 logger = logging.getLogger("kappa.driver")
@@ -91,7 +91,7 @@ class Driver:
         self._is_red = True
         try:
             self._registry.raise_red("query", self._sentence(failures))
-        except psycopg.OperationalError:
+        except TRANSIENT:
             logger.warning("postgres is away: %s", self._why)
 
     def _sentence(self, failures: int) -> str:
@@ -112,7 +112,7 @@ class Driver:
         try:
             self._registry.clear_red("failed", "query")
             self._is_red = False
-        except psycopg.OperationalError:
+        except TRANSIENT:
             logger.warning("postgres is away: the red lines stay")
 
     def _attempt(self, spark: SparkSession) -> None:
@@ -120,7 +120,7 @@ class Driver:
         self._sink, self._why = None, ""
         try:
             self._run_queries(spark)
-        except (KafkaError, OSError, psycopg.OperationalError) as error:
+        except (KafkaError, OSError, *TRANSIENT) as error:
             self._why = root_cause.of(error)
             logger.warning("the query could not be started: %s", self._why)
         finally:

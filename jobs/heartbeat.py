@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Beat:
-    """One heartbeat: who is alive, what it committed last, how large its state is. Times are epoch ms."""
+    """One heartbeat: who is alive, what it committed last, how large its state is. Times are epoch ms; `committed_ms`
+    is the database's."""
 
     epoch: int
     driver_pid: int
@@ -35,7 +36,7 @@ on conflict (job, version) do update set epoch = excluded.epoch, beat_at = exclu
     driver_pid = excluded.driver_pid, jvm_pid = excluded.jvm_pid, submission_id = excluded.submission_id,
     generation = excluded.generation, batch_id = coalesce(excluded.batch_id, h.batch_id),
     batch_ms = coalesce(excluded.batch_ms, h.batch_ms),
-    committed_at = greatest(excluded.committed_at, h.committed_at),
+    committed_at = coalesce(excluded.committed_at, h.committed_at),
     newest_event_time = greatest(excluded.newest_event_time, h.newest_event_time),
     watermark = coalesce(excluded.watermark, h.watermark),
     watermark_delay_ms = coalesce(excluded.watermark_delay_ms, h.watermark_delay_ms),

@@ -10,6 +10,8 @@ _STREAMING = "spark.sql.streaming"
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # The default is 10,000 records: of the largest that may count, 640 MB in the JVM, and again in Python.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16MB",
     # Kept from batch 0 on: the provider is pinned by the checkpoint, and only RocksDB's state can be repartitioned.
     f"{_STREAMING}.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

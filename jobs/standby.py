@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -21,6 +20,7 @@ from jobs.query import FIRST_RECORDS
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
 from jobs.sinks.noop_sink import NoopSink
+from jobs.transactions import TRANSIENT
 
 logger = logging.getLogger("kappa.standby")
 STANDBY = "standby"
@@ -54,7 +54,7 @@ def wait_for_call(
         try:
             if (answer := call()) is not None:
                 return answer
-        except psycopg.OperationalError as error:
+        except TRANSIENT as error:
             logger.warning("postgres is away: %s", str(error).splitlines()[:1])
         sleep(POLL_SECONDS)
 

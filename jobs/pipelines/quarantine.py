@@ -9,9 +9,6 @@ from jobs.fates import QUARANTINED, Fate
 from jobs.pipelines.pipeline import Run
 from jobs.transforms import decode, fates
 
-MOST_BYTES = 4096
-"""A kept value is cut to this length (contract, section 3)."""
-
 _WHY = {
     Fate.FUTURE: "event_time is further past append_time than the future bound",
     Fate.LATE: "append_time is further past event_time than the allowed lateness",
@@ -23,6 +20,5 @@ def build(records: DataFrame, run: Run) -> DataFrame:
     events = fates.with_fate(decode.decode(records, keep_bytes=True), run.settings, run.starts_at_ms)
     refused = fates.observed(events, run.partitions).where(F.col("fate").isin(*(f.value for f in QUARANTINED)))
     why = F.coalesce("reason", *(F.when(F.col("fate") == fate.value, text) for fate, text in _WHY.items()))
-    cut = F.substring("value", 1, MOST_BYTES).alias("value")
-    size = F.length("value").cast("long").alias("value_bytes")
-    return refused.select("partition", "offset", "append_ms", "fate", why.alias("reason"), "key", cut, size)
+    kept = ("key", "value", "value_bytes")
+    return refused.select("partition", "offset", "append_ms", "fate", why.alias("reason"), *kept)

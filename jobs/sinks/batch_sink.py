@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 from pyspark.sql import DataFrame
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
@@ -19,18 +18,20 @@ from jobs.log import LastRead, Offsets
 from jobs.log_identity import Answer, LogSilent, LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
-from jobs.sinks import ledger, rows
+from jobs.sinks import ledger
+from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
+from jobs.transactions import TRANSIENT
 from jobs.transforms.fates import OBSERVATION
 
 logger = logging.getLogger("kappa.sink")
 GIVE_UP_SECONDS = 900
-Connect = Callable[[], psycopg.Connection[tuple[Any, ...]]]
 
 
 @dataclass
 class Committed:
-    """What the watcher tells of the newest batch; written by the callback, read by the heartbeat."""
+    """What the watcher tells of the newest batch; written by the callback, read by the heartbeat. `at_ms` is the
+    database's time of the batch: this machine's clock may be wrong."""
 
     batch_id: int | None = None
     batch_ms: int | None = None
@@ -62,10 +63,10 @@ class BatchSink:
         witness: LogWitness,
         last_read: Mapping[int, LastRead],
     ) -> None:
-        self._owner, self._run, self._checkpoint, self._connect = owner, run, checkpoint, connect
+        self._owner, self._run, self._checkpoint = owner, run, checkpoint
         self._reach, self._ends, self._fresh_ends = read_through, ends, fresh_ends
         self._witness, self._last_read = witness, last_read
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection = BatchConnection(owner.job, connect)
         self._query: Any = None
         self._ready = threading.Event()
         self.failure: Exception | None = None
@@ -90,9 +91,7 @@ class BatchSink:
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._connection.close()
 
     def _commit(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
@@ -147,7 +146,7 @@ class BatchSink:
                 answer.wait(GIVE_UP_SECONDS)
 
     @retry(
-        retry=retry_if_exception_type((psycopg.OperationalError, psycopg.InterfaceError)),
+        retry=retry_if_exception_type(TRANSIENT),
         wait=wait_exponential_jitter(multiplier=0.2, max=5),
         stop=stop_after_delay(GIVE_UP_SECONDS),
         before_sleep=lambda state: _log_retry(state),
@@ -156,22 +155,22 @@ class BatchSink:
     def _write(self, batch: Batch, ends: Ends | None, answer: Answer) -> Written:
         """One attempt at the transaction; a connection that broke is made anew for the next."""
         drained = dict.fromkeys(reach.drained(batch.end, ends), ends.at_ms) if ends else {}
+        known = dict(ends.offsets) if ends else {}
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-                rows.prepare(self._connection, self._owner.job)
-            known = dict(ends.offsets) if ends else {}
-            return ledger.write(self._connection, self._owner, batch, drained, known, answer.check)
-        except (psycopg.OperationalError, psycopg.InterfaceError):
-            self.close()
+            connection = self._connection.ready(batch.rows.num_rows)
+            written = ledger.write(connection, self._owner, batch, drained, known, answer.check)
+        except TRANSIENT as error:
+            self._connection.broke(error)
             raise
+        self._connection.written()
+        return written
 
     def _tell(self, batch: Batch, written: Written, started: float, acted: float) -> None:
         took_ms, action_ms = (round((t - started) * 1000) for t in (time.monotonic(), acted))
         self.committed = Committed(
             batch_id=batch.batch_id,
             batch_ms=took_ms,
-            at_ms=round(time.time() * 1000),
+            at_ms=written.committed_ms,
             newest_event_ms=batch.observed.newest_event_ms,
             watermark_ms=batch.watermark_ms,
             next_offsets=dict(batch.end),
@@ -189,4 +188,4 @@ class BatchSink:
 
 def _log_retry(state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    logger.warning("postgres is away, trying again: %s", str(error).splitlines()[0] if error else "?")
+    logger.warning("the transaction is tried again: %s", str(error).splitlines()[0] if error else "?")

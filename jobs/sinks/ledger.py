@@ -84,11 +84,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Written:
-    """What a transaction did."""
+    """What a transaction did; `committed_ms` is the database's time of the batch, of a rewrite that of the first."""
 
     rewrite: bool
     fates: Mapping[Fate, Tally]
     rows: int
+    committed_ms: int
 
 
 def write(
@@ -103,40 +104,43 @@ def write(
     is called last, and raises where the log is not the one that was read.
 
     Raises Fenced, OffsetsDoNotJoin, OffsetsHaveGaps, DoubleEntryBroken, and what `check_log` raises;
-    psycopg.OperationalError, after which it may be called again.
+    transactions.TRANSIENT, after which it may be called again.
     """
     with connection.transaction(), connection.cursor() as cursor:
         _hold_fence(cursor, owner)
-        start, rewrite = _join(cursor, owner, batch)
+        start, written_ms = _join(cursor, owner, batch)
         rows.copy(cursor, owner.job, batch.rows)
-        fates, changed = _enter(cursor, owner, batch, rewrite)
-        if not rewrite:
-            _record(cursor, owner, batch, start, fates, changed)
+        fates, changed = _enter(cursor, owner, batch, rewrite=written_ms is not None)
+        committed_ms = written_ms
+        if committed_ms is None:
+            committed_ms = _record(cursor, owner, batch, start, fates, changed)
             _advance(cursor, owner, batch, drained, ends)
         check_log()
-    return Written(rewrite, fates, changed)
+    return Written(written_ms is not None, fates, changed, committed_ms)
 
 
 def _hold_fence(cursor: psycopg.Cursor[Any], owner: Owner) -> None:
+    """Keep the fence as it is, and for this one transaction alone: a retry waits for the first, which the server may
+    still have open, or be about to commit, and so sees what came of it."""
     held = cursor.execute(
-        "select 1 from registry.fence where job = %s and version = %s and epoch = %s for share",
+        "select 1 from registry.fence where job = %s and version = %s and epoch = %s for no key update",
         (owner.job.name, owner.version, owner.epoch),
     ).fetchone()
     if not held:
         raise Fenced(owner)
 
 
-def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offsets, bool]:
-    """The batch's start offsets, and whether it was written before."""
+def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offsets, int | None]:
+    """The batch's start offsets, and when it was written before (epoch ms), if it was."""
     known = cursor.execute(
-        "select start_offsets, end_offsets from registry.batch "
+        "select start_offsets, end_offsets, (extract(epoch from committed_at) * 1000)::bigint from registry.batch "
         "where job = %s and version = %s and generation = %s and batch_id = %s",
         (owner.job.name, owner.version, owner.generation, batch.batch_id),
     ).fetchone()
     if known:
         if _offsets(known[1]) != batch.end:
             raise OffsetsDoNotJoin(batch.batch_id, _offsets(known[1]), batch.end)
-        return _offsets(known[0]), True
+        return _offsets(known[0]), int(known[2])
     start = dict(
         cursor.execute(
             'select "partition", next_offset from registry.progress where job = %s and version = %s',
@@ -148,10 +152,10 @@ def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offs
         raise OffsetsDoNotJoin(batch.batch_id, start, batch.end)
     if moved > batch.observed.read:
         raise OffsetsHaveGaps(batch.batch_id, moved, batch.observed.read)
-    return start, False
+    return start, None
 
 
-def _enter(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, rewrite: bool) -> tuple[dict[Fate, Tally], int]:
+def _enter(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, *, rewrite: bool) -> tuple[dict[Fate, Tally], int]:
     """Write the rows and hold both entries against each other; returns the fates and the rows changed."""
     if owner.job.stateful:
         change = rows.upsert(cursor, owner.job, owner.version)
@@ -171,7 +175,8 @@ def _record(
     start: Offsets,
     fates: Mapping[Fate, Tally],
     changed: int,
-) -> None:
+) -> int:
+    """Write the batch's row; returns its time by the database's clock (epoch ms)."""
     values: dict[str, Any] = {
         "job": owner.job.name,
         "version": owner.version,
@@ -189,9 +194,12 @@ def _record(
     marks = ", ".join(f"%({name})s" for name in values)
     statement = (
         f"insert into registry.batch ({', '.join(values)}, watermark) "  # noqa: S608 - names are ours, values are bound
-        f"values ({marks}, to_timestamp(%(watermark_ms)s / 1000.0))"
+        f"values ({marks}, to_timestamp(%(watermark_ms)s / 1000.0)) "
+        "returning (extract(epoch from committed_at) * 1000)::bigint"
     )
-    cursor.execute(statement, {**values, "watermark_ms": batch.watermark_ms})
+    row = cursor.execute(statement, {**values, "watermark_ms": batch.watermark_ms}).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _advance(

@@ -17,6 +17,8 @@ from jobs.sinks.entries import Change
 
 STAGE = sql.Identifier("pg_temp", "stage")
 Connection = psycopg.Connection[tuple[Any, ...]]
+ROWS_AT_ONCE = 1_000
+"""Refused records that are Python objects at the same time."""
 QUARANTINE_COLUMNS = ("partition", "offset", "append_time", "fate", "reason", "key", "value", "value_bytes")
 
 
@@ -44,8 +46,9 @@ def copy(cursor: psycopg.Cursor[tuple[Any, ...]], job: Job, rows: pa.Table) -> N
             out.write(text.getbuffer())
     else:
         with cursor.copy(statement) as out:
-            for row in _quarantine_rows(rows):
-                out.write_row(row)
+            for part in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
+                for row in _quarantine_rows(part):
+                    out.write_row(row)
 
 
 def upsert(cursor: psycopg.Cursor[tuple[Any, ...]], job: Job, version: int) -> Change:
@@ -101,9 +104,9 @@ def _upsert_statement(job: Job) -> sql.Composed:
     )
 
 
-def _quarantine_rows(rows: pa.Table) -> list[tuple[Any, ...]]:
+def _quarantine_rows(rows: pa.RecordBatch) -> list[tuple[Any, ...]]:
     """The pipeline's rows with append_ms as a timestamp that COPY reads exactly."""
     times = rows.column("append_ms").cast(pa.timestamp("ms", "UTC")).cast(pa.string()).to_pylist()
-    others = {name: rows.column(name).to_pylist() for name in rows.column_names if name != "append_ms"}
+    others = {name: rows.column(name).to_pylist() for name in rows.schema.names if name != "append_ms"}
     columns = [times if name == "append_time" else others[name] for name in QUARANTINE_COLUMNS]
     return list(zip(*columns, strict=True))

@@ -13,10 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Meta
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from jobs import schemas
 
 MOST_BYTES = 65_536
+KEPT_VALUE, KEPT_KEY = 4096, 256
+"""What a job that keeps refused records keeps of one, in bytes; a key that counts has 64 at most."""
+KEPT = StructType([*schemas.EVENT_WITH_BYTES.fields, StructField("value_bytes", LongType())])
+"""An event beside its key and value, both cut, and what the whole value had."""
 MOST_LEVELS = 64
 """Objects and arrays may stand in one another so deep; the record's own object is the first level."""
 MOST_MS = 253_402_300_799_999
@@ -58,10 +64,19 @@ class BrokenRule(Exception):  # noqa: N818 - a verdict on a record, kept as its 
 
 
 def decode(records: DataFrame, keep_bytes: bool = False) -> DataFrame:
-    """RECORD rows to EVENT rows, one each; with `keep_bytes` to EVENT_WITH_BYTES."""
-    schema = schemas.EVENT_WITH_BYTES if keep_bytes else schemas.EVENT
-    columns = [field.name for field in schemas.RECORD.fields]
-    return records.select(*columns).mapInArrow(_decoder(keep_bytes), schema)
+    """RECORD rows to EVENT rows, one each; with `keep_bytes` to KEPT."""
+    schema = KEPT if keep_bytes else schemas.EVENT
+    return cut(records).mapInArrow(_decoder(keep_bytes), schema)
+
+
+def cut(records: DataFrame) -> DataFrame:
+    """RECORD rows and their `value_bytes`, with keys and values no longer than it takes to refuse them.
+
+    A broker may allow keys and values of any length: they end here, before anything holds many of them.
+    """
+    whole = [field.name for field in schemas.RECORD.fields if field.name not in ("key", "value")]
+    short = [F.substring(name, 1, MOST_BYTES + 1).alias(name) for name in ("key", "value")]
+    return records.select(*whole, *short, F.length("value").cast("long").alias("value_bytes"))
 
 
 def _decoder(keep_bytes: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -73,7 +88,7 @@ def _decoder(keep_bytes: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
 
 
 def decode_batch(batch: pa.RecordBatch, keep_bytes: bool = False) -> pa.RecordBatch:
-    """One Arrow batch of RECORD columns to EVENT columns, in the same order."""
+    """One Arrow batch as `cut` makes it to EVENT columns, in the same order; with `keep_bytes` also the kept bytes."""
     values, keys = batch.column("value").to_pylist(), batch.column("key").to_pylist()
     text_is_valid = _all_utf8(batch.column("value"))
     events: list[Event] = []
@@ -91,7 +106,7 @@ def _one(key: bytes | None, value: bytes | None, stamped: bool, text_is_valid: b
     if value is None:
         return NOTHING, "the value is missing"
     if len(value) > MOST_BYTES:
-        return NOTHING, f"the value has {len(value)} bytes, more than {MOST_BYTES}"
+        return NOTHING, f"the value has too many bytes, more than {MOST_BYTES}"
     try:
         if not text_is_valid:
             value.decode()
@@ -215,10 +230,15 @@ def _arrow(
         *(batch.column(name) for name in ("partition", "offset", "append_ms", "stamped")),
         *(pc.if_else(refused, None, column) for column in fields),
         pa.array(reasons, pa.string()),
-        *((batch.column("key"), batch.column("value")) if keep_bytes else ()),
+        *(_kept(batch) if keep_bytes else ()),
     ]
-    schema = schemas.EVENT_WITH_BYTES if keep_bytes else schemas.EVENT
+    schema = KEPT if keep_bytes else schemas.EVENT
     return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def _kept(batch: pa.RecordBatch) -> tuple[pa.Array, ...]:
+    key, value = (pc.binary_slice(batch.column(n), 0, most) for n, most in (("key", KEPT_KEY), ("value", KEPT_VALUE)))
+    return key, value, batch.column("value_bytes")
 
 
 def _fields(events: list[Event], texts: Mapping[str, pa.Array]) -> Iterator[pa.Array]:

@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         ("stamped", pa.bool_()),
         ("key", pa.binary()),
         ("value", pa.binary()),
+        ("value_bytes", pa.int64()),
     ]
 )
 

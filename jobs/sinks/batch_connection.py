@@ -1,0 +1,65 @@
+"""The connection that a driver's batches are written by: made anew once it broke, and given the time that a batch
+needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jobs import connections, transactions
+from jobs.catalog import Job
+from jobs.connections import Connection
+from jobs.sinks import rows
+
+Connect = Callable[[], Connection]
+_LIMIT = """select set_config('transaction_timeout', %(ms)s, false),
+    set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false)"""
+_END = """select pg_terminate_backend(pid) from pg_stat_activity
+where pid = any(%s) and application_name = current_setting('application_name') and pid <> pg_backend_pid()"""
+
+
+class BatchConnection:
+    """One connection at a time, for batches of one job.
+
+    A server that was not told that the connection broke still has the transaction, and with it the fence. It is waited
+    for, since it may be committing. Only what outlasts a time-out is ended: Postgres itself ends no COPY that waits for
+    its client.
+    """
+
+    def __init__(self, job: Job, connect: Connect) -> None:
+        self._job, self._connect = job, connect
+        self._open: Connection | None = None
+        self._limit = 0
+        self._timed_out = 0
+        self._left: list[int] = []
+
+    def ready(self, changed_rows: int) -> Connection:
+        """The connection, with the time-outs for a batch of so many rows. Raises transactions.TRANSIENT."""
+        if self._open is None:
+            self._open, self._limit = self._connect(), 0
+            if self._timed_out:
+                self._open.execute(_END, (self._left,))
+            self._left.append(self._open.info.backend_pid)
+            rows.prepare(self._open, self._job)
+        limit = transactions.seconds_for(changed_rows, self._timed_out)
+        if limit != self._limit:
+            times = {"ms": f"{limit * 1000}", "idle_ms": f"{limit * 1000 // transactions.IDLE_PART}"}
+            self._open.answer_seconds = limit + connections.MARGIN_SECONDS
+            self._open.execute(_LIMIT, times)
+            self._open.commit()
+            self._limit = limit
+        return self._open
+
+    def written(self) -> None:
+        """A batch is in, so nothing is left of earlier connections that could hold the fence."""
+        self._timed_out, self._left = 0, self._left[-1:]
+
+    def broke(self, error: Exception) -> None:
+        """The next attempt is by another connection."""
+        self._timed_out += isinstance(error, transactions.TIMED_OUT)
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None

@@ -1,0 +1,84 @@
+"""What the quarantine holds in memory is bounded, whatever keys and values the broker takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import catalog
+from jobs.pipelines import quarantine
+from jobs.pipelines.pipeline import Run
+from jobs.sinks import rows
+from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
+from tests.events import Sent, events
+from tests.jobs.records import NOON
+from tests.rig import Rig
+
+pytestmark = pytest.mark.rig
+MEGABYTE = 2**20
+JOB = catalog.find("quarantine")
+
+
+def records(spark: SparkSession, count: int, key_bytes: int, value_bytes: int) -> DataFrame:
+    """RECORD rows, all of them dead letters, with keys and values of these lengths."""
+    key, value = (F.repeat(F.lit("x"), length).cast("binary") for length in (key_bytes, value_bytes))
+    return spark.range(0, count, 1, 1).select(
+        F.lit(0).alias("partition"), F.col("id").alias("offset"), F.lit(NOON).alias("append_ms"),
+        F.lit(True).alias("stamped"), key.alias("key"), value.alias("value"),
+    )  # fmt: skip
+
+
+def _measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The size of each batch that comes to Python, and of its longest key and value."""
+    for batch in batches:
+        longest = [pc.max(pc.binary_length(batch.column(name))).as_py() for name in ("key", "value")]
+        yield pa.RecordBatch.from_pylist([{"bytes": batch.nbytes, "key": longest[0], "value": longest[1]}])
+
+
+def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -> None:
+    found = cut(records(spark, 400, MEGABYTE, MEGABYTE)).mapInArrow(_measured, "bytes long, key long, value long")
+    measured = found.collect()
+    assert {(row.key, row.value) for row in measured} == {(MOST_BYTES + 1, MOST_BYTES + 1)}
+    assert sum(row.bytes for row in measured) > 400 * 2 * MOST_BYTES
+    assert max(row.bytes for row in measured) < 17 * MEGABYTE
+
+
+def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driver(spark: SparkSession) -> None:
+    """The session has the heap that a driver has by default."""
+    settings = catalog.resolve(JOB, {})
+    most = settings["records_per_batch"]
+    run = Run(settings, None, (0,), 0)
+    table = quarantine.build(records(spark, most, 5_000, 5_000), run).toArrow()
+    assert table.num_rows == most == next(s.most for s in JOB.settings if s.name == "records_per_batch")
+    assert table.nbytes < most * (KEPT_KEY + KEPT_VALUE + 250)
+    assert pc.unique(table["value_bytes"]).to_pylist() == [5_000]
+
+
+def test_keys_as_long_as_the_broker_allows_are_kept_in_part(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    copied = rows.copy
+
+    def weighed(cursor: object, job: catalog.Job, table: pa.Table) -> None:
+        sizes.append(table.nbytes)
+        copied(cursor, job, table)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rows, "copy", weighed)
+    case, good = rig.case("quarantine"), events(3)
+    long = [Sent(bytes([byte]) * 900_000, value) for byte in range(20) for value in (good[0].value, b"\xff" * 50)]
+    case.produce([*good, *long, *(Sent(b"u", b"\xff" * 900_000) for _ in range(10)), Sent(None, None)])
+    case.run_until_read()
+    case.check()
+    assert max(sizes) < 51 * (KEPT_KEY + KEPT_VALUE + 250)
+    kept = case.rows()
+    assert len(kept) == 51
+    assert {len(row["key"]) for row in kept if row["key"]} == {KEPT_KEY, 1}
+    assert {row["value_bytes"] for row in kept} == {len(good[0].value or b""), 50, 900_000, None}
+    assert {row["value_bytes"] for row in kept if len(row["value"] or b"") == KEPT_VALUE} == {900_000}
+    assert {row["reason"] for row in kept if row["value_bytes"] == len(good[0].value or b"")} == {
+        "the key is not the user_id"
+    }
