@@ -13,6 +13,7 @@ import pytest
 from jobs import log
 from stack import leftovers
 from stack.layout import Layout
+from stack.waiting import until
 from tests.events import mixture
 from tests.rig import Rig
 
@@ -25,7 +26,7 @@ def paused(parts: Layout) -> Iterator[None]:
     (broker,) = [p for p in leftovers.marked(parts.settings.home) if "kafka.Kafka" in p.cmdline()]
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert broker.status() == psutil.STATUS_STOPPED
+        assert until(lambda: broker.status() == psutil.STATUS_STOPPED, 60)
         yield
     finally:
         broker.send_signal(signal.SIGCONT)
