@@ -76,7 +76,7 @@ def launch(
     known = pursuit_of(platform, verb, by)
     if known is not None:
         return Pursuit(versions, expected, began, known.deadline)
-    made = Pursuit(versions, expected, began, platform.clock.now() + _patience(eta_seconds))
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds))
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
     return made
@@ -101,7 +101,7 @@ class Watch:
 
     def look(self) -> Progress:
         """The progress of all versions together, now. Raises Unreachable, UnknownVersion."""
-        now = self.platform.clock.now()
+        now = self.platform.registry.now()
         versions = sorted(self.pursuit.versions.items())
         standings = {job: self.platform.releases.standing(job, number) for job, number in versions}
         log = self._log(now, standings)
