@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,16 +73,21 @@ class Wire:
             far = socket.create_connection(self._server)
             self._near.append(near)
             self._far.append(far)
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=_carry, args=(one, other), daemon=True).start()
+            threading.Thread(target=_carry, args=(near, far), daemon=True).start()
+            threading.Thread(target=_answer, args=(far, near), daemon=True).start()
 
 
 def _carry(one: socket.socket, other: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         while data := one.recv(65_536):
             other.sendall(data)
-    except OSError:
-        pass
+
+
+def _answer(server: socket.socket, driver: socket.socket) -> None:
+    """The driver is told when the server hangs up."""
+    _carry(server, driver)
+    with suppress(OSError):
+        driver.shutdown(socket.SHUT_RDWR)
 
 
 def sink_of(settings: Settings, owner: Owner) -> BatchSink:
