@@ -59,8 +59,9 @@ def test_a_driver_says_so_before_it_takes_its_version_over(tmp_path: Path, monke
     registry = Mock()
     assert run._supervised(Settings(home=tmp_path), registry, Namespace(launch="launch-1"), "driver-1") == 0
     assert not registry.take_over.called
-    assert "pyspark  4.1.9" in str(registry.fail.call_args)
-    registry.end_launch.assert_called_once()
+    launch, submission, reason = registry.fail.call_args.args
+    assert (launch, submission) == ("launch-1", "driver-1")
+    assert "pyspark  4.1.9" in reason
 
 
 @pytest.fixture
