@@ -8,20 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 
-from jobs import query, reach, run
-from jobs.log import Log, Offsets
-
-SAFEGUARDS = ("skew", "guard")
-"""`skew`: the part of the watermark's delay that the log's unevenness asks for; `guard`: the look one batch ahead."""
-
-
-def leave_out(safeguard: str) -> None:
-    """Take a safeguard out of this process."""
-    if safeguard == "skew":
-        vars(reach)["read_skew_ms"] = _no_skew
-    if safeguard == "guard":
-        vars(reach)["check_watermark"] = _no_guard
+from bench.safeguards import SAFEGUARDS
+from jobs import query, run
 
 
 def evict_always() -> None:
@@ -37,18 +27,11 @@ def main() -> int:
     parser.add_argument("driver", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     evict_always()
-    for safeguard in arguments.without:
-        leave_out(safeguard)
     sys.argv = ["run.py", *(word for word in arguments.driver if word != "--")]
-    return run.main()
-
-
-def _no_skew(_log: Log, _start: Offsets) -> int:
-    return 0
-
-
-def _no_guard(*_: object) -> None:
-    return
+    with ExitStack() as taken:
+        for safeguard in arguments.without:
+            taken.enter_context(SAFEGUARDS[safeguard].taken_away())
+        return run.main()
 
 
 if __name__ == "__main__":

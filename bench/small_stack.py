@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -25,11 +25,15 @@ PATIENCE_SECONDS = 180
 
 @contextmanager
 def small_stack(
-    partitions: int, broker_environment: Mapping[str, str] | None = None, keep: bool = False
+    partitions: int,
+    broker_environment: Mapping[str, str] | None = None,
+    keep: bool = False,
+    disks: Callable[[Layout], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[Layout]:
     """Kafka with the topic, and Postgres with the schema, on ports and folders of their own; ended and, unless kept,
-    deleted afterwards. `broker_environment` is added to that of the broker's process. Raises NotHealthy."""
-    with _folder(partitions, keep) as layout:
+    deleted afterwards. `broker_environment` is added to that of the broker's process, and `disks` are there for as long
+    as anything runs. Raises NotHealthy."""
+    with _folder(partitions, keep, disks) as layout:
         _start(layout, broker_environment or {})
         yield layout
 
@@ -51,16 +55,23 @@ def small_cluster() -> Iterator[Layout]:
 
 
 @contextmanager
-def _folder(partitions: int, keep: bool = False) -> Iterator[Layout]:
+def _folder(
+    partitions: int,
+    keep: bool = False,
+    disks: Callable[[Layout], AbstractContextManager[object]] = nullcontext,
+) -> Iterator[Layout]:
     """A stack's folder with nothing in it; what runs at the end is ended, and all of it, unless kept, deleted."""
     folder = Path(tempfile.mkdtemp(prefix="kappa-small-"))
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml(partitions))
     layout = Layout(load(folder / "state"), CHECKOUT)
     try:
-        yield layout
+        with disks(layout):
+            try:
+                yield layout
+            finally:
+                down(layout.settings, CHECKOUT, say)
     finally:
-        down(layout.settings, CHECKOUT, say)
         if keep:
             say(f"kept: {folder}")
         else:

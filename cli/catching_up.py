@@ -40,7 +40,7 @@ class CatchUps:
         """The run asks the log itself, too; here the driver's last word on it is enough."""
         state, standing = version_of(self._platform, job, number).state, self._platform.releases.standing(job, number)
         kept = self._readings.get(job, [])[1 - READINGS :]
-        now = self._platform.clock.now()
+        now = self._platform.registry.now()
         live = live_lag_seconds(self._platform, job, now, None)
         self._readings[job] = [*kept, Reading(now, state, standing, live_lag_seconds=live)]
         return judge(self._readings[job], pursuit.expected, pursuit.began, pursuit.deadline)

@@ -18,7 +18,7 @@ from jobs.catalog import Effect, find
 from stack.job_detail import shown as plain
 from truth.explain import Fated, expected, utc
 from truth.fates import MINUTE_MS
-from truth.lineage import Lineage, Origin
+from truth.lineage import Batch, Lineage, Origin
 
 _MICROS = 1_000_000
 _BATCHES = 10
@@ -141,7 +141,7 @@ def _facts(title: str, rows: Iterable[Fact]) -> None:
 def _batches(origin: Origin) -> None:
     """The batches that read its records; of many the first ones."""
     rows = [
-        (f"g{b.generation} {b.batch_id}", f"{b.committed_at:%Y-%m-%d %H:%M:%S}", str(b.epoch), _ranges(b.offsets))
+        (f"g{b.generation} {_ids(b)}", f"{b.committed_at:%Y-%m-%d %H:%M:%S}", str(b.epoch), _ranges(b.offsets))
         for b in origin.batches[:_BATCHES]
     ]
     showing.table("batch", ("committed", "epoch", "offsets, by partition"), rows)
@@ -202,6 +202,12 @@ def _made_by(job: str, origin: Origin, folder: Path) -> dict[str, Any]:
 
 def _record(record: Fated) -> dict[str, Any]:
     return {**asdict(record), "append_time": utc(record.append_time), "event_time": utc(record.event_time)}
+
+
+def _ids(batch: Batch) -> str:
+    """A batch's id; of old batches, of which an hour is kept as one, the first and the last."""
+    last = batch.last_batch_id
+    return str(batch.batch_id) if last in (None, batch.batch_id) else f"{batch.batch_id}-{last}"
 
 
 def _json(value: Any) -> Any:

@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import showing
-from cli.reading import Reading, looking
+from cli.reading import ROLE, Reading
 from jobs.catalog import find
 from jobs.settings import Settings
-from stack import job_detail
+from stack import job_detail, outages
 
 TREND_SECONDS = 4.0
 """Between two looks at what is unread: several batches at the usual cadences, so that one batch is no trend."""
@@ -25,7 +25,7 @@ Fact = tuple[str, str]
 
 
 def show(settings: Settings, job: str, as_json: bool) -> None:
-    """Print one job; exit code 1 if something of it is red. Raises UnknownJob, Unreachable."""
+    """Print one job; exit code 1 if something of it is red. Raises UnknownJob, and as `read`."""
     found = read(settings, find(job).name)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
@@ -37,9 +37,9 @@ def show(settings: Settings, job: str, as_json: bool) -> None:
 
 def read(settings: Settings, job: str) -> dict[str, Any]:
     """What `stack.job_detail.read` says, and of each version `lag_trend` (events per second by which what is unread
-    grows; None without a driver) and `launch`. Raises Unreachable."""
+    grows; None without a driver) and `launch`. Raises DoesNotAnswer, NoRegistry, Unreachable."""
     registry = connect(settings).registry
-    with looking(settings) as connection:
+    with outages.reading(settings, ROLE, TREND_SECONDS + outages.BOUND_SECONDS) as connection:
         found = job_detail.read(connection, job)
         trends = _trends(connection, found)
     for version in found["versions"]:

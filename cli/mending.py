@@ -1,18 +1,20 @@
-"""The command `repair`: what should run and does not is started again, and what was left half done is settled."""
+"""The command `repair`: what should run and does not is started again, and what was left half done is settled; of a
+checkpoint, files that cannot be read are restored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 from kappa.hooks.registry import Author
 from kappa.plans.repair import RepairPlan
 from kappa.ports import Platform, connect
+from kappa.steps import restore
 from kappa.steps.repair import carry_out, plan_repair
 
 from cli import showing
-from cli.conduct import attempt, by_airflow
+from cli.conduct import attempt, by_airflow, in_place
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
@@ -20,6 +22,7 @@ from jobs.catalog import find
 
 REPAIR_DAG = "repair_stream"
 VERB = "repair"
+CHECKPOINT = "Restore files of the JOBs' checkpoints from the database's offsets, in place, where that is exact."
 ALL = "all"
 """What stands for every job where a job is named; the form leaves the job empty then."""
 
@@ -33,11 +36,15 @@ def repair(
     jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB...", help="Without one: all jobs.")] = None,
     reason: Reason = None,
     dry_run: DryRun = False,
-    in_place: InPlace = False,
+    without_airflow: InPlace = False,
+    checkpoint: Annotated[bool, typer.Option("--checkpoint", help=CHECKPOINT)] = False,
     as_json: Json = False,
 ) -> None:
     """Compare what should be with what is, print it, and repair what may be repaired."""
     platform = settings()
+    if checkpoint:
+        _restore(jobs or (), reason, dry_run, as_json)
+        return
     names = [find(job).name for job in dict.fromkeys(jobs or ())] or [ALL]
     ports = connect(platform)
     found = {name: plan_repair(ports, None if name == ALL else name) for name in names}
@@ -47,11 +54,22 @@ def repair(
     if not as_json:
         showing.plans(list(found.values()), as_json=False, title="found")
     why = reason_or_asked(reason)
-    if in_place:
+    if without_airflow:
         showing.outcomes(_in_place(ports, found, why), as_json)
         return
     forms = {name: {"job": None if name == ALL else name, "reason": why or "", "dry_run": False} for name in names}
     showing.outcomes(by_airflow(platform, REPAIR_DAG, forms), as_json)
+
+
+def _restore(jobs: Sequence[str], reason: str | None, dry_run: bool, as_json: bool) -> None:
+    """Restore checkpoints, or say what would be done to them. Raises typer.BadParameter where no job is named."""
+    if not jobs:
+        raise typer.BadParameter("--checkpoint needs the JOB whose checkpoint it is")
+    platform, names = settings(), [find(job).name for job in dict.fromkeys(jobs)]
+    if dry_run:
+        showing.plans([restore.plan_restore(connect(platform), name) for name in names], as_json)
+        return
+    showing.outcomes(in_place(platform, VERB, names, reason_or_asked(reason), restore.carry_out), as_json)
 
 
 def _in_place(platform: Platform, found: Mapping[str, RepairPlan], reason: str | None) -> list[Outcome]:

@@ -16,7 +16,7 @@ from rich.markup import escape
 from cli import entry, job_detail, showing
 from jobs.fates import Fate
 from jobs.settings import Settings
-from stack.down import down, wipe
+from stack.down import check_ours, down, wipe
 from stack.status import status
 from stack.up import Echo, up
 
@@ -67,6 +67,8 @@ def _down(
 ) -> None:
     """Stop the embedded stack and all streams; may be repeated."""
     settings = entry.settings()
+    if delete:
+        check_ours(settings)
     if delete and not yes:
         typer.confirm(f"Delete the log, all rows, checkpoints and passwords in {settings.home}?", abort=True, err=True)
     with progress("stopping the stack") as echo:

@@ -4,8 +4,9 @@ Runs every hour. A previous version runs on for the rollback window, then its st
 kappa.toml sets both. Never one that a segment names, the last good one, or a pinned one. No reader waits. With job and
 version filled in, that one is retired at once, if nothing protects it. It says what was freed.
 
-Two steps beside it keep the disk free: `old_files` removes old logs, outputs, reports and folders of drivers, and
-`clean_airflow` what Airflow's own database has kept for a month. A run for one version leaves both alone.
+Three steps beside it keep the disk free: `old_files` removes old logs, outputs, reports and folders of drivers,
+`old_rows` folds old batches of the registry into hours and forgets old refused records, and `clean_airflow` removes
+what Airflow's own database has kept for a month. A run for one version leaves all three alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kappa.operators.holding import is_over
 from kappa.plans.retiring import RetirePlan
 from kappa.steps import airflow_history, retire
 from kappa.steps import old_files as files
+from kappa.steps import old_rows as rows
 
 ONE_VERSION = "only one version was asked for."
 
@@ -53,6 +55,18 @@ def old_files() -> str:
         return files.carry_out(run.platform, planned, run.author)
 
 
+@task(execution_timeout=LONG_TIMEOUT)
+def old_rows() -> str:
+    """Fold old batches and forget old refused records. Returns what went."""
+    with conducting(retire.VERB) as run:
+        if replay_form.to_retire(run.params):
+            return ONE_VERSION
+        planned = rows.plan_old_rows(run.platform)
+        if run.dry_run:
+            return f"dry run: {planned.sentence()}; nothing was changed."
+        return rows.carry_out(run.platform, planned, run.author)
+
+
 @task
 def clean_airflow() -> str:
     """Remove what Airflow's database has kept for long enough, once a day. Returns how many rows went."""
@@ -82,8 +96,9 @@ def clean_airflow() -> str:
 def retire_versions() -> None:
     planned: Any = plan()
     conclude(planned)
-    # On their own: what cannot be retired does not keep old files, and none of the three hides that another failed.
+    # On their own: what cannot be retired does not keep old files, and none of the four hides that another failed.
     old_files()
+    old_rows()
     clean_airflow()
 
 

@@ -29,7 +29,7 @@ def copy_running(source: Path, target: Path) -> None:
         others = sorted({f.name for f in source.iterdir()} - set(_RUNNING_ORDER)) if source.is_dir() else []
         for name in (*_RUNNING_ORDER, *others):
             _copy(source / name, part / name)
-        _drop_beyond(part, Checkpoint(part).newest_committed())
+        drop_beyond(part, Checkpoint(part).newest_committed())
 
     _replace(target, fill)
 
@@ -126,7 +126,7 @@ def _entries(folder: Path) -> Iterator[Path]:
     return (f for f in folder.iterdir() if not f.name.endswith(".tmp") and ".tmp." not in f.name)
 
 
-def _drop_beyond(checkpoint: Path, committed: int | None) -> None:
+def drop_beyond(checkpoint: Path, committed: int | None) -> None:
     """Remove what was planned after the newest commit, and state of later versions (a batch N leaves version N + 1)."""
     last = -1 if committed is None else committed
     for file in (checkpoint / "offsets").glob("*"):

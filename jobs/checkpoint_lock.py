@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 
+from jobs import connections
 from jobs.refusals import Refusal
-from jobs.registry import ROLE
 from jobs.settings import Settings
 
 WAIT_SECONDS = 120.0
@@ -50,20 +50,12 @@ class CheckpointLock:
         self._name, self._key = f"{job} v{version}", f"kappa:checkpoint:{job}:{version}"
         # Unlike a driver's, this name holds no epoch: a driver that takes over ends only the connections that do.
         self._application = f"kappa:{job}:v{version}:checkpoint"
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection: connections.Connection | None = None
 
     def __enter__(self) -> CheckpointLock:
         """Take the lock. Raises CheckpointHeld."""
-        self._connection = psycopg.connect(
-            self._settings.dsn(ROLE),
-            application_name=self._application,
-            options=f"{_ENDLESS} -c timezone=UTC",
-            connect_timeout=10,
-            keepalives_idle=10,
-            keepalives_interval=5,
-            keepalives_count=3,
-            tcp_user_timeout=20_000,
-            autocommit=True,
+        self._connection = connections.connect(
+            self._settings, self._application, f"{_ENDLESS} -c timezone=UTC", autocommit=True
         )
         deadline = time.monotonic() + self._wait_seconds
         while not self._ask("select pg_try_advisory_lock(hashtextextended(%s, 0))")[0]:

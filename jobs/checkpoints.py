@@ -13,6 +13,7 @@ from jobs.refusals import Refusal
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
+METADATA = "metadata"
 SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
 SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
 """What can be repartitioned, by Spark's names: seen to give the same results as a run that never was. A join or a limit
@@ -26,7 +27,8 @@ class CheckpointLost(Refusal):
         has = "it holds no batch" if found is None else f"its newest batch is {found}"
         super().__init__(
             f"the database holds batch {recorded} of checkpoint {path.name}, but {has}. Nothing was started. "
-            "Bring the checkpoint back, or replay the log into a new version with './kappa reprocess'."
+            "Bring the checkpoint back. Where only its newest plan is lost, './kappa repair JOB --checkpoint' restores "
+            "it; else replay the log into a new version with './kappa reprocess'."
         )
 
 
@@ -55,7 +57,10 @@ class DamagedOffsets(Refusal):
     """A file of the checkpoint that says what it holds cannot be read."""
 
     def __init__(self, file: Path, problem: str) -> None:
-        super().__init__(f"checkpoint file {file.parent.name}/{file.name} cannot be read: {problem}. Bring it back.")
+        super().__init__(
+            f"checkpoint file {file.parent.name}/{file.name} cannot be read: {problem}. Bring it back, or restore it "
+            "from the database's offsets with './kappa repair JOB --checkpoint', which says so where that is not exact."
+        )
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,16 @@ class Checkpoint:
             watermark = int(json.loads(lines[1])["batchWatermarkMs"])
             return Planned({int(p): int(offset) for p, offset in ends.items()}, watermark)
 
+    def check_commit(self, batch_id: int) -> None:
+        """Pass where Spark's word that it committed the batch can be read. Raises DamagedOffsets."""
+        with _named(self.path / "commits" / str(batch_id)) as file:
+            int(json.loads(file.read_text().splitlines()[1])["nextBatchWatermarkMs"])
+
+    def check_identity(self) -> None:
+        """Pass where the file can be read without which Spark starts no query. Raises DamagedOffsets."""
+        with _named(self.path / METADATA) as file:
+            str(json.loads(file.read_text())["id"])
+
     def operators(self) -> tuple[StatefulOperator, ...]:
         """The stateful operators by number; none before the first batch. Raises DamagedOffsets."""
         folders = [f for f in (self.path / "state").glob("*") if f.name.isdigit()]
@@ -157,15 +172,29 @@ def check(checkpoint: Checkpoint, recorded: int | None) -> None:
 
 
 def check_offsets(checkpoint: Checkpoint, recorded: int | None, topic: str, progress: Offsets) -> None:
-    """Refuse a start from a checkpoint that is not where the database is, though their batch ids may agree.
+    """Refuse a start from a checkpoint that is not where the database is, though their batch ids may agree, or of which
+    Spark could not read a file.
 
     `progress` is the next offset per partition. Raises ForeignCheckpoint, DamagedOffsets.
     """
+    _check_files(checkpoint, topic)
     if recorded is None:
         return
     found = checkpoint.planned(recorded, topic).end
     if found != progress:
         raise ForeignCheckpoint(checkpoint.path, progress, found)
+
+
+def _check_files(checkpoint: Checkpoint, topic: str) -> None:
+    """Read what Spark reads at a start: its identity, the plans of the two newest batches, the newest commit."""
+    planned, committed = checkpoint.newest_planned(), checkpoint.newest_committed()
+    if planned is None:
+        return
+    checkpoint.check_identity()
+    for batch_id in range(max(0, planned - 1), planned + 1):
+        checkpoint.planned(batch_id, topic)
+    if committed is not None:
+        checkpoint.check_commit(committed)
 
 
 @contextmanager

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import psycopg
 from psycopg.rows import class_row, dict_row
 
-from jobs import ownership
+from jobs import connections, ownership
 from jobs.heartbeat import WRITE_BEAT, Beat
 from jobs.log import LastRead, Offsets
 from jobs.ownership import Connection, LaunchLost
@@ -18,7 +17,6 @@ from jobs.reach import Ends
 from jobs.restarts import COUNT_STARTS, Starts
 from jobs.settings import Settings
 
-ROLE = "kappa_writer"
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)
 """A driver whose claim or heartbeat is younger than this is taken to be alive."""
@@ -48,16 +46,7 @@ class Version:
 def connect(settings: Settings, job: str, version: int, epoch: int | None) -> Connection:
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
-    return psycopg.connect(
-        settings.dsn(ROLE),
-        application_name=name,
-        options=TIMEOUTS,
-        connect_timeout=10,
-        keepalives_idle=10,
-        keepalives_interval=5,
-        keepalives_count=3,
-        tcp_user_timeout=20_000,
-    )
+    return connections.connect(settings, name, TIMEOUTS)
 
 
 class DriverRegistry:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import BrokerNotAvailableError, KafkaError, TopicAlreadyExistsError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from jobs.refusals import Refusal
@@ -129,10 +129,20 @@ def cluster_id(draw: Callable[[], uuid.UUID] = uuid.uuid4) -> str:
 def healthy(settings: Settings) -> bool:
     """The broker answers a client's question for metadata."""
     try:
-        with _admin(settings) as admin:
-            return bool(admin.describe_cluster()["brokers"])
+        ask(settings)
     except KafkaError:
         return False
+    return True
+
+
+def ask(settings: Settings, seconds: float = 5.0) -> None:
+    """Ask the broker for its metadata; each of its answers may take so long. Raises KafkaError."""
+    milliseconds = round(seconds * 1000)
+    with KafkaAdminClient(
+        bootstrap_servers=settings.kafka, request_timeout_ms=milliseconds, bootstrap_timeout_ms=milliseconds
+    ) as admin:
+        if not admin.describe_cluster()["brokers"]:
+            raise BrokerNotAvailableError
 
 
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)

@@ -14,9 +14,16 @@ from jobs.settings import Settings
 from stack import leftovers, parts
 from stack.exclusion import exclusive
 from stack.layout import Layout
+from stack.postgres import OWNER
 from stack.supervision import Supervisor
 
-KEPT = ("uv", "cache", "jars", "lock")
+KEPT = ("uv", "uv.new", "cache", "jars", "lock")
+"""What a wipe leaves: downloads, and the lock that it holds."""
+ENTRIES = (
+    "airflow", "artifacts", "checkpoints", "kafka", "logs", "postgres", "run", "spark", "validations", "work",
+    "secrets",
+)  # fmt: skip
+"""What a stack keeps in its state folder. A wipe takes the secrets last, since by them it knows its own folder."""
 
 
 class StillRunning(Refusal):
@@ -26,6 +33,16 @@ class StillRunning(Refusal):
         super().__init__(
             f"these processes of the stack are still there: {', '.join(map(str, pids))}. "
             "They do not answer a kill; look at them with ps, then run './kappa down' again."
+        )
+
+
+class NotOurs(Refusal):
+    """The folder to be wiped is not, or not only, the state folder of a stack."""
+
+    def __init__(self, home: Path, why: str) -> None:
+        super().__init__(
+            f"{home} is not deleted: {why}. Nothing was stopped or deleted. If KAPPA_HOME names the wrong folder, "
+            "correct it; else move what is yours elsewhere, or delete the folder by hand."
         )
 
 
@@ -41,15 +58,31 @@ def down(settings: Settings, checkout: Path, echo: Callable[[str], None] = print
 
 
 def wipe(settings: Settings, checkout: Path, echo: Callable[[str], None] = print) -> None:
-    """`down`, then delete the state: the log, all rows, checkpoints, passwords. Downloads are kept."""
+    """`down`, then delete the state: the log, all rows, checkpoints, passwords. Downloads are kept. Raises NotOurs."""
+    check_ours(settings)
     down(settings, checkout, echo)
     if not settings.home.exists():
         return
     with exclusive(settings.home):
-        for entry in settings.home.iterdir():
-            if entry.name not in KEPT:
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        for name in ENTRIES:
+            _remove(settings.home / name)
     echo(f"the data in {settings.home} is deleted")
+
+
+def check_ours(settings: Settings) -> None:
+    """Pass for a state folder with nothing else in it, and for one without any state. Raises NotOurs."""
+    found = {entry.name for entry in settings.home.iterdir()} if settings.home.exists() else set()
+    if strange := sorted(found - {*ENTRIES, *KEPT}):
+        raise NotOurs(settings.home, f"{', '.join(strange)} in it belongs to no stack")
+    if found & set(ENTRIES) and not settings.passfile(OWNER).exists():
+        raise NotOurs(settings.home, f"it lacks {settings.passfile(OWNER)}, which every stack has")
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def _stop(layout: Layout) -> int:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
-from psycopg.rows import dict_row
-
 from jobs.settings import Settings
-from stack import replay_status
+from stack import outages, replay_status
 
 RUNBOOK = "docs/runbook.md"
 
@@ -30,16 +27,15 @@ order by v.job, v.version"""
 _RED = "select job, version, what, since, detail from ops.red_lines order by since"
 
 
-def read(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+def read(
+    settings: Settings, seconds: float = outages.BOUND_SECONDS
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """([{"job", "versions": [...]}], [{"what", "since", "runbook"}], the replays under way as `replay_status` has
-    them); all empty while there is no registry."""
-    try:
-        with psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=3, row_factory=dict_row) as connection:
-            versions = connection.execute(_VERSIONS).fetchall()
-            lines = connection.execute(_RED).fetchall()
-            replays = replay_status.read(connection)
-    except (psycopg.OperationalError, psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
-        return [], [], []
+    them), within so many seconds. Raises DoesNotAnswer, NoRegistry."""
+    with outages.reading(settings, "kappa_operator", seconds) as connection:
+        versions = connection.execute(_VERSIONS).fetchall()
+        lines = connection.execute(_RED).fetchall()
+        replays = replay_status.read(connection)
     return by_job(versions), [red_line(line) for line in lines] + broken_accounts(versions), replays
 
 

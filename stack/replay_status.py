@@ -10,6 +10,7 @@ import psycopg
 
 # What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
 # caught up, so it reads what arrives: by so much less does a replay come nearer.
+# The clock is read once: with clock_timestamp() no index on committed_at could be used.
 _REPLAYS = """
 select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity, r.approval, r.promote, r.answer,
     r.answered_by, (r.validation ->> 'success')::boolean as validated, r.begun_at, v.job, v.version,
@@ -23,10 +24,10 @@ join ops.versions v on (v.job, v.version) = (c.key, c.value::integer)
 join ops.accounting a using (job, version)
 left join ops.drivers q using (job, version)
 cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
-    where (b.job, b.version) = (v.job, v.version) and b.committed_at > clock_timestamp() - interval '1 minute') s
+    where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '1 minute') s
 cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
     where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
-        and b.committed_at > clock_timestamp() - interval '1 minute') l
+        and b.committed_at > statement_timestamp() - interval '1 minute') l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
 _OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")

@@ -15,15 +15,15 @@ from jobs.settings import Settings
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def migrate(settings: Settings) -> None:
-    """Bring the database to the newest revision; does nothing where it is there already."""
+def migrate(settings: Settings, revision: str = "head") -> None:
+    """Bring the database to a revision, the newest one; does nothing where it is there already."""
     dsn = settings.dsn("kappa_owner")
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def run_sql(name: str) -> None:

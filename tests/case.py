@@ -73,9 +73,10 @@ class Case:
                 program.await_read()
 
     @contextmanager
-    def driver(self, job: str | None = None) -> Iterator[Program]:
-        """The driver's program, running in a thread of this process while the body does, then stopped."""
-        program = Program(self, self.launch(job))
+    def driver(self, job: str | None = None, settings: Settings | None = None) -> Iterator[Program]:
+        """The driver's program, running in a thread of this process while the body does, then stopped. It finds its
+        parts by other settings where some are given."""
+        program = Program(self, self.launch(job), settings or self.settings)
         program.thread.start()
         try:
             yield program
@@ -179,8 +180,8 @@ class Case:
 class Program:
     """A driver's program from taking its version over to its end, in a thread; `exit_code` once it has ended."""
 
-    def __init__(self, case: Case, staged: Staged) -> None:
-        self.case, self.staged = case, staged
+    def __init__(self, case: Case, staged: Staged, settings: Settings) -> None:
+        self.case, self.staged, self.settings = case, staged, settings
         self.exit_code: int | None = None
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run, name=f"driver-{staged.job}", daemon=True)
@@ -211,7 +212,7 @@ class Program:
             raise self.error
 
     def _run(self) -> None:
-        staged, settings = self.staged, self.case.settings
+        staged, settings = self.staged, self.settings
         registry = DriverRegistry(settings, staged.job, staged.version)
         told = argparse.Namespace(home=settings.home, job=staged.job, version=staged.version, launch=str(staged.launch))
         try:

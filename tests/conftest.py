@@ -22,14 +22,23 @@ from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, Stack, Starting, starting
 from tests.tally import minutes
 
-UNIT, RIG, STACK = range(3)
-"""What a test needs: nothing, a rig of some parts, or the whole stack."""
-SECONDS = {UNIT: 60, RIG: 120, STACK: 300}
+pytest_plugins = ["tests.red_without", "tests.seeds"]
+UNIT, RIG, STACK, REPLAYS, LAST = range(5)
+"""What a test needs: nothing, a rig of some parts, the whole stack, or a second one that replaces it (`own`), the last
+of all where it leaves that one unfit for others (the mark `last`)."""
+SECONDS = {UNIT: 60, RIG: 120, STACK: 300, REPLAYS: 300, LAST: 300}
 """How long a test may take, apart from its fixtures, where it does not say so itself: a hang costs no more."""
 LONG_FACTOR = 3
 """So many times what a long test is known to take is a hang."""
 
+OWN = "own"
+"""The fixture that is the second stack."""
 SPARK_MEMORY_MB = 1_024
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long the random mix of faults goes on."""
+    parser.addoption("--mix-minutes", type=float, default=30, help="How long the random mix of faults (F33) goes on.")
 
 
 @pytest.hookimpl(trylast=True)
@@ -42,6 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(limit, func_only=True))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A long test that does not say how long it takes is refused in every run, also in those that leave it out."""
+    minutes(item)
+
+
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
     """How long the long ones take, before the first begins."""
     total = sum(minutes(item) for item in items)
@@ -49,16 +63,18 @@ def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
 
 
 def _needs(item: pytest.Item) -> int:
-    """Which of the three it needs."""
+    """Which of these it needs. Whoever takes the second stack takes the first one down, so all others run before."""
     if item.get_closest_marker("integration") is not None:
-        return STACK
+        if item.get_closest_marker("last") is not None:
+            return LAST
+        return REPLAYS if OWN in getattr(item, "fixturenames", ()) else STACK
     return RIG if item.get_closest_marker("rig") is not None else UNIT
 
 
 @pytest.fixture(scope="session", autouse=True)
 def shared(request: pytest.FixtureRequest) -> Iterator[Starting | None]:
     """The shared stack, begun before the first test; None where no test of this run needs it."""
-    if not any(_needs(item) == STACK for item in request.session.items):
+    if not any(_needs(item) >= STACK for item in request.session.items):
         yield None
         return
     with starting() as begun:

@@ -29,6 +29,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 KAPPA = (sys.executable, "-m", "cli.main")
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
+START_SECONDS = 900
+"""For `up`, which has limits of its own for each part."""
 KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
 _STARTED: list[Settings] = []
 
@@ -104,7 +106,7 @@ class Starting:
     def stack(self) -> Stack:
         """The stack, proven to be the one that was started before anything is written (T0); fails the test if it did
         not start."""
-        if self.process.wait():
+        if self.process.wait(START_SECONDS):
             pytest.fail(f"the stack did not start:\n{self.log.read_text()}")
         stack = Stack(self.settings)
         _prove_it_is_ours(stack)
@@ -128,7 +130,7 @@ def starting() -> Iterator[Starting]:
         yield Starting(settings, begun, log)
     finally:
         begun.terminate()
-        begun.wait()
+        begun.wait(START_SECONDS)
         down(settings, CHECKOUT, print)
         _keep_logs(settings)
         shutil.rmtree(folder, ignore_errors=True)

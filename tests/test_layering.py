@@ -14,7 +14,8 @@ FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "truth", "
     "kappa": "plugins/kappa"
 }
 SHARED = {
-    "jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log", "jobs.checkpoints", "jobs.environment",
+    "jobs.settings", "jobs.catalog", "jobs.fates", "jobs.refusals", "jobs.log", "jobs.checkpoints",
+    "jobs.checkpoint_copies", "jobs.checkpoint_restore", "jobs.environment",
 }  # fmt: skip
 
 

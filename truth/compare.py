@@ -54,9 +54,9 @@ def compare(served: Served, ledger: Ledger, calendar: Calendar) -> Compared:
         rows["serving.client_spend_day"] = len(shared.keys() | shown.keys())
         found += _tables(served.job, "serving.client_spend_day", _plain(shared), _plain(shown))
     if served.quarantine is not None:
-        kept = {at: {"fate": fate} for at, fate in ledger.refused.items() if fate in _QUARANTINED}
-        rows["ops.quarantine"] = len(kept.keys() | served.quarantine.keys())
-        shown_fates = {at: {"fate": fate} for at, fate in served.quarantine.items()}
+        refused = {at: fate for at, fate in ledger.refused.items() if fate in _QUARANTINED}
+        kept, shown_fates = _kept(refused, served.kept_from), _kept(served.quarantine, served.kept_from)
+        rows["ops.quarantine"] = len(kept.keys() | shown_fates.keys())
         found += _tables(served.job, "ops.quarantine", kept, shown_fates)
     return Compared(rows, found)
 
@@ -117,6 +117,11 @@ def _minutes(
     for key, row in served.items():
         if not ctr_holds(row.ctr, row.clicks, row.impressions):
             yield Difference(job, view, str(key), "ctr", f"{row.clicks}/{row.impressions}", row.ctr)
+
+
+def _kept(fates: Mapping[tuple[int, int], str], kept_from: Mapping[int, int]) -> _Table:
+    """The refused records that must be kept still."""
+    return {(p, o): {"fate": fate} for (p, o), fate in fates.items() if o >= kept_from.get(p, 0)}
 
 
 def _tables(job: str, view: str, expected: _Table, served: _Table) -> Iterator[Difference]:

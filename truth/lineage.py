@@ -38,7 +38,7 @@ class RecordsGone(Refusal):
         super().__init__(
             f"{number.key} can no longer be shown: version {part.version} read partition {partition} from offset "
             f"{part.start[partition]}, but the log begins at {first} by now, within the time in which its records were "
-            "appended. What is served was not touched; ops.batches still has the sums."
+            "appended. What is served was not touched; ops.accounting still has the sums."
         )
 
 
@@ -72,13 +72,15 @@ class Moment:
 
 @dataclass(frozen=True)
 class Batch:
-    """A micro-batch: `offsets`: partition -> (first, after the last)."""
+    """A micro-batch: `offsets`: partition -> (first, after the last). Old ones are kept as one for an hour: `batch_id`
+    is then the first one's, `last_batch_id`, `epoch` and `committed_at` the last one's."""
 
     generation: int
     batch_id: int
     epoch: int
     committed_at: datetime
     offsets: Mapping[int, tuple[int, int]]
+    last_batch_id: int | None = None
 
 
 @dataclass(frozen=True)

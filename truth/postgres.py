@@ -32,6 +32,10 @@ _PROGRESS = """
 select s.job, p.partition, p.next_offset from ops.segments s left join ops.progress p using (job, version)
 where s.to_window = 'infinity'
 """
+_KEPT_FROM = """
+select "partition", kept_from from ops.progress
+where job = %s and version = %s and kept_from is not null
+"""
 _MINUTES = SQL("""
 select {keys}, (extract(epoch from window_start) * 1000)::bigint as minute,
     impressions, clicks, spend_micros, duplicates, repeated_clicks, ctr::text as ctr
@@ -133,6 +137,7 @@ def _served(connection: Connection, live: DictRow, ends: dict[int, int]) -> Serv
         minutes=_minutes(connection, job, keys, live["from_ms"]) if keys else None,
         days=_days(connection) if job == _DAYS else None,
         quarantine=_quarantine(connection, live["start_offsets"], ends) if job == _QUARANTINE else None,
+        kept_from=_kept_from(connection, job, live["version"]),
     )
 
 
@@ -193,6 +198,11 @@ def _quarantine(connection: Connection, starts: dict[str, int], ends: dict[int, 
         for row in rows
         if starts.get(str(row["partition"]), 0) <= row["offset"] < ends.get(row["partition"], 0)
     }
+
+
+def _kept_from(connection: Connection, job: str, version: int) -> dict[int, int]:
+    rows = connection.execute(_KEPT_FROM, [job, version]).fetchall()
+    return {row["partition"]: row["kept_from"] for row in rows}
 
 
 def _whole(number: Decimal | None) -> int | None:

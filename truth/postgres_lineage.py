@@ -46,7 +46,14 @@ where exists (select from jsonb_array_elements(r.segments_after) s
 order by release_id desc limit 1
 """
 _BATCHES = """
-select generation, batch_id, epoch, committed_at, start_offsets, end_offsets from ops.batches b
+with kept as (
+    select job, version, generation, batch_id, epoch, committed_at, start_offsets, end_offsets,
+        null::bigint as last_batch_id from ops.batches
+    union all
+    select job, version, generation, first_batch_id, last_epoch, committed_to, start_offsets, end_offsets,
+        last_batch_id from ops.batch_hours
+)
+select generation, batch_id, epoch, committed_at, start_offsets, end_offsets, last_batch_id from kept b
 where job = %(job)s and version = %(version)s and exists (
     select from unnest(%(partitions)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[]) as near (number, first, last)
     where (b.start_offsets ->> number)::bigint <= last and (b.end_offsets ->> number)::bigint > first)
@@ -127,4 +134,4 @@ def _release(connection: Connection, job: str, version: int, minute: int) -> dic
 def _batch(row: Mapping[str, Any]) -> Batch:
     starts, ends = row["start_offsets"], row["end_offsets"]
     offsets = {int(partition): (int(starts.get(partition, end)), int(end)) for partition, end in ends.items()}
-    return Batch(row["generation"], row["batch_id"], row["epoch"], row["committed_at"], offsets)
+    return Batch(row["generation"], row["batch_id"], row["epoch"], row["committed_at"], offsets, row["last_batch_id"])

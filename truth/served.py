@@ -42,7 +42,7 @@ class Served:
     `from_ms`: where its open segment begins, None for the beginning of time; rows of earlier windows are
     another version's. `minutes`: (values of `keys`..., minute start in ms) -> row. `days`: (client_id,
     date) -> day. Which of `minutes`, `days` and `quarantine` there are depends on the job; None: it serves
-    no such thing.
+    no such thing. `kept_from`: partition -> the offset before which `quarantine` is no longer kept, if any.
     """
 
     job: str
@@ -57,6 +57,7 @@ class Served:
     minutes: dict[tuple[object, ...], ServedRow] | None = None
     days: dict[tuple[str, date], ServedDay] | None = None
     quarantine: dict[tuple[int, int], str] | None = None
+    kept_from: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

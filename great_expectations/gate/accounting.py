@@ -25,7 +25,7 @@ def unread(subject: Subject) -> str:
     first = 'coalesce((v.start_offsets ->> p."partition"::text)::bigint, 0)'
     return (
         "select read, span from "
-        f"(select coalesce(sum(read), 0) as read from registry.batch where {_own(subject)}) b, "
+        f"(select coalesce(sum(read), 0) as read from registry.booked where {_own(subject)}) b, "
         f"(select coalesce(sum(p.next_offset - {first}), 0) as span from registry.progress p "
         "join registry.job_version v using (job, version) "
         f"where {_own(subject)}) p where read <> span"
@@ -52,7 +52,7 @@ def unbooked(subject: Subject) -> str:
     differs = " or ".join(f"r.{name} <> b.{name}" for name in held)
     return (
         f"select {listed} from (select {rows} from {{batch}} d) r "
-        f"cross join (select {batches} from registry.batch where {_own(subject)}) b where {differs}"
+        f"cross join (select {batches} from registry.booked where {_own(subject)}) b where {differs}"
     )
 
 

@@ -1,5 +1,6 @@
 """The comparison of the refused records of two versions, as SQL: on the offsets that both have read.
 
+Old ones may be kept of one version and no longer of the other, so only the offsets are compared of which both keep all.
 A record before a version's start has that fate before it can be late or future (contract, section 2), so the version
 that starts later may lack such records of the other; a dead letter is one for both.
 """
@@ -35,13 +36,13 @@ def nothing_compared(subject: Subject) -> str:
 
 
 def _span(subject: Subject) -> str:
-    """The offsets that both have read: partition, first_offset, next_offset."""
+    """The offsets that both have read and keep: partition, first_offset, next_offset."""
+    first = 'max(greatest(coalesce((v.start_offsets ->> p."partition"::text)::bigint, 0), p.kept_from))'
     return (
-        'select p."partition", max(coalesce((v.start_offsets ->> p."partition"::text)::bigint, 0)) as first_offset, '
+        f'select p."partition", {first} as first_offset, '
         "min(p.next_offset) as next_offset from registry.progress p join registry.job_version v using (job, version) "
         f"where p.job = '{subject.job}' and p.version in ({subject.live}, {subject.candidate}) "
-        'group by p."partition" having count(*) = 2 '
-        'and min(p.next_offset) > max(coalesce((v.start_offsets ->> p."partition"::text)::bigint, 0))'
+        f'group by p."partition" having count(*) = 2 and min(p.next_offset) > {first}'
     )
 
 

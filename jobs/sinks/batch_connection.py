@@ -4,15 +4,12 @@ needs."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import psycopg
-
-from jobs import transactions
+from jobs import connections, transactions
 from jobs.catalog import Job
+from jobs.connections import Connection
 from jobs.sinks import rows
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 Connect = Callable[[], Connection]
 _LIMIT = """select set_config('transaction_timeout', %(ms)s, false),
     set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false)"""
@@ -41,6 +38,7 @@ class BatchConnection:
         limit = transactions.seconds_for(changed_rows, self._timed_out)
         if connection is not self._open or limit != self._limit:
             times = {"ms": f"{limit * 1000}", "idle_ms": f"{limit * 1000 // transactions.IDLE_PART}"}
+            connection.answer_seconds = limit + connections.MARGIN_SECONDS
             connection.execute(_LIMIT, times)
             connection.commit()
             self._limit = limit

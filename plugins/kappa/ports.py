@@ -22,10 +22,13 @@ from kappa.hooks.spark import Cluster, StandaloneCluster
 
 
 class Clock(Protocol):
-    """Time, passed in."""
+    """The machine's time, passed in. What is held against the registry is told by `Registry.now`."""
 
     def now(self) -> datetime:
-        """The present, in UTC."""
+        """The present, in UTC; it may be moved."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment, which only grow: for deadlines."""
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -37,6 +40,10 @@ class WallClock:
     def now(self) -> datetime:
         """The present, in UTC."""
         return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment, which only grow."""
+        return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -74,9 +81,9 @@ def connect(settings: Settings) -> Platform:
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:
     """Ask until it is so, for at most that long; whether it came to be."""
-    deadline = clock.now().timestamp() + seconds
+    deadline = clock.monotonic() + seconds
     while not reached():
-        if clock.now().timestamp() >= deadline:
+        if clock.monotonic() >= deadline:
             return False
         clock.sleep(pause)
     return True

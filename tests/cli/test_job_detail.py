@@ -76,10 +76,10 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     launch = Launch(ID, "ad_ctr", 1, AT, "driver-1", "driver-1")
 
     @contextmanager
-    def looking(_: object) -> Iterator[Connection]:
+    def reading(*_: object) -> Iterator[Connection]:
         yield made
 
-    monkeypatch.setattr(job_detail, "looking", looking)
+    monkeypatch.setattr(job_detail.outages, "reading", reading)
     registry = SimpleNamespace(open_launch=lambda job, version: launch)
     monkeypatch.setattr(job_detail, "connect", lambda _: SimpleNamespace(registry=registry))
     monkeypatch.setattr("cli.job_detail.time.sleep", lambda _: None)

@@ -117,6 +117,16 @@ def test_people_read_who_made_the_number_and_of_what(
 
 
 @pytest.mark.usefixtures("home")
+def test_of_old_batches_the_first_and_the_last_of_their_hour_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for last, words in ((1_706, "g1 41-1706 "), (41, "g1 41 ")):
+        told = _told()
+        origin = replace(told.origins[0], batches=(replace(BATCH, last_batch_id=last),))
+        assert words in _shown(replace(told, origins=(origin,)), 1, monkeypatch, capsys)
+
+
+@pytest.mark.usefixtures("home")
 def test_so_many_records_are_listed_as_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

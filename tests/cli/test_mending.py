@@ -114,3 +114,36 @@ def test_what_may_not_be_repaired_ends_with_exit_code_1_and_is_in_the_audit(
     (told,) = json.loads(result.stdout)
     assert (result.exit_code, told["success"], told["sentence"]) == (1, False, "a rescale holds it.")
     assert [entry.action for entry in platform.registry.entries(told["run_id"])] == ["repair.refused"]
+
+
+@pytest.fixture
+def restored(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The jobs whose checkpoint was restored, each in place and under a lease."""
+    done: list[str] = []
+
+    def in_place(_: object, verb: str, jobs: list[str], reason: str | None, act: Any) -> list[Outcome]:
+        assert (verb, reason, act) == ("repair", "disk", mending.restore.carry_out)
+        done.extend(jobs)
+        return [Outcome(job, "run-1", True, f"{job} is restored.") for job in jobs]
+
+    monkeypatch.setattr(mending, "in_place", in_place)
+    monkeypatch.setattr(mending.restore, "plan_restore", lambda _, job: Plan(job))
+    return done
+
+
+def test_checkpoints_are_restored_in_place_and_nothing_else_is_repaired(
+    sent: list[tuple[str, Any]], restored: list[str]
+) -> None:
+    assert run("ad_ctr", "quarantine", "ad_ctr", "--checkpoint", "--reason", "disk").exit_code == 0
+    assert (restored, sent) == (["ad_ctr", "quarantine"], [])
+
+
+def test_a_dry_run_of_a_restoration_prints_it_and_changes_nothing(restored: list[str]) -> None:
+    assert json.loads(run("ad_ctr", "--checkpoint", "--dry-run", "--json").stdout) == [{"job": "ad_ctr"}]
+    assert restored == []
+
+
+def test_whose_checkpoint_is_to_be_restored_has_to_be_said(restored: list[str]) -> None:
+    result = run("--checkpoint", "--reason", "disk")
+    assert (result.exit_code, restored) == (2, [])
+    assert "needs the JOB" in result.output

@@ -51,7 +51,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
         return replays[-1]
 
     platform = SimpleNamespace(
-        releases=SimpleNamespace(note_answer=note_answer), clock=SimpleNamespace(now=lambda: NOON), settings=None
+        releases=SimpleNamespace(note_answer=note_answer), registry=SimpleNamespace(now=lambda: NOON), settings=None
     )
     author = SimpleNamespace(run_id="run", reason=None)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from kappa.states import Desired
 from kappa.steps import change as change_steps
 
 from jobs.settings import Settings
+from stack.waiting import until
 
 SETTINGS = {"executor_memory_mb": 600, "executor_cores": 4, "state_partitions": 2}
 OLD, NEW = RunsAs("0ld", SETTINGS, 1), RunsAs("0new", {**SETTINGS, "state_partitions": 4}, 2)
@@ -154,8 +154,9 @@ def test_a_task_that_is_ended_takes_the_program_and_its_children_along() -> None
     task = operator()
     child = f"import subprocess, sys; subprocess.run([{sys.executable!r}, '-c', 'import time; time.sleep(60)'])"
     process = subprocess.Popen([sys.executable, "-c", child])
-    while not (children := psutil.Process(process.pid).children()):
-        time.sleep(0.05)
+    parent = psutil.Process(process.pid)
+    assert until(lambda: bool(parent.children()), 30), "the program has begun no other"
+    children = parent.children()
     task._hook = SimpleNamespace(_submit_sp=process)  # type: ignore[assignment]
     task.on_kill()
     assert process.wait(timeout=10) != 0

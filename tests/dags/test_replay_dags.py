@@ -68,6 +68,13 @@ def test_versions_are_retired_every_hour(bag: DagBag) -> None:
     assert replay_form.to_retire(dag.params.validate()) is None
 
 
+def test_what_keeps_the_disk_free_waits_for_nothing_and_nothing_for_it(bag: DagBag) -> None:
+    dag = bag.dags["retire_versions"]
+    assert set(dag.task_ids) == {"plan", "conclude", "old_files", "old_rows", "clean_airflow"}
+    alone = [dag.get_task(task) for task in ("old_files", "old_rows", "clean_airflow")]
+    assert [task.upstream_task_ids | task.downstream_task_ids for task in alone] == [set()] * 3
+
+
 @pytest.mark.parametrize(
     ("verb", "dag_id"),
     [("prove", "prove_replay"), ("retire", "retire_versions"), ("promote", "promote_stream"), ("stop", "stop_stream")],

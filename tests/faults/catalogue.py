@@ -1,4 +1,4 @@
-"""The faults that must be survived, by their stable names, and those of them that no test injects yet."""
+"""The faults that must be survived, by their stable names."""
 
 from __future__ import annotations
 
@@ -77,9 +77,3 @@ FAULTS = (
           "the successor commits within 60 s"),
     Fault("F37", "broker's clock 6 min slow", "faketime", "the share of `future` turns red; the records are kept"),
 )  # fmt: skip
-
-WITHOUT_A_TEST = frozenset(
-    f"F{number}"
-    for number in (2, 3, *range(5, 12), *range(13, 18), 19, *range(21, 26), *range(31, 38))
-)  # fmt: skip
-"""Faults that no test is marked with yet. One that has got a test must leave this list; no other may be without one."""

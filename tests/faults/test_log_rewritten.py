@@ -68,7 +68,11 @@ class Held:
 
 
 @pytest.mark.fault("F16", "FAILED: the topic is not the one that the version was staged for; nothing of it is written")
-@pytest.mark.parametrize("count", [10, 200], ids=["fewer", "more"])
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(10, marks=pytest.mark.red_without("topic id", "assert 'was staged for: its id is' in")), 200],
+    ids=["fewer", "more"],
+)
 def test_a_topic_made_again_while_the_driver_is_stopped_is_refused_at_its_start(rig: Rig, count: int) -> None:
     case = read_some(rig)
     before = (case.rows(), case.progress())
@@ -132,6 +136,7 @@ def test_the_last_record_that_was_read_is_kept_with_its_append_time(rig: Rig) ->
             assert row["ms"] == log.append_time(row["partition"], row["last_offset"])
 
 
+@pytest.mark.red_without("position", "assert 'LIVE' == 'FAILED'")
 def test_a_lost_end_of_the_log_whose_offsets_were_used_again_is_refused(rig: Rig) -> None:
     """The tail that a power cut took away is played by what was stored of it: another append_time at its offset."""
     case = read_some(rig)
@@ -139,10 +144,11 @@ def test_a_lost_end_of_the_log_whose_offsets_were_used_again_is_refused(rig: Rig
     case.query("update registry.progress set last_append_time = last_append_time - interval '1 ms' "
                "where \"partition\" = 1")  # fmt: skip
     case.produce(events(10, 100))
+    ends = case.ends()
     with case.driver() as program:
-        program.await_end()
-    said = case.red()["failed"]
+        program.until("it ends, or reads on", lambda: case.state() == "FAILED" or case.progress() == ends)
     assert case.state() == "FAILED"
+    said = case.red()["failed"]
     assert f"topic {case.settings.topic.name}, partition 1: the record at offset" in said
     assert "'./kappa reprocess'" in said
     assert (case.rows(), case.progress()) == before

@@ -191,5 +191,5 @@ def _forget(owner: psycopg.Connection[Any]) -> None:
     for job in ("ad_ctr", "client_spend", "quarantine"):
         for number in (LIVE, CANDIDATE):
             owner.execute(f"drop table if exists data.{find(job).table}_v{number}")
-    for table in ("progress", "batch", "job_version"):
+    for table in ("progress", "batch", "batch_hour", "batch_total", "job_version"):
         owner.execute(f"delete from registry.{table} where version in (%s, %s)", [LIVE, CANDIDATE])

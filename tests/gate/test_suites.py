@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from kappa.hooks.postgres import PostgresRegistry
 
 from tests.gate.desk import CANDIDATE, LIVE, Desk, Row, ad_rows, altered, blocking, client_rows, found, minute
 
@@ -55,6 +57,18 @@ def test_records_that_were_not_read_block(desk: Desk) -> None:
     desk.both("ad_ctr", ROWS, ROWS)
     desk.execute("update registry.progress set next_offset = next_offset + 1 where version = %s", CANDIDATE)
     assert blocking(desk.judge("ad_ctr")) == ["nothing_skipped"]
+
+
+def test_batches_that_were_folded_are_in_the_books(desk: Desk) -> None:
+    """A candidate that was behind for longer than batches are kept one by one."""
+    desk.both("ad_ctr", ROWS, ROWS)
+    desk.execute(
+        "update registry.batch set committed_at = committed_at - interval '9 days' where version = %s", CANDIDATE
+    )
+    registry = PostgresRegistry(desk.settings.dsn("kappa_registry"))
+    (old,) = registry.old_batches(timedelta(days=3), 0)
+    assert (old.version, registry.fold(old)) == (CANDIDATE, 1)
+    assert blocking(desk.judge("ad_ctr")) == []
 
 
 @pytest.mark.parametrize("state", ["FAILED", "RETIRED"])
@@ -119,6 +133,19 @@ def test_a_version_that_starts_later_may_lack_late_records_but_no_dead_letter(de
     desk.write("quarantine", CANDIDATE, [refused(101, "dead_letter")], offsets=20)
     assert desk.judge("quarantine").success
     desk.execute("delete from data.quarantine where version = %s", CANDIDATE)
+    assert blocking(desk.judge("quarantine")) == ["parity"]
+
+
+def test_refused_records_that_are_no_longer_kept_are_not_missing(desk: Desk) -> None:
+    """The live version forgot what was before offset 103; the candidate has just read it again."""
+    both = [refused(offset, "late") for offset in (101, 102, 104)]
+    desk.write("quarantine", LIVE, both[2:], offsets=20)
+    desk.write("quarantine", CANDIDATE, both, offsets=20)
+    assert blocking(desk.judge("quarantine")) == ["parity"]
+    desk.execute("update registry.progress set kept_from = 103 where version = %s", LIVE)
+    verdict = desk.judge("quarantine")
+    assert (verdict.success, verdict.comparisons[0].compared) == (True, 17)
+    desk.execute('delete from data.quarantine where version = %s and "offset" = 104', CANDIDATE)
     assert blocking(desk.judge("quarantine")) == ["parity"]
 
 

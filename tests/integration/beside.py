@@ -17,10 +17,10 @@ LONGEST_SECONDS = 1800
 
 
 @contextmanager
-def load(stack: Stack, seed: int, rate: int = 500) -> Iterator[None]:
-    """Traffic that has something of everything, at a rate, until the body ends."""
-    with Background(stack.settings, seed, rate, LONGEST_SECONDS):
-        yield
+def load(stack: Stack, seed: int, rate: int = 500, seconds: float = LONGEST_SECONDS) -> Iterator[Background]:
+    """Traffic that has something of everything, at a rate, until the body ends; what became of it is there after it."""
+    with Background(stack.settings, seed, rate, seconds) as traffic:
+        yield traffic
 
 
 @contextmanager
@@ -34,12 +34,13 @@ def beside(act: Callable[[], object]) -> Iterator[None]:
         except BaseException as failure:
             failures.append(failure)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        thread.join()
+        thread.join(LONGEST_SECONDS)
+    assert not thread.is_alive(), f"what goes on beside has not ended within {LONGEST_SECONDS} s"
     assert not failures, failures
 
 

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import shutil
-from datetime import UTC, datetime
-from pathlib import Path
-
 import pytest
-from kappa import artifacts
 
+from bench.faults import PATCHES, Fault
+from bench.patches import build
 from tests.integration.beside import load
-from tests.integration.versions import JOB, epochs, runs_as
-from tests.running_stack import CHECKOUT, Stack
+from tests.integration.conftest import ON_EXECUTOR, Tuned
+from tests.integration.injected import EXECUTOR, kill_of, process_of
+from tests.integration.versions import JOB, batches, epochs, runs_as
+from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 
 
-def broken(stack: Stack, folder: Path, file: str, old: str, new: str) -> str:
-    """The digest of an artifact of this checkout's code with one fault."""
-    shutil.copytree(CHECKOUT / "jobs", folder / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
-    text = (folder / file).read_text()
-    assert old in text
-    (folder / file).write_text(text.replace(old, new, 1))
-    return artifacts.build(folder, stack.settings.artifacts, datetime.now(UTC)).digest
+def test_tuning_settings_change_in_place_after_a_trial(tuned: Tuned) -> None:
+    assert "-> 900" in tuned.said.err
+    assert tuned.after == tuned.before, "the same version on the same checkpoint"
+    assert tuned.epochs[1] > tuned.epochs[0]
+    query = "select settings -> 'cadence_ms', settings -> 'executors' from ops.versions where job = %s"
+    assert tuned.stack.query(query, ON_EXECUTOR) == [(900, 1)]
 
 
-def test_tuning_settings_change_in_place_after_a_trial(deployed: Stack) -> None:
-    ((version, epoch, generation),) = deployed.query(
-        "select version, epoch, generation from ops.drivers where job = %s", JOB
-    )
-    done = deployed.kappa("deploy", JOB, "--set", "cadence_ms=900", "--reason", "test")
-    assert "-> 900" in done.err
-    ((now, later, settings),) = deployed.query(
-        "select version, epoch, settings from ops.drivers join ops.versions using (job, version) where job = %s", JOB
-    )
-    assert (now, settings["cadence_ms"]) == (version, 900)
-    assert later > epoch
-    assert runs_as(deployed)["generation"] == generation, "the checkpoint is the one it was"
+@pytest.mark.fault("F25", "another executor takes its place, the driver is the same, and differences are 0")
+def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_twice(tuned: Tuned) -> None:
+    stack = tuned.stack
+    with load(stack, 70, rate=300):
+        committed = batches(stack, ON_EXECUTOR)
+        stack.until("the executor works", lambda: batches(stack, ON_EXECUTOR) > committed)
+        owners, victim = epochs(stack), kill_of(stack, EXECUTOR, ON_EXECUTOR)
+        committed = batches(stack, ON_EXECUTOR)
+        stack.until("batches go on", lambda: batches(stack, ON_EXECUTOR) > committed + 2)
+    assert process_of(stack, EXECUTOR, ON_EXECUTOR) != victim
+    stack.reconcile()
+    assert epochs(stack) == owners
 
 
 def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: Stack) -> None:
@@ -48,9 +46,9 @@ def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: 
     assert epochs(deployed) == owners
 
 
-def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tmp_path: Path) -> None:
-    lacking = 'build(records, run).select("no_such_column")'
-    digest = broken(deployed, tmp_path, "jobs/query.py", "build(records, run)", lacking)
+@pytest.mark.long(minutes=2)
+def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack) -> None:
+    digest = build(deployed.settings, PATCHES[Fault.START])
     before, owners = runs_as(deployed), epochs(deployed)
     refused = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)
     assert "trial" in refused.err
@@ -58,14 +56,9 @@ def test_code_that_does_not_come_up_is_tried_on_a_copy_first(deployed: Stack, tm
     assert epochs(deployed) == owners, "the live driver was not touched"
 
 
-def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack, tmp_path: Path) -> None:
-    digest = broken(
-        deployed,
-        tmp_path,
-        "jobs/run.py",
-        "taken = registry.take_over",
-        "os._exit(9)\n        taken = registry.take_over",
-    )
+@pytest.mark.long(minutes=3)
+def test_a_crash_looping_artifact_makes_way_for_the_old_one_by_itself(deployed: Stack) -> None:
+    digest = build(deployed.settings, PATCHES[Fault.TAKE_OVER])
     before = runs_as(deployed)
     with load(deployed, 40, rate=200):
         undone = deployed.kappa("deploy", JOB, "--artifact", digest, "--reason", "test", expect=1)

@@ -9,46 +9,53 @@ from kappa.ports import connect
 
 from tests.integration.beside import kill, load
 from tests.integration.versions import JOB, batches, epochs
-from tests.running_stack import Stack
+from tests.running_stack import JOBS, Stack
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.mark.fault("F29", "20 s: batches go on with the same drivers, and differences are 0 when Airflow is back")
-def test_counting_goes_on_without_airflow_and_no_second_driver_comes_with_it(deployed: Stack) -> None:
-    _without_airflow(deployed, seconds=20)
+def test_counting_goes_on_without_airflow_and_repair_brings_back_what_is_gone_once_it_is_back(deployed: Stack) -> None:
+    """No second driver comes with Airflow; afterwards a driver that is wanted and gone is started by `repair`."""
+    owners = _without_airflow(deployed, seconds=20)
+    _is_repaired(deployed)
+    deployed.reconcile()
+    assert [one for one in epochs(deployed) if one not in owners] == [(JOB, dict(owners)[JOB] + 1)]
 
 
 @pytest.mark.long(minutes=12)
 @pytest.mark.fault("F29", "10 min: batches go on with the same drivers, and differences are 0 when Airflow is back")
 def test_counting_goes_on_for_ten_minutes_without_airflow(deployed: Stack) -> None:
     _without_airflow(deployed, seconds=600)
+    deployed.reconcile()
 
 
-def _without_airflow(deployed: Stack, seconds: float) -> None:
-    """Airflow's processes are killed again and again, then come back; the drivers are the same ones."""
-    owners = epochs(deployed)
+def _without_airflow(deployed: Stack, seconds: float) -> list[tuple[str, int]]:
+    """Airflow's processes are killed again and again, then come back; the drivers are the same ones: their epochs."""
+    owners, killed = epochs(deployed), 0
     with load(deployed, 50, rate=300):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            kill(deployed, "airflow")
+            killed += kill(deployed, "airflow")
             time.sleep(1)
         before = batches(deployed)
         deployed.until("batches go on", lambda: batches(deployed) > before + 3)
+    print(f"killed {killed} processes of Airflow")
+    assert killed > 4, "each of its four processes, and what came after them"
     deployed.kappa("up")
-    deployed.reconcile()
     assert epochs(deployed) == owners
-    assert len(deployed.drivers(JOB)) == 1
+    assert [len(deployed.drivers(job)) for job in JOBS] == [1] * len(JOBS)
+    return owners
 
 
-def test_repair_starts_a_driver_that_is_wanted_and_gone(deployed: Stack) -> None:
+def _is_repaired(deployed: Stack) -> None:
+    """A driver is ended behind everybody's back, and `repair` starts another one."""
     ((submission,),) = deployed.query("select submission_id from ops.drivers where job = %s", JOB)
-    before = _repaired(deployed)
+    before, epoch = _repaired(deployed), dict(epochs(deployed))[JOB]
     connect(deployed.settings).cluster.kill(submission)
     deployed.until("the driver is gone", lambda: not deployed.drivers(JOB))
     deployed.kappa("repair", JOB, "--reason", "test")
-    deployed.until("a driver is back", lambda: bool(deployed.drivers(JOB)))
-    deployed.reconcile()
+    deployed.until("a driver has taken over", lambda: dict(epochs(deployed))[JOB] > epoch)
     assert _repaired(deployed) == before + 1
 
 

@@ -30,9 +30,9 @@ def is_marked(stack: Stack, mark: str) -> bool:
     return bool(stack.query(query, JOB, mark)[0][0])
 
 
-def batches(stack: Stack) -> int:
+def batches(stack: Stack, job: str = JOB) -> int:
     """How many the job has committed."""
-    ((count,),) = stack.query("select count(*) from ops.batches where job = %s", JOB)
+    ((count,),) = stack.query("select count(*) from ops.batches where job = %s", job)
     return int(count)
 
 

@@ -185,7 +185,7 @@ def desk_of(case: Case, job: str) -> Iterator[Desk]:
 
 
 def _empty(case: Case) -> None:
-    case.query("truncate registry.batch, data.ad_ctr_minute, data.quarantine")
+    case.query("truncate registry.batch, registry.batch_total, data.ad_ctr_minute, data.quarantine")
     case.query("update registry.fence set epoch = 0")
     case.query(
         "update registry.progress set next_offset = 0, read_append_time = null, end_offset = null, drained_at = null"

@@ -22,13 +22,15 @@ from jobs.checkpoints import (
 )
 
 OFFSETS = 'v1\n{"batchWatermarkMs":77,"batchTimestampMs":1,"conf":{}}\n{"ad_events":{"1":5,"0":3}}'
+COMMIT = 'v1\n{"nextBatchWatermarkMs":77}'
 
 
 def _checkpoint(path: Path, planned: int, committed: int) -> Checkpoint:
+    (path / "metadata").write_text('{"id":"8e5d1e0e"}')
     for folder, newest in (("offsets", planned), ("commits", committed)):
         (path / folder).mkdir()
         for batch in range(newest + 1):
-            (path / folder / str(batch)).write_text(OFFSETS)
+            (path / folder / str(batch)).write_text(OFFSETS if folder == "offsets" else COMMIT)
             (path / folder / f".{batch}.crc").write_text("")
     return Checkpoint(path)
 
@@ -43,7 +45,7 @@ def test_a_batch_is_read_as_it_was_planned(tmp_path: Path) -> None:
 def test_a_cut_offsets_file_is_named(tmp_path: Path, text: str) -> None:
     checkpoint = _checkpoint(tmp_path, 0, 0)
     (tmp_path / "offsets" / "0").write_text(text)
-    with pytest.raises(DamagedOffsets, match="offsets/0"):
+    with pytest.raises(DamagedOffsets, match="offsets/0 cannot be read"):
         checkpoint.planned(0, "ad_events")
 
 
@@ -91,6 +93,30 @@ def test_a_checkpoint_that_is_elsewhere_than_the_database_is_refused(tmp_path: P
     check_offsets(checkpoint, None, "ad_events", {0: 9, 1: 9})
     with pytest.raises(ForeignCheckpoint, match=r"\{0: 4, 1: 5\}"):
         check_offsets(checkpoint, 5, "ad_events", {0: 4, 1: 5})
+
+
+NEEDED = ["metadata", "offsets/5", "offsets/4", "commits/5"]
+
+
+@pytest.mark.parametrize("file", NEEDED)
+@pytest.mark.parametrize("kept", [0.0, 0.5, None], ids=["cut to nothing", "cut by half", "lost"])
+def test_a_file_that_spark_needs_at_a_start_is_named_with_its_repair(
+    tmp_path: Path, file: str, kept: float | None
+) -> None:
+    checkpoint, path = _checkpoint(tmp_path, 5, 5), tmp_path / file
+    if kept is None and file in ("offsets/5", "commits/5"):
+        path.unlink()
+        check_offsets(checkpoint, 4, "ad_events", {0: 3, 1: 5})  # an older one is the newest then
+        return
+    path.unlink() if kept is None else path.write_text(path.read_text()[: int(path.stat().st_size * kept)])
+    with pytest.raises(DamagedOffsets, match=f"{file} cannot be read.*repair JOB --checkpoint"):
+        check_offsets(checkpoint, 5, "ad_events", {0: 3, 1: 5})
+
+
+@pytest.mark.parametrize("file", ["offsets/3", "commits/4", "commits/0"])
+def test_files_that_no_start_needs_are_not_asked_for(tmp_path: Path, file: str) -> None:
+    (_checkpoint(tmp_path, 5, 5).path / file).write_text("")
+    check_offsets(Checkpoint(tmp_path), 5, "ad_events", {0: 3, 1: 5})
 
 
 def test_the_facts_are_those_of_the_newest_committed_batch(tmp_path: Path) -> None:

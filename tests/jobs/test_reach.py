@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 
-from jobs.reach import Ends, Reach, WatermarkTooFast, check_watermark, drained, widest_span_ms
+from jobs import query
+from jobs.catalog import find, resolve
+from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
+from jobs.registry import Version
+from jobs.settings import Settings
 
 HOUR = 3_600_000
 LATENESS = 2 * HOUR
+SETTINGS = resolve(find("ad_ctr"), {})
+
+
+@dataclass
+class Uneven:
+    """A log of 360 records in each of two partitions: of six hours in the first, of the last half hour in the other."""
+
+    times = {0: [n * 60_000 for n in range(360)], 1: [330 * 60_000 + n * 5_000 for n in range(360)]}
+
+    def ends(self) -> dict[int, int]:
+        return dict.fromkeys(self.times, 360)
+
+    def append_time(self, partition: int, offset: int) -> int:
+        return self.times[partition][offset]
+
+    def offsets_at(self, at_ms: int) -> dict[int, int]:
+        return {p: sum(time < at_ms for time in times) for p, times in self.times.items()}
 
 
 def _samples(of_partition: dict[int, list[tuple[int, int]]], times: list[int]) -> list[tuple[int, dict[int, int]]]:
@@ -32,6 +57,17 @@ def test_the_skew_of_an_uneven_backlog_covers_what_one_batch_may_straddle() -> N
     times = list(range(0, 6 * HOUR + 600_000, 600_000))
     span = widest_span_ms({0: (0, 360), 1: (0, 360)}, _samples({0: long, 1: short}, times))
     assert 5.5 * HOUR <= span <= 6 * HOUR
+
+
+@pytest.mark.red_without("skew", "assert 0 >= ")
+def test_the_watermark_of_a_query_waits_for_as_long_as_the_partitions_are_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(query, "KafkaLog", lambda *_: nullcontext(Uneven()))
+    version = Version("ad_ctr", 1, "LIVE", "running", SETTINGS, "ad_events", "one", None, {0: 0, 1: 0}, 1)
+    run = query.run_of(Settings(tmp_path), version, {0: 0, 1: 0})
+    skew_ms = run.watermark_delay_ms - base_delay_ms(SETTINGS)
+    assert skew_ms >= 5 * HOUR
 
 
 def test_a_partition_counts_as_read_up_to_the_time_at_which_its_end_was_reached() -> None:

@@ -45,6 +45,9 @@ class FakeHealth(FakeChanges):
             log_back_at=min((at for at in back if away and at > away), default=None),
         )
 
+    def now(self) -> datetime:
+        return self.clock.now()
+
     def _times(self, action: str, job: str, version: int) -> list[datetime]:
         return [at for at, entry in self.audit if (entry.action, entry.job, entry.version) == (action, job, version)]
 

@@ -29,6 +29,9 @@ class FakeClock:
     def now(self) -> datetime:
         return self.instant
 
+    def monotonic(self) -> float:
+        return (self.instant - NOON).total_seconds()
+
     def sleep(self, seconds: float) -> None:
         self.instant += timedelta(seconds=seconds)
         for happen in list(self.meanwhile):

@@ -21,7 +21,7 @@ from kappa.replays import Release
 from kappa.states import Desired, State
 
 from jobs.log import Appended, Identity, Offsets, Topic
-from tests.plugins.fake_health import FakeHealth
+from tests.plugins.fake_books import FakeBooks
 from tests.plugins.fake_leases import FakeLeases
 from tests.plugins.fake_memory import NOON, FakeClock
 
@@ -30,7 +30,7 @@ TOPIC = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
 
 
 @dataclass
-class FakeRegistry(FakeLeases, FakeHealth):
+class FakeRegistry(FakeLeases, FakeBooks):
     """The Registry in memory."""
 
     drained: dict[tuple[str, int], datetime] = field(default_factory=dict)

@@ -17,13 +17,14 @@ from kappa.hooks.registry import Author, Heartbeat, Registry, Version
 from kappa.states import Desired, State
 from psycopg.types.json import Jsonb
 
+from jobs.checkpoints import Planned
 from jobs.settings import Settings
 from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
     "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "driver_start",
-    "progress", "fence", "heartbeat", "batch", "red_line", "job_version", "output",
+    "progress", "fence", "heartbeat", "batch", "batch_hour", "batch_total", "red_line", "job_version", "output",
 )  # fmt: skip
 COUNTS = (
     "read", "counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter",
@@ -31,6 +32,7 @@ COUNTS = (
     "before_start_micros", "rows_changed",
 )  # fmt: skip
 TWO_HOURS = 7200.0
+NOTHING_READ = Planned({}, 0)
 
 
 def version(job: str, number: int = 1) -> Version:
@@ -59,7 +61,7 @@ class Trial(Protocol):
     def unread(self, seconds: float) -> None:
         """A record of each partition has waited for so long."""
 
-    def commit(self, generation: int) -> None:
+    def commit(self, generation: int, batch_id: int = 0, planned: Planned = NOTHING_READ) -> None:
         """The driver commits a batch from a generation of the checkpoint."""
 
     def copied(self, change: Change, generation: int) -> None:
@@ -90,8 +92,9 @@ class FakeTrial:
     def unread(self, seconds: float) -> None:
         self.registry.lags[self.job, 1] = (2, seconds)
 
-    def commit(self, generation: int) -> None:
+    def commit(self, generation: int, batch_id: int = 0, planned: Planned = NOTHING_READ) -> None:
         self.registry.batches.add((self.job, 1, generation))
+        self.registry.committed.setdefault((self.job, 1, generation), {})[batch_id] = planned
 
     def copied(self, change: Change, generation: int) -> None:
         self.registry.mark(change.change_id, Mark.PROVED)
@@ -136,11 +139,12 @@ class PostgresTrial:
             seconds, self.job,
         )  # fmt: skip
 
-    def commit(self, generation: int) -> None:
+    def commit(self, generation: int, batch_id: int = 0, planned: Planned = NOTHING_READ) -> None:
         self._as_writer(
             "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, "
-            f"end_offsets, {', '.join(COUNTS)}) values (%s, 1, %s, 0, 1, 'id', '{{}}', '{{}}'{', 0' * len(COUNTS)})",
-            self.job, generation,
+            f"end_offsets, watermark, {', '.join(COUNTS)}) values (%s, 1, %s, %s, 1, 'id', '{{}}', %s, "
+            f"to_timestamp(%s / 1000.0){', 0' * len(COUNTS)})",
+            self.job, generation, batch_id, Jsonb(planned.end), planned.watermark_ms,
         )  # fmt: skip
 
     def copied(self, change: Change, generation: int) -> None:

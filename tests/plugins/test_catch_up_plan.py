@@ -83,8 +83,8 @@ def test_a_driver_that_is_gone_does_not_look_ready_by_its_own_last_word() -> Non
             for at in (60, 70, 80)]  # fmt: skip
     assert judged(*gone).state is CatchUp.HYDRATING
     assert judged(*gone).eta_s is None
-    later = replace(gone[-1], at=NOON + timedelta(seconds=301))
-    assert judged(*gone, later).state is CatchUp.FAILING
+    later = [replace(gone[-1], at=NOON + timedelta(seconds=at)) for at in range(90, 391, 10)]
+    assert judged(*gone, *later).state is CatchUp.FAILING
 
 
 def test_what_came_since_the_last_batch_waits_no_longer_than_that() -> None:
@@ -123,16 +123,47 @@ def test_a_version_that_gave_up_is_failing_with_its_reason_even_if_it_was_ready(
     assert "retired" in failure(replace(NEAR[2], state=State.RETIRED))
 
 
+def watched(one: Reading, begun: int, end: int, every: int = 10) -> list[Reading]:
+    """The same standing seen again and again, from so many seconds after the launch on to so many."""
+    return [replace(one, at=NOON + timedelta(seconds=at)) for at in range(begun, end + 1, every)]
+
+
+STILL = changed(reading(0, 10_000, 90_000, 900.0), committed_at=NOON)
+AWAY = replace(STILL, heard=False)
+
+
 def test_no_commit_for_five_minutes_with_records_unread_is_failing() -> None:
-    still = changed(reading(1_000, 10_000, 90_000, 900.0), committed_at=NOON + timedelta(seconds=699))
-    assert "no batch was committed for 5 min 01 s since its last one, with 90,000 records unread" in failure(still)
-    assert judged(changed(still, committed_at=NOON + timedelta(seconds=700))).state is CatchUp.HYDRATING
+    said = "no batch was committed for 5 min 10 s since its last one, outages not counted, with 90,000 records unread"
+    assert said in failure(*watched(STILL, 0, 310))
+    assert judged(*watched(STILL, 0, 300)).state is CatchUp.HYDRATING
 
 
 def test_a_driver_that_never_came_up_is_failing_after_five_minutes() -> None:
-    never = changed(reading(301, 0, 0, 0.0), complete_through=None, committed_at=None)
-    assert "since its launch" in failure(never)
-    assert judged(replace(never, at=NOON + timedelta(seconds=300))).state is CatchUp.HYDRATING
+    never = changed(STILL, next_offsets={0: 0}, lag_events=0, complete_through=None, committed_at=None)
+    assert "since its launch" in failure(*watched(never, 0, 301, 7))
+    assert judged(*watched(never, 0, 300)).state is CatchUp.HYDRATING
+
+
+def test_time_before_its_latest_batch_does_not_count_against_it() -> None:
+    late = changed(STILL, committed_at=NOON + timedelta(seconds=101))
+    assert judged(*watched(late, 0, 400)).state is CatchUp.HYDRATING
+    assert "5 min 09 s" in failure(*watched(late, 0, 410))
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [[], watched(AWAY, 290, 4_000)],
+    ids=["the database, so that there is no reading", "the log"],
+)
+def test_time_in_which_a_part_did_not_answer_does_not_count_against_it(outage: list[Reading]) -> None:
+    """An outage of an hour, after which nothing has been committed yet."""
+    before = watched(STILL, 0, 280)
+    assert judged(*before, *outage, *watched(STILL, 4_010, 4_020)).state is CatchUp.HYDRATING
+    assert "5 min 10 s" in failure(*before, *outage, *watched(STILL, 4_010, 4_040))
+
+
+def test_who_looks_for_the_first_time_cannot_tell_that_it_stands_still() -> None:
+    assert judged(*watched(STILL, 4_000, 4_000)).state is CatchUp.HYDRATING
 
 
 def test_a_commit_of_before_the_launch_does_not_count_against_it() -> None:

@@ -12,6 +12,7 @@ from kappa.hooks.conflicts import UnknownVersion, Unsettled
 from kappa.hooks.registry import Author, Registry, Version
 from kappa.states import Desired, State
 
+from jobs.checkpoints import Planned
 from tests.plugins.registries import BY, OTHER, Trial, version
 
 OLD = RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)
@@ -199,6 +200,15 @@ def test_batches_are_asked_for_by_generation(trial: Trial, job: str) -> None:
     trial.registry.stage(version(job), BY, {})
     trial.commit(1)
     assert [trial.registry.has_batches(job, 1, generation) for generation in (1, 2)] == [True, False]
+
+
+def test_the_two_newest_batches_of_a_generation_are_told_to_the_millisecond(trial: Trial, job: str) -> None:
+    trial.registry.stage(version(job), BY, {})
+    told = {n: Planned({0: n, 1: 10 * n}, 1_795_262_400_123 + n) for n in range(4)}
+    for batch_id, planned in told.items():
+        trial.commit(1, batch_id, planned)
+    assert trial.registry.newest_batches(job, 1, 1) == {3: told[3], 2: told[2]}
+    assert trial.registry.newest_batches(job, 1, 2) == {}
 
 
 def test_a_checkpoint_is_free_when_no_finite_spark_work_holds_it(trial: Trial, job: str) -> None:

@@ -137,3 +137,12 @@ def test_repairs_of_the_last_hour_are_counted_for_the_version_alone(trial: Trial
     repairs = registry.health(job, 1).repairs
     assert len(repairs) == 2
     assert repairs == tuple(sorted(repairs))
+
+
+def test_the_time_is_the_one_by_which_all_else_was_noted(trial: Trial, job: str) -> None:
+    registry = trial.registry
+    registry.stage(version(job), BY, {})
+    before = registry.now()
+    launched = registry.intend_launch(job, 1, uuid4())
+    assert before <= launched.intended_at <= registry.now()
+    assert before.tzinfo is not None

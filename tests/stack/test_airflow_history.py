@@ -15,7 +15,7 @@ from stack import control
 from stack.layout import Layout
 from stack.passwords import AIRFLOW_ROLE
 
-pytestmark = [pytest.mark.rig, pytest.mark.long]
+pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=2)]
 
 BY = Author("airflow", "sweep-1")
 RUNS = """

@@ -36,6 +36,20 @@ def test_a_condition_on_the_client_reaches_the_rows(desk: Desk, view: str) -> No
     assert [scan for scan in scans if "somebody" not in _conditions(scan)] == []
 
 
+def test_who_asks_for_the_last_hour_reads_no_other_hours(desk: Desk) -> None:
+    """Of two thousand minutes: an index finds those asked for."""
+    desk.execute(
+        "insert into data.ad_ctr_minute select %s, 'c', 'a', timestamptz '2026-01-01' + n * interval '1 minute', "
+        "1, 0, 1, 0, 1, 0, 1, 0 from generate_series(1, 2000) n", LIVE,
+    )  # fmt: skip
+    desk.execute("analyze data.ad_ctr_minute")
+    with psycopg.connect(desk.settings.dsn("kappa_reader")) as connection:
+        asked = "explain (format json) select * from serving.ad_ctr_minute where window_start >= '2026-01-02 09:00+00'"
+        ((plans,),) = connection.execute(asked).fetchall()
+    scans = [node for node in _nodes(plans[0]["Plan"]) if "_window_start_idx" in node.get("Index Name", "")]
+    assert any("2026-01-02" in scan.get("Index Cond", "") for scan in scans), plans[0]
+
+
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield node
     for below in node.get("Plans", ()):

@@ -102,7 +102,6 @@ def test_two_decoders_agree_on_whatever_becomes_of_an_event() -> None:
     _compare(2_000)
 
 
-@pytest.mark.long
-@pytest.mark.timeout(3_600)
+@pytest.mark.long(minutes=15)
 def test_two_decoders_agree_on_100_000_records() -> None:
     _compare(100_000)

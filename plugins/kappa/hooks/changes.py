@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from jobs.checkpoints import Planned
 from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.hooks.conflicts import UnknownVersion, Unsettled
 from kappa.hooks.transactions import Connection, PostgresTransactions, take_turn
@@ -53,6 +54,9 @@ from registry.job_version v where v.job = %s and v.version = %s"""
 
 _HAS_BATCHES = """
 select exists (select from registry.batch where job = %s and version = %s and generation = %s) as told"""
+_NEWEST_BATCHES = """
+select batch_id, end_offsets, round(extract(epoch from watermark) * 1000)::bigint as watermark_ms from registry.batch
+where job = %s and version = %s and generation = %s and watermark is not null order by batch_id desc limit 2"""
 _IS_FREE = "select pg_try_advisory_xact_lock_shared(hashtextextended(%s, 0)) as told"
 
 
@@ -128,6 +132,12 @@ class PostgresChanges(PostgresTransactions):
         with self.transaction() as connection:
             return _told(connection, _HAS_BATCHES, [job, version, generation])
 
+    def newest_batches(self, job: str, version: int, generation: int) -> Mapping[int, Planned]:
+        """End and watermark of the two newest batches that were committed from that generation, by id."""
+        with self.transaction() as connection:
+            rows = connection.execute(_NEWEST_BATCHES, [job, version, generation]).fetchall()
+        return {row["batch_id"]: _planned(row) for row in rows}
+
     def checkpoint_is_free(self, job: str, version: int) -> bool:
         """Whether no finite Spark work holds the version's checkpoints: its lock, which is an exclusive one, is
         shared for a moment, so that two who look do not see each other."""
@@ -182,6 +192,10 @@ def _open(connection: Connection, job: str, version: int) -> Change | None:
 def _find(connection: Connection, statement: str, values: list[Any]) -> Change | None:
     row = connection.execute(statement, values).fetchone()
     return _change(row) if row else None
+
+
+def _planned(row: DictRow) -> Planned:
+    return Planned({int(p): int(offset) for p, offset in row["end_offsets"].items()}, row["watermark_ms"])
 
 
 def _told(connection: Connection, statement: str, values: list[Any]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Health
 from kappa.hooks.transactions import PostgresTransactions
@@ -42,6 +44,12 @@ class PostgresHealth(PostgresTransactions):
             if row is None:
                 raise UnknownVersion(job, version)
             return Health(**{**row, "red": tuple(row["red"]), "repairs": tuple(row["repairs"])})
+
+    def now(self) -> datetime:
+        """The database's time."""
+        with self.transaction() as connection:
+            (row,) = connection.execute("select clock_timestamp() as now").fetchall()
+            return row["now"].astimezone(UTC)
 
     def give_up(self, job: str, version: int, why: str) -> None:
         """State FAILED and a red line `failed` that says why. Raises UnknownVersion."""

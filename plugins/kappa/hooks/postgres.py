@@ -9,6 +9,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from kappa.hooks import staging, statements
+from kappa.hooks.bookkeeping_postgres import PostgresBookkeeping
 from kappa.hooks.changes import PostgresChanges
 from kappa.hooks.conflicts import ServedByAnother
 from kappa.hooks.health import PostgresHealth
@@ -19,7 +20,7 @@ from kappa.hooks.transactions import Connection, audit, take_turn
 from kappa.states import Desired, State
 
 
-class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth):
+class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth, PostgresBookkeeping):
     """The Registry over psycopg: a transaction per call."""
 
     def versions(self, job: str) -> list[Version]:

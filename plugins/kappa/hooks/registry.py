@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from jobs.checkpoints import Planned
 from jobs.log import Offsets
 from kappa.changes import Change, Mark, Phase
+from kappa.hooks.bookkeeping import Bookkeeping
 from kappa.leases import Lease
 from kappa.states import Desired, State
 
@@ -120,7 +122,7 @@ class Entry:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Registry(Protocol):
+class Registry(Bookkeeping, Protocol):
     """The registry. Every act is one transaction, and doing it twice is the same as doing it once."""
 
     def versions(self, job: str) -> list[Version]:
@@ -228,6 +230,9 @@ class Registry(Protocol):
     def has_batches(self, job: str, version: int, generation: int) -> bool:
         """Whether a batch was committed from that generation of the checkpoint."""
 
+    def newest_batches(self, job: str, version: int, generation: int) -> Mapping[int, Planned]:
+        """End and watermark of the two newest batches that were committed from that generation, by id."""
+
     def checkpoint_is_free(self, job: str, version: int) -> bool:
         """Whether no finite Spark work holds the version's checkpoints."""
 
@@ -236,6 +241,9 @@ class Registry(Protocol):
 
     def give_up(self, job: str, version: int, why: str) -> None:
         """State FAILED and a red line `failed` that says why."""
+
+    def now(self) -> datetime:
+        """The database's time, by which every time of the registry was taken."""
 
     def record(self, entry: Entry) -> None:
         """Add a row to the audit."""

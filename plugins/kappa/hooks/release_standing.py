@@ -21,18 +21,21 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
-# Only batches that found as much as they may read, and took longer than their rate gives them (a version that is far
-# behind has larger batches at the same rate): nothing but the work slowed them.
+# By the newest version that was seen to work flat out, in batches of the last days or in those folded since.
 _WEIGHED = """
 with work as (
-    select b.version, b.read, (w.settings ->> 'records_per_batch')::bigint as most,
-        make_interval(secs => (w.settings ->> 'cadence_ms')::double precision / 1000) as cadence,
+    select b.version, b.read, w.settings,
         b.committed_at - lag(b.committed_at) over (partition by b.version, b.generation order by b.batch_id) as took
     from registry.batch b join registry.job_version w using (job, version) where b.job = %(job)s
+), flat_out as (
+    select version, 1 as batches, read, extract(epoch from took)::double precision as seconds from work
+    where registry.worked_flat_out(read, took, settings)
+    union all
+    select version, flat_out_batches, flat_out_read, flat_out_seconds from registry.batch_hour
+    where job = %(job)s and flat_out_batches > 0
 ), speed as (
-    select sum(read) / extract(epoch from sum(took))::double precision as per_s from work
-    where took * most > cadence * read * 1.1 and took < interval '5 minutes' and read >= 0.9 * most
-    group by version having count(*) >= 2 order by version desc limit 1
+    select sum(read)::double precision / sum(seconds) as per_s from flat_out
+    group by version having sum(batches) >= 2 order by version desc limit 1
 )
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
     as rows_bytes, (select per_s from speed)::double precision as replays_per_s

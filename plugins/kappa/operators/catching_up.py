@@ -37,7 +37,7 @@ class CatchUpOperator(BaseOperator):
         """Start the drivers and wait for them. Raises as the class says."""
         with conducting(self.verb) as run:
             pursuit = self._pursue(run)
-            now = run.platform.clock.now()
+            now = run.platform.registry.now()
         if pursuit is None:
             return "this run has come to its end already"
         patience = max(pursuit.deadline - now, timedelta()) + MARGIN

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from jobs.log import Offsets
@@ -18,7 +19,9 @@ READY_SECONDS = 5.0
 READY_READINGS = 3
 LAGGING_SECONDS = 60.0
 STILL_SECONDS = 300.0
-"""So long without a commit, while records are unread, is no slow batch."""
+"""So long without a commit, while records are unread and all parts answer, is no slow batch."""
+BLIND_SECONDS = 30.0
+"""Of readings that lie further apart nobody knows whether the parts answered in between."""
 
 
 class CatchUp(StrEnum):
@@ -34,7 +37,8 @@ class CatchUp(StrEnum):
 class Reading:
     """A candidate as it was seen at one time. `log_ends` are the log's own, None where they were not asked for: then
     the driver's last word counts. `infeasible` says why the log no longer allows it (`price.infeasible`);
-    `live_lag_seconds` is the lag of the version that serves."""
+    `live_lag_seconds` is the lag of the version that serves; `heard` is False where the log was asked and did not
+    answer. Where the database does not, there is no reading."""
 
     at: datetime
     state: State
@@ -43,6 +47,7 @@ class Reading:
     infeasible: str | None = None
     failure: str | None = None
     live_lag_seconds: float = 0.0
+    heard: bool = True
 
     @property
     def unread(self) -> int:
@@ -133,7 +138,7 @@ def _state(readings: Sequence[Reading], began: datetime, deadline: datetime) -> 
         return CatchUp.READY, None
     if newest.at >= deadline:
         return CatchUp.FAILING, f"not ready by {deadline:%Y-%m-%dT%H:%M:%SZ}, with {newest.unread:,} records unread"
-    if reason := _stands_still(newest, began):
+    if reason := _stands_still(readings, began):
         return CatchUp.FAILING, reason
     lag = newest.lag_seconds
     near = lag is not None and lag <= LAGGING_SECONDS
@@ -155,15 +160,29 @@ def _is_ready(readings: Sequence[Reading]) -> bool:
     return len(latest) == READY_READINGS and all(reading.is_close for reading in latest)
 
 
-def _stands_still(newest: Reading, began: datetime) -> str | None:
+def _stands_still(readings: Sequence[Reading], began: datetime) -> str | None:
     """Why it is taken to be stuck; where nothing is unread, no batch is to be expected."""
-    committed = max(began, newest.standing.committed_at or began)
-    still = (newest.at - committed).total_seconds()
+    newest = readings[-1]
+    still = _watched_seconds(readings, max(began, newest.standing.committed_at or began))
     never_read = newest.standing.complete_through is None
     if still <= STILL_SECONDS or not (newest.unread or never_read):
         return None
-    since = "since its launch" if newest.standing.committed_at is None else "since its last one"
-    return f"no batch was committed for {duration(still)} {since}, with {newest.unread:,} records unread"
+    since = "its launch" if newest.standing.committed_at is None else "its last one"
+    unread = f"with {newest.unread:,} records unread"
+    return f"no batch was committed for {duration(still)} since {since}, outages not counted, {unread}"
+
+
+def _watched_seconds(readings: Sequence[Reading], since: datetime) -> float:
+    """The time since then in which it could have committed: between two readings that follow closely on one another and
+    both heard all parts. An outage is no fault of the candidate's, however long it was."""
+    return sum(
+        (later.at - max(earlier.at, since)).total_seconds()
+        for earlier, later in pairwise(readings)
+        if later.at > since
+        and earlier.heard
+        and later.heard
+        and (later.at - earlier.at).total_seconds() <= BLIND_SECONDS
+    )
 
 
 def _per_second(readings: Sequence[Reading], change: int) -> float:

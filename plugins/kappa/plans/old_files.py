@@ -33,12 +33,17 @@ class Kind(StrEnum):
 @dataclass(frozen=True)
 class Keep:
     """How long each kind is kept: for `ages`; of each version that is not retired the `drivers` newest folders, however
-    old; of `validations` that no release names so many; of a program's output `output_bytes`."""
+    old; of `validations` that no release names so many; of a program's output `output_bytes`. In Postgres: each batch
+    for `batches` before it is folded, the `newest_batches` of a checkpoint however old (as many as Spark's checkpoint
+    remembers); a refused record for `refused`."""
 
     ages: Mapping[Kind, timedelta]
     drivers: int = 3
     validations: int = 200
     output_bytes: int = 10_000_000
+    batches: timedelta = 3 * DAY
+    newest_batches: int = 100
+    refused: timedelta = 90 * DAY
 
 
 KEEP = Keep(
@@ -52,7 +57,7 @@ KEEP = Keep(
         Kind.DRAFT: DAY,
     }
 )
-"""What every stack keeps (decision 0034)."""
+"""What every stack keeps (decisions 0034; 0032 for what is in Postgres)."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from kappa.steps import lease as leasing
 from kappa.steps.live_end import live_lag_seconds
 
 POLL_SECONDS = 3.0
-KEPT = timedelta(minutes=5)
-"""How long a reading counts: rate and ETA are over as long."""
+KEPT = timedelta(minutes=6)
+"""How long a reading counts: rate and ETA are over as long. It is more than STILL_SECONDS: who stands still is seen."""
 FEASIBLE_SECONDS = 30.0
 LEAST_SECONDS, MOST_SECONDS = 30 * 60.0, 48 * 3600.0
 """Bounds of the time that a catch-up is given: three times the ETA, and ten minutes."""
@@ -76,7 +76,7 @@ def launch(
     known = pursuit_of(platform, verb, by)
     if known is not None:
         return Pursuit(versions, expected, began, known.deadline)
-    made = Pursuit(versions, expected, began, platform.clock.now() + _patience(eta_seconds))
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds))
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
     return made
@@ -91,7 +91,7 @@ def pursuit_of(platform: Platform, verb: str, by: Author) -> Pursuit | None:
 @dataclass
 class Watch:
     """Looks at a pursuit again and again. What it remembers is a few minutes of readings: made anew, it takes longer to
-    know a rate and to call a version ready, and decides the same."""
+    know a rate and to call a version ready or stuck, and decides the same."""
 
     platform: Platform
     pursuit: Pursuit
@@ -101,7 +101,7 @@ class Watch:
 
     def look(self) -> Progress:
         """The progress of all versions together, now. Raises Unreachable, UnknownVersion."""
-        now = self.platform.clock.now()
+        now = self.platform.registry.now()
         versions = sorted(self.pursuit.versions.items())
         standings = {job: self.platform.releases.standing(job, number) for job, number in versions}
         log = self._log(now, standings)
@@ -122,7 +122,7 @@ class Watch:
         why = log and log.infeasible(f"{job} v{number}", standing, self.rates.get(job))
         ends = log.ends if log else None
         live = live_lag_seconds(self.platform, job, now, ends)
-        return Reading(now, version.state, standing, ends, why or None, failure, live)
+        return Reading(now, version.state, standing, ends, why or None, failure, live, log is not None)
 
     def _log(self, now: datetime, standings: Mapping[str, Standing]) -> _LogView | None:
         """The log's own word; None while the broker does not answer, which the drivers notice, too."""

@@ -85,7 +85,7 @@ def _wait_close(platform: Platform, targets: Mapping[str, int]) -> None:
 def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
     with platform.open_log() as log:
         ends = log.ends()
-    now, far = platform.clock.now(), []
+    now, far = platform.registry.now(), []
     for job, number in sorted(targets.items()):
         standing = platform.releases.standing(job, number)
         live = live_lag_seconds(platform, job, now, ends)

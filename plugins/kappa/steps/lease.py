@@ -103,14 +103,14 @@ def _asked(
     wait_seconds: float,
     is_over: IsOver,
 ) -> Lease:
-    deadline = platform.clock.now().timestamp() + wait_seconds
+    deadline = platform.clock.monotonic() + wait_seconds
     while True:
         version = which()
         try:
             over = _dead_holder(platform, job, version, by, is_over)
             return platform.registry.take_lease(verb, job, version, by, seconds, over)
         except UnderWay:
-            if platform.clock.now().timestamp() >= deadline:
+            if platform.clock.monotonic() >= deadline:
                 raise
             platform.clock.sleep(PAUSE_SECONDS)
 

@@ -104,7 +104,7 @@ def start_point(platform: Platform, log: Log, asked: str, future_bound_ms: int) 
     """The exact start for what was asked. Raises InvalidStart, LogTooShort."""
     firsts = log.earliest()
     appended = {p: log.append_time(p, offset) if offset else None for p, offset in firsts.items()}
-    now_ms = round(platform.clock.now().timestamp() * 1000)
+    now_ms = round(platform.registry.now().timestamp() * 1000)
     starts = start_ms(asked, LogHead(firsts, appended), now_ms, future_bound_ms)
     offsets = firsts if starts is None else log.offsets_at(starts - future_bound_ms)
     return StartPoint(asked, starts, offsets)

@@ -36,7 +36,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
     live = live_versions(request, there)
     code = {job: _artifact(platform, version.artifact if same_code else request.artifact)
             for job, version in live.items()}  # fmt: skip
-    now_ms = _ms(platform.clock.now())
+    now_ms = _ms(platform.registry.now())
     with platform.open_log() as log:
         topic = log.describe()
         check_stamping(topic)
@@ -74,7 +74,7 @@ def closed_span_start(platform: Platform, jobs: tuple[str, ...], minutes: int) -
     starts = (min(known) - minutes * 60_000) // window_ms * window_ms
     bound_ms = max(version.settings["future_bound_ms"] for version in live.values())
     with platform.open_log() as log:
-        smallest = smallest_exact_ms(head(log), _ms(platform.clock.now()), bound_ms)
+        smallest = smallest_exact_ms(head(log), _ms(platform.registry.now()), bound_ms)
     return EARLIEST if starts <= 0 or (smallest is not None and starts < smallest) else utc(starts)
 
 

@@ -220,7 +220,7 @@ def _now(platform: Platform, job: str, number: int) -> Standing:
     """The version's standing against the log as it is; the driver of one that is stopped knows only of earlier."""
     standing = platform.releases.standing(job, number)
     with platform.open_log() as log:
-        reading = Reading(platform.clock.now(), version_of(platform, job, number).state, standing, log.ends())
+        reading = Reading(platform.registry.now(), version_of(platform, job, number).state, standing, log.ends())
     lag = reading.lag_seconds
     return replace(standing, lag_events=reading.unread, lag_seconds=standing.lag_seconds if lag is None else lag)
 

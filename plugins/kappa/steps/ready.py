@@ -4,7 +4,6 @@ left to read."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from jobs.refusals import Refusal
 from kappa.hooks.registry import Heartbeat, Launch
@@ -32,16 +31,17 @@ class NotReady(Refusal):
 
 @dataclass
 class Impatience:
-    """What a changed driver is not granted: a long silence at its start, or restarts without a commit."""
+    """What a changed driver is not granted: a long silence at its start (`since`: monotonic seconds), or restarts
+    without a commit."""
 
-    since: datetime
+    since: float
     first_epoch: int | None = None
 
     def look(self, platform: Platform, launch: Launch) -> None:
         """Pass while there is hope. Raises NotReady."""
         beat = _own_beat(platform, launch)
         if beat is None:
-            waited = (platform.clock.now() - self.since).total_seconds()
+            waited = platform.clock.monotonic() - self.since
             if self.first_epoch is None and waited > FIRST_BEAT_SECONDS:
                 raise NotReady(platform, launch, f"was started and sent no heartbeat within {FIRST_BEAT_SECONDS:.0f} s")
             return
@@ -55,7 +55,7 @@ def wait_ready(platform: Platform, launch: Launch, seconds: float = READY_SECOND
 
     Changes nothing. Raises NotReady, Unreachable.
     """
-    impatience = Impatience(platform.clock.now()) if impatient else None
+    impatience = Impatience(platform.clock.monotonic()) if impatient else None
 
     def reached() -> bool:
         if is_ready(platform, launch):

@@ -79,7 +79,7 @@ def _log_answers(platform: Platform) -> bool:
 def _observed(platform: Platform, version: Version, there: Found, is_over: IsOver) -> Observed:
     job, number = version.job, version.version
     lease = platform.registry.lease(job, number)
-    opened, now = platform.registry.open_launch(job, number), platform.clock.now()
+    opened, now = platform.registry.open_launch(job, number), platform.registry.now()
     return Observed(
         version=version,
         health=platform.registry.health(job, number),

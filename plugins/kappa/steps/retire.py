@@ -115,7 +115,7 @@ def _decide(platform: Platform, by: Author, kept: Windows, is_over: IsOver) -> R
     segments = [segment for job in JOBS for segment in platform.registry.segments(job)]
     ages = {(v.job, v.version): _since(platform, v) for v in versions}
     busy = {key: why for v in versions if (why := _busy(platform, key := (v.job, v.version), by, is_over))}
-    return decide_retire(versions, segments, platform.releases.pins(), ages, platform.clock.now(), kept, busy)
+    return decide_retire(versions, segments, platform.releases.pins(), ages, platform.registry.now(), kept, busy)
 
 
 def _since(platform: Platform, version: Version) -> datetime | None:

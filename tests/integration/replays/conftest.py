@@ -31,7 +31,8 @@ def edge(own: Stack) -> Iterator[Edge]:
     edge = Edge(own.settings)
     sender = edge.sending()
     yield edge
-    sender.join()
+    sender.join(120)
+    assert not sender.is_alive(), "the records around T were never all sent"
 
 
 @pytest.fixture(scope="session")

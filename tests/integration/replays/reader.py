@@ -14,6 +14,7 @@ import psycopg
 from jobs.settings import Settings
 
 POLL_SECONDS = 0.2
+END_SECONDS = 60
 MINUTES = """
 select client_id, window_start::text, count(*), sum(impressions), sum(clicks), sum(spend_micros), bool_and(is_final)
 from serving.ad_ctr_minute group by client_id, window_start"""
@@ -83,9 +84,11 @@ class Reader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join()
-        if self._failure is not None and error is None:
-            raise self._failure
+        self._thread.join(END_SECONDS)
+        if error is None:
+            assert not self._thread.is_alive(), f"the reader's last look took more than {END_SECONDS} s"
+            if self._failure is not None:
+                raise self._failure
 
     def _run(self) -> None:
         try:

@@ -20,53 +20,61 @@ from kappa.ports import connect
 from kappa.steps.promote import plan_rollback
 
 from jobs import priority
-from tests.integration.beside import load
+from tests.integration.beside import beside, load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
 from tests.integration.replays.kills import STEPS, approve_and_kill
+from tests.integration.replays.off_by_one import is_over, spoil
 from tests.integration.replays.reader import Reader, Seen
-from tests.integration.replays.serving import BOTH, HALF_MINUTE, Segment, is_final, live, read, releases, segments
+from tests.integration.replays.serving import BOTH, Segment, is_final, live, read, releases, segments
 from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 
-FEWER_CLICKS = (*HALF_MINUTE, "--band", "clicks:down", "--band", "click_micros:down")
 MORE_RECORDS = 500
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What happened: two replays at once, of which one was promoted, rolled back and promoted again."""
+    """What happened: two replays at once, of which one was promoted, rolled back and promoted again, and the other one
+    was refused for `row`."""
 
     same: Attempt
-    changed: Attempt
+    off: Attempt
+    row: tuple[str, str, str]
     seen: Seen
     old: dict[str, int]
     releases: int
     served: Sequence[list[Segment]]
     """The segments: before, after the promotion, the roll-back, and the second promotion."""
+    made: Sequence[tuple[Any, ...]]
+    """The releases: offsets before and after, evidence."""
+    explained: Sequence[dict[str, Any]]
+    """A minute on either side of T."""
     nice: dict[str, set[int]]
     """Of all threads of a candidate's JVM and its children: while it starts to catch up, and once it serves."""
 
 
 @pytest.fixture(scope="module")
 def moved(brisk: Stack, edge: Edge) -> Moved:
-    """The same code of both jobs from T on, a step of its run killed; beside it a changed rule of one job, while events
-    arrive."""
+    """The same code of both jobs from T on, a step of its run killed; beside it a candidate of one job with a row that
+    is a micro off, while events arrive."""
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     brisk.until("T is final", lambda: is_final(brisk, edge.at))
-    old, count, served = live(brisk), releases(brisk), [segments(brisk)]
+    old, count, served, row = live(brisk), releases(brisk), [segments(brisk)], []
     with Reader(brisk.settings) as seen, load(brisk, seed, rate=60):
-        with reprocessing(brisk, "ad_ctr", reason="changed rule", options=FEWER_CLICKS, expect=1) as changed:
-            changed.until_staged()
-            with reprocessing(brisk, *BOTH, reason="same code", options=("--from", edge.text)) as same:
+        with reprocessing(brisk, "ad_ctr", reason="one micro off", expect=1) as off:
+            off.until_staged()
+            with (
+                beside(lambda: row.append(spoil(brisk, off))),
+                reprocessing(brisk, *BOTH, reason="same code", options=("--from", edge.text)) as same,
+            ):
                 candidate = same.until_staged().versions["ad_ctr"]
                 edge.send_stale()
                 nice = {"catching up": _once_lowered(brisk, candidate)}
                 approve_and_kill(same, random.Random(seed).choice(STEPS[3:]))
             served.append(segments(brisk))
-            changed.answer("Approve")
         for verb in ("rollback", "promote"):
             _more(brisk)
             brisk.kappa(verb, *BOTH, "--reason", "test")
@@ -74,7 +82,9 @@ def moved(brisk: Stack, edge: Edge) -> Moved:
         _more(brisk)
         nice["serving"] = _nice(brisk, candidate)
     print(f"looks {seen.looks}, longest gap {seen.longest_gap:.2f} s")
-    return Moved(same, changed, seen, old, count, served, nice)
+    made = brisk.query("select offsets_before, offsets_after, evidence from ops.releases order by release_id")
+    explained = (_explain(brisk, "tardy", edge, -1), _explain(brisk, "first", edge, 0))
+    return Moved(same, off, row[0], seen, old, count, served, made, explained, nice)
 
 
 @pytest.mark.fault("F27", "the replay passes its validation with 0 differing rows and serves")
@@ -103,9 +113,8 @@ def test_no_reader_notices_that_other_versions_serve_forward_back_and_forward(br
     new = moved.same.replay.versions
     assert moved.seen.versions == [{job: of[job] for job in BOTH} for of in (moved.old, new, moved.old, new)]
     assert moved.seen.wrong == []
-    made = brisk.query("select offsets_before, offsets_after, evidence from ops.releases order by release_id")
-    assert len(made) == moved.releases + 3
-    for was, then, evidence in made[moved.releases :]:
+    assert len(moved.made) == moved.releases + 3
+    for was, then, evidence in moved.made[moved.releases :]:
         print("hand-over", evidence["hand_over_seconds"], "s")
         assert all(then[job][partition] >= offset for job in BOTH for partition, offset in was[job].items())
     brisk.reconcile()
@@ -117,19 +126,24 @@ def test_a_candidate_makes_way_at_the_processor_until_it_has_caught_up(moved: Mo
     assert moved.nice == {"catching up": {usual + priority.LOWER}, "serving": {usual}}
 
 
-def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_compared_with(moved: Moved) -> None:
-    """Of two replays at once the second one has been compared with the past."""
-    kept, said = moved.changed.replay, " ".join(moved.changed.said.err.split())
-    assert kept.finding("ad_ctr_minute", "parity")["success"]
-    compared = (kept.validation or {})["comparisons"][0]["figures"]
-    assert compared["candidate_clicks"] < compared["live_clicks"]
-    assert compared["candidate_impressions"] == compared["live_impressions"]
-    assert kept.answer == "approved"
-    assert f"against v{moved.old['ad_ctr']}, and v{moved.same.replay.versions['ad_ctr']} serves now" in said
+@pytest.mark.fault("F30", "the verb ends with exit code 1, the report lists the row, and nothing was promoted")
+def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(brisk: Stack, moved: Moved) -> None:
+    kept, said = moved.off.replay, moved.off.said.err
+    assert "did not pass the validation" in said
+    assert "Nothing was promoted" in said
+    found = kept.finding("ad_ctr_minute", "parity")
+    assert (found["success"], found["severity"], found["count"]) == (False, "block", 1)
+    (row,) = found["rows"]
+    assert (row["client_id"], row["ad_id"]) == moved.row[:2]
+    assert row["candidate_impression_micros"] == row["live_impression_micros"] + 1
+    assert kept.validation is not None
+    assert moved.row[1] in (brisk.settings.home / kept.validation["folder"] / "report.html").read_text()
+    assert all(version != kept.versions["ad_ctr"] for at in moved.served for job, *_, version in at if job == "ad_ctr")
+    is_over(brisk, moved.off)
 
 
-def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(brisk: Stack, edge: Edge, moved: Moved) -> None:
-    before, after = (_explain(brisk, "tardy", edge, -1), _explain(brisk, "first", edge, 0))
+def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(moved: Moved) -> None:
+    before, after = moved.explained
     assert before["made_by"][0]["version"] == moved.old["ad_ctr"]
     assert after["made_by"][0]["version"] == moved.same.replay.versions["ad_ctr"]
     assert after["made_by"][0]["release"]["release_id"] == moved.releases + 3

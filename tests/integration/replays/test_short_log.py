@@ -1,4 +1,4 @@
-"""What cannot be replayed exactly, or at all, is refused before anything is staged; the last test cuts the log."""
+"""What cannot be replayed exactly, or at all, is refused before anything is staged."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def test_a_log_that_will_be_too_short_is_refused(brisk: Stack) -> None:
         _is_refused(brisk, "the log keeps 1 min 00 s", "--from", "earliest")
 
 
+@pytest.mark.last
 def test_a_log_that_is_too_short_is_refused(brisk: Stack, edge: Edge) -> None:
     """Nothing that reads the whole log can follow this test."""
     with KafkaLog(brisk.settings.kafka, brisk.settings.topic.name) as log:

@@ -1,0 +1,87 @@
+"""A real driver's process in a test: started as the cluster does, struck at a point of its batches, and seen to end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.staged_driver import Staged
+from stack.waiting import until
+from tests.case import PATIENCE_SECONDS
+from tests.faults import struck_driver
+from tests.faults.struck_driver import PID_FILE, Blow, Point
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A JVM, whose child is the driver's Python program."""
+
+    staged: Staged
+    jvm: subprocess.Popen[bytes]
+
+    @property
+    def python(self) -> int | None:
+        """The program's process, once it has begun."""
+        file = self.staged.folder / PID_FILE
+        return int(text) if file.exists() and (text := file.read_text()) else None
+
+    @property
+    def said(self) -> str:
+        """What this driver, and those before it in its folder, have said."""
+        return self.staged.log.read_text(errors="replace")
+
+    def await_stopped(self) -> None:
+        """Wait until the program is stopped; fails the test if it is not."""
+        assert until(lambda: self._is(psutil.STATUS_STOPPED) or self._has_ended, PATIENCE_SECONDS), self.said[-4_000:]
+        assert self._is(psutil.STATUS_STOPPED), self.said[-4_000:]
+
+    def resume(self) -> None:
+        """Let the program go on."""
+        assert self.python is not None
+        psutil.Process(self.python).send_signal(signal.SIGCONT)
+
+    def await_end(self) -> int:
+        """Wait for the JVM's end, and tell how it ended; fails the test if it does not."""
+        assert until(lambda: self._has_ended, PATIENCE_SECONDS), self.said[-4_000:]
+        return int(self.jvm.wait())
+
+    def await_gone(self) -> None:
+        """Wait until its program has ended, too, which outlives its JVM for a moment."""
+        pid = self.python
+        assert pid is None or until(lambda: not psutil.pid_exists(pid), PATIENCE_SECONDS), self.said[-4_000:]
+
+    def kill(self) -> None:
+        """End what is left of it."""
+        pid = self.python
+        self.jvm.kill()
+        self.jvm.wait()
+        if pid is not None:
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(pid).kill()
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.jvm.poll() is not None
+
+    def _is(self, status: str) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            return self.python is not None and psutil.Process(self.python).status() == status
+        return False
+
+
+@contextmanager
+def submitted(staged: Staged, point: Point, blow: Blow, spared: int = 0) -> Iterator[Submitted]:
+    """A driver that is struck at this point of the batch after those that are spared; killed after the body."""
+    (staged.folder / PID_FILE).unlink(missing_ok=True)
+    options = ("--at", point, "--blow", blow, "--spared", str(spared), "--")
+    driver = Submitted(staged, staged.submit(Path(struck_driver.__file__), options))
+    try:
+        yield driver
+    finally:
+        driver.kill()

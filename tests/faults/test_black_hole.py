@@ -1,0 +1,54 @@
+"""Postgres takes what is sent and answers nothing: each wait ends, the driver tries again, and is exact afterwards."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from jobs import connections, transactions
+from jobs.connections import Connection
+from tests.events import events
+from tests.postgres_proxy import AtCommit, PostgresProxy
+from tests.rig import Rig
+
+pytestmark = pytest.mark.rig
+GIVEN_UP = "the transaction is tried again: no answer within 2 s"
+IN_VAIN = "the transaction is tried again: connection timeout expired"
+NO_BEAT = "postgres does not answer the heartbeat"
+
+
+@pytest.mark.fault("F11", "the driver's log says that no answer came; `status` shows a driver that does not beat")
+@pytest.mark.parametrize("moment", ["between two batches", "while the answer to COMMIT is under way"])
+def test_a_black_hole_ends_each_wait_and_loses_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, moment: str
+) -> None:
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(Connection, "answer_seconds", 2.0)
+    monkeypatch.setattr(connections, "MARGIN_SECONDS", 2.0 - transactions.BASE_SECONDS)
+    caplog.set_level(logging.INFO)
+    case = rig.case()
+
+    def at_commit() -> Iterator[AtCommit]:
+        proxy.fall_silent()
+        yield AtCommit.PASSES
+
+    def is_seen() -> bool:
+        return all(words in caplog.text for words in (GIVEN_UP, IN_VAIN, NO_BEAT))
+
+    with PostgresProxy(case.settings) as proxy, case.driver(settings=proxy.settings) as program:
+        for number in range(2):  # the first batch is one that evicts; the query that follows goes on after the second
+            case.produce(events(50, 50 * number))
+            program.await_read()
+        if moment == "between two batches":
+            proxy.fall_silent()
+        else:
+            proxy.fates = at_commit()
+        case.produce(events(100, 100))
+        program.until("the driver gave its connections up, and tried to make others", is_seen)
+        assert proxy.is_silent
+        proxy.speak()
+        program.await_read()
+    assert len(case.query("select 1 from registry.driver_start")) == 1, "nothing had to start it again"
+    case.check()

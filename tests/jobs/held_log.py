@@ -1,0 +1,44 @@
+"""A log in memory, and the version that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka.errors import KafkaConnectionError
+
+from jobs.log import Appended, Identity, Offsets
+from jobs.registry import Version
+
+VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, {0: 5, 1: 0}, 1)
+
+
+@dataclass
+class Held:
+    """A log in memory: the first offsets, and append times (ms) from there on; it fails so often before it answers."""
+
+    first: Offsets = field(default_factory=lambda: {0: 0, 1: 0})
+    times: Mapping[int, list[int]] = field(default_factory=lambda: {0: [100, 250, 300, 280], 1: []})
+    now: Identity = field(default_factory=lambda: Identity("one", {0: 7, 1: 7}))
+    failures: int = 0
+    looked: list[int] = field(default_factory=list)
+    closed: int = 0
+
+    def identity(self) -> Identity:
+        if self.failures:
+            self.failures -= 1
+            raise KafkaConnectionError("away")
+        return self.now
+
+    def earliest(self) -> Offsets:
+        return self.first
+
+    def ends(self) -> Offsets:
+        return {p: self.first[p] + len(self.times[p]) for p in self.first}
+
+    def appended(self, partition: int, offset: int) -> Appended | None:
+        self.looked.append(offset)
+        return Appended(self.times[partition][offset - self.first[partition]], 9, offset)
+
+    def close(self) -> None:
+        self.closed += 1

@@ -1,0 +1,102 @@
+"""An outage of whatever length does not end a replay; a candidate that stands still while all parts answer does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import Author
+from kappa.plans.catch_up import CatchUp, Progress
+from kappa.ports import Platform
+from kappa.replays import Standing
+from kappa.states import State
+from kappa.steps.catch_up import POLL_SECONDS, Pursuit, Watch
+
+from jobs.settings import Settings
+from tests.plugins.fake_releases import FakeReleases
+from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
+from tests.plugins.replay_plans import live
+
+KEY = ("ad_ctr", 5)
+
+
+class Outages(FakeReleases):
+    """Releases in a database that may be away."""
+
+    away = False
+
+    def standing(self, job: str, version: int) -> Standing:
+        if self.away:
+            raise Unreachable("Postgres", "nowhere", "it is away")
+        return super().standing(job, version)
+
+
+class Watched:
+    """A candidate that commits nothing, and who watches it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.registry = FakeRegistry()
+        self.registry.stage(replace(live(*KEY), state=State.CATCHING_UP, start_offsets={0: 0}), Author("ada", "r"), {})
+        self.registry.ends[KEY] = {0: 10_000}
+        self.log, self.releases = FakeLog({0: 0}, {0: [0] * 10_000}), Outages(self.registry)
+        clock, cluster = self.registry.clock, FakeCluster(self.registry)
+        self.platform = Platform(settings, self.registry, cluster, self.log.opened, clock, self.releases)
+        self.watch = Watch(self.platform, Pursuit({"ad_ctr": 5}, 10_000, NOON, NOON + timedelta(hours=6)))
+
+    def look_for(self, seconds: float) -> Progress | None:
+        """What the last look of so many seconds said, or the first one that says that it fails; None: nothing did."""
+        progress = None
+        for _ in range(round(seconds / POLL_SECONDS)):
+            self.registry.clock.sleep(POLL_SECONDS)
+            try:
+                progress = self.watch.look()
+            except Unreachable:
+                continue
+            if progress.state is CatchUp.FAILING:
+                break
+        return progress
+
+    @contextmanager
+    def outage(self, part: str) -> Iterator[None]:
+        whose = self.log if part == "log" else self.releases
+        whose.away = True
+        yield
+        whose.away = False
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(Settings(home=tmp_path))
+
+
+@pytest.mark.parametrize("part", ["log", "database"])
+def test_an_outage_of_half_an_hour_ends_no_replay(watched: Watched, part: str) -> None:
+    watched.look_for(60)
+    with watched.outage(part):
+        watched.look_for(1_800)
+    after = watched.look_for(240)
+    assert after is not None
+    assert after.state is CatchUp.HYDRATING, after.sentence
+
+
+@pytest.mark.parametrize("part", ["log", "database"])
+def test_who_stands_still_after_the_outage_is_failing(watched: Watched, part: str) -> None:
+    with watched.outage(part):
+        watched.look_for(1_800)
+    after = watched.look_for(330)
+    assert after is not None
+    assert "failing: no batch was committed for 5 min 03 s since its launch, outages not counted" in after.sentence
+
+
+def test_a_watch_made_anew_after_a_pause_of_everything_gives_the_candidate_its_time(watched: Watched) -> None:
+    watched.look_for(60)
+    watched.registry.clock.sleep(3_600)
+    watched.watch = Watch(watched.platform, watched.watch.pursuit)
+    after = watched.look_for(240)
+    assert after is not None
+    assert after.state is CatchUp.HYDRATING, after.sentence

@@ -1,0 +1,155 @@
+"""`status` while Postgres or the broker is away, or accepts and never answers: red, and soon."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli import stack as commands
+from jobs.settings import Ports, Settings
+from stack import broker, postgres
+from stack.layout import Layout
+from stack.passwords import SUPERUSER
+from stack.status import endpoints, status
+from stack.supervision import Process, Supervisor
+from tests.stack.silent_parts import let_in, listening
+
+BOUND_SECONDS = 2.0
+SLACK_SECONDS = 20.0
+"""For a machine that is busy; without a bound it would last for ever."""
+STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervisor says that all is well."""
+    found = [Process(name, 1, "RUNNING", STARTED) for name in (broker.NAME, postgres.NAME)]
+    monkeypatch.setattr(Supervisor, "processes", lambda _: found)
+
+
+def unused() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def at(folder: Path, **ports: int) -> Settings:
+    """A stack of which only these parts are anywhere."""
+    nobody = {name: unused() for name in ("kafka", "postgres")}
+    return Settings(folder / "state", ports=Ports(**{**nobody, **ports}))
+
+
+def red(settings: Settings) -> dict[str, str]:
+    """The red lines of `status`: what is wrong, by the words before the colon."""
+    begun = time.monotonic()
+    found = status(settings, Path.cwd(), BOUND_SECONDS)["red"]
+    assert time.monotonic() - begun < SLACK_SECONDS
+    assert all(line["runbook"] == "docs/runbook.md" for line in found)
+    return dict(line["what"].split(": ", 1) for line in found)
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("greet", [lambda _: None, let_in], ids=["never answers", "lets in and never answers"])
+def test_a_postgres_that_never_answers_is_red(tmp_path: Path, greet: Callable[[socket.socket], None]) -> None:
+    with listening(greet) as port:
+        found = red(at(tmp_path, postgres=port))
+    assert found["postgres does not answer"].startswith(f"no answer from 127.0.0.1:{port} within 2 s")
+
+
+@pytest.mark.usefixtures("running")
+def test_a_broker_that_never_answers_is_red(tmp_path: Path) -> None:
+    with listening() as port:
+        found = red(at(tmp_path, kafka=port))
+    assert f"127.0.0.1:{port}" in found["kafka does not answer"]
+
+
+@pytest.mark.usefixtures("running")
+def test_parts_that_nobody_listens_for_are_red(tmp_path: Path) -> None:
+    found = red(at(tmp_path))
+    assert "Connection refused" in found["postgres does not answer"]
+    assert "kafka does not answer" in found
+
+
+def test_of_a_stack_that_is_down_nothing_else_is_said(tmp_path: Path) -> None:
+    found = status(at(tmp_path), Path.cwd(), BOUND_SECONDS)
+    assert [line["what"] for line in found["red"]] == ["the stack is down"]
+    assert (found["jobs"], found["replays"]) == ([], [])
+
+
+@pytest.mark.usefixtures("running")
+def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = at(tmp_path).ports
+    (tmp_path / "kappa.toml").write_text(f"[ports]\nkafka = {ports.kafka}\npostgres = {ports.postgres}\n")
+    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
+    app = typer.Typer()
+    commands.register(app)
+    told = CliRunner().invoke(app, ["status", "--json"])
+    assert told.exit_code == 1
+    assert {line["what"].split(":")[0] for line in json.loads(told.stdout)["red"]} == {
+        "postgres does not answer",
+        "kafka does not answer",
+    }
+
+
+def test_the_files_by_which_a_client_signs_in_to_the_broker_are_none_yet(tmp_path: Path) -> None:
+    found = endpoints(at(tmp_path))
+    assert set(found) == {"kafka", "postgres", "postgres_ops", "airflow", "spark", "kafka_reader", "kafka_producer"}
+    assert (found["kafka_reader"], found["kafka_producer"]) == (None, None)
+
+
+@contextmanager
+def stopped(parts: Layout, name: str) -> Iterator[None]:
+    """The process of a part and all its children stand still while the body runs."""
+    (found,) = (p for p in Supervisor(parts).processes() if p.name == name)
+    parent = psutil.Process(found.pid)
+    with ExitStack() as held:
+        for process in [parent, *parent.children(recursive=True)]:
+            process.suspend()
+            held.callback(process.resume)
+        yield
+
+
+def timed(parts: Layout, settings: Settings | None = None) -> dict[str, str]:
+    """The red lines of `status` with the bounds that it has."""
+    begun = time.monotonic()
+    found = status(settings or parts.settings, parts.checkout)["red"]
+    assert time.monotonic() - begun < SLACK_SECONDS
+    return dict(line["what"].partition(": ")[::2] for line in found)
+
+
+@pytest.mark.rig
+@pytest.mark.parametrize("part", [postgres.NAME, broker.NAME])
+def test_a_part_that_stands_still_is_red_while_it_does(parts: Layout, part: str) -> None:
+    assert timed(parts) == {}
+    with stopped(parts, part):
+        found = timed(parts)
+    assert set(found) == {f"{part} does not answer"}
+    assert timed(parts) == {}
+
+
+@pytest.mark.rig
+def test_a_registry_that_is_locked_is_red(parts: Layout) -> None:
+    with psycopg.connect(parts.settings.dsn(SUPERUSER, parts.settings.database)) as connection:
+        connection.execute("lock table registry.job_version in access exclusive mode")
+        found = timed(parts)
+        connection.rollback()
+    assert set(found) == {"postgres does not answer"}
+
+
+@pytest.mark.rig
+def test_a_postgres_without_a_registry_says_so(parts: Layout) -> None:
+    found = timed(parts, replace(parts.settings, database="nowhere"))
+    assert set(found) == {"postgres has no registry, or an older one"}

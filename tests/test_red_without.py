@@ -1,0 +1,89 @@
+"""A safeguard is taken away for the body of one test only, and that test must fail by the words that it names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from bench.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
+from jobs import reach
+from tests.red_without import MARK
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).resolve().parents[1]
+NAMED = Safeguard("jobs.pace:begin", "it gives a number", lambda _there, number="0": lambda: int(number))
+HEAD = 'import pytest\nfrom jobs import pace\nBEGIN = pace.begin\n@pytest.mark.parametrize("x", [1, 2])'
+Ran = Callable[[str, str], pytest.RunResult]
+
+
+@pytest.fixture
+def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """A run of two tests with that mark and body; the safeguard `named` is jobs.pace.begin, known as BEGIN."""
+    monkeypatch.setitem(SAFEGUARDS, "named", NAMED)  # type: ignore[arg-type]
+    pytester.makeconftest('pytest_plugins = ["tests.red_without"]')
+
+    def run(mark: str, body: str) -> pytest.RunResult:
+        pytester.makepyfile(f"{HEAD}\n@pytest.mark.{MARK}({mark})\ndef test_it(x): {body}")
+        return pytester.runpytest_inprocess()
+
+    return run
+
+
+def test_a_test_that_fails_by_its_words_without_the_safeguard_passes_and_is_told(ran: Ran) -> None:
+    done = ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    done.assert_outcomes(passed=4)
+    done.stdout.fnmatch_lines([
+        "*tests that went red*", "named: it gives a number (jobs.pace:begin)",
+        "    *::test_it[[]1, 2]: AssertionError: it is 1",
+    ])  # fmt: skip
+
+
+def test_a_test_that_fails_for_another_reason_is_a_failure(ran: Ran) -> None:
+    done = ran("'named', 'it is 7'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    done.assert_outcomes(failed=2, passed=2)
+    done.stdout.fnmatch_lines(["E*AssertionError: it is 0"])
+
+
+def test_a_test_that_passes_all_the_same_is_a_failure(ran: Ran) -> None:
+    done = ran("'named', ''", "pass")
+    done.assert_outcomes(failed=2, passed=2)
+    done.stdout.fnmatch_lines(["*it passes without named, so it does not see whether that stands"])
+    done.stdout.no_fnmatch_line("*tests that went red*")
+
+
+def test_a_safeguard_that_does_not_exist_ends_the_run(ran: Ran) -> None:
+    assert ran("'other', ''", "pass").ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize(
+    "place", ["jobs.nowhere:x", "jobs.reach:x", "jobs.reach:Reach.x", "jobs.reach:X.x", "jobs.driver:DriverRegistry.x"]
+)
+def test_a_patch_that_does_not_fit_any_more_is_refused(place: str) -> None:
+    with pytest.raises(SafeguardMoved, match=f"there is no {place}"), Safeguard(place, "", lambda _: None).taken_away():
+        pytest.fail("it was taken away")
+
+
+def test_a_safeguard_stands_again_afterwards() -> None:
+    there = reach.check_watermark
+    with ExitStack() as taken:
+        taken.enter_context(SAFEGUARDS["guard"].taken_away())
+        assert reach.check_watermark is not there
+    assert reach.check_watermark is there
+
+
+def test_each_safeguard_has_a_test_that_must_go_red_without_it() -> None:
+    proved = {name for file in (ROOT / "tests").rglob("test_*.py") for name in _named(file)}
+    assert proved == set(SAFEGUARDS), f"mark a test with @pytest.mark.{MARK}(name, words)"
+
+
+def _named(file: Path) -> set[str]:
+    """The safeguards that a file's marks name."""
+    text = file.read_text()
+    if f"mark.{MARK}(" not in text or file == Path(__file__):
+        return set()
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return {ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == f"pytest.mark.{MARK}"}
