@@ -119,7 +119,7 @@ class Crashed(Exception):  # noqa: N818 - it is what happens to the driver
 
 
 def started(case: Case) -> int:
-    """Start the driver's program as supervision does, again and again by one launch, with the limits that users have."""
+    """Start the driver's program as supervision does, always by the same launch, with the limits that users have."""
     staged = case.version()
     registry = DriverRegistry(case.settings, staged.job, staged.version)
     told = argparse.Namespace(
