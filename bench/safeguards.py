@@ -86,7 +86,7 @@ def _joined_always(there: Stead) -> Stead:
         try:
             return there(cursor, owner, batch)
         except Refusal:
-            return dict(batch.end), False
+            return dict(batch.end), None
 
     return joined
 
@@ -130,8 +130,9 @@ def _but_column(there: Stead, column: str) -> Stead:
     return compared
 
 
-def _no_differences(_there: Stead) -> Stead:
-    return lambda *_: []
+def _agreed(_there: Stead) -> Stead:
+    """No differences, and nothing that was not compared."""
+    return lambda *_: ([], [])
 
 
 SAFEGUARDS: Mapping[str, Safeguard] = {
@@ -189,6 +190,6 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "truth.reconcile:compare", "the oracle does not look at one of the columns", _but_column
     ),
     "oracle's agreement": Safeguard(
-        "truth.reconcile:spend_disagreements", "nobody holds the spend of two jobs against each other", _no_differences
+        "truth.reconcile:disagreements", "nobody holds the rules and the spend of two jobs against each other", _agreed
     ),
 }  # fmt: skip

@@ -16,9 +16,10 @@ from rich.table import Table
 from cli import showing
 from jobs.catalog import Effect, find
 from stack.job_detail import shown as plain
-from truth.explain import Fated, expected, utc
+from truth.explain import Fated, expected
 from truth.fates import MINUTE_MS
 from truth.lineage import Batch, Lineage, Origin
+from truth.times import utc
 
 _MICROS = 1_000_000
 _BATCHES = 10

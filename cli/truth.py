@@ -35,8 +35,9 @@ def command(
     """Recompute from the topic itself, by other code, what must be served; print each difference, exit 1
     if there is one.
 
-    Compared are the live version of each job, up to the offsets it had committed, with the serving views,
-    ops.accounting and ops.quarantine.
+    Compared is all that is served, each segment with the version that serves it, up to the offsets that it had
+    committed: the serving views, ops.accounting and ops.quarantine; and the jobs with each other. What the log no
+    longer holds cannot be compared; it is said, and is no difference.
     """
     stack = settings()
     topic = KafkaTopic(stack.kafka, stack.topic.name)
@@ -69,7 +70,14 @@ def _tell(verdict: Verdict, show: int, as_json: bool) -> None:
     out.print(_summary(verdict))
     for each in verdict.differences[:show]:
         out.print(_line(each), markup=False, highlight=False, soft_wrap=True)
+    for reason in uncompared(verdict):
+        out.print(f"not compared: {reason}", markup=False, highlight=False, soft_wrap=True)
     out.print(f"{len(verdict.differences):,} differences", style="red" if verdict.differences else "green")
+
+
+def uncompared(verdict: Verdict) -> list[str]:
+    """In words, all that could not be held against the log or another job."""
+    return [each for job in verdict.jobs for each in job.uncompared] + verdict.across_uncompared
 
 
 def _summary(verdict: Verdict) -> Table:
@@ -78,6 +86,9 @@ def _summary(verdict: Verdict) -> Table:
     table.add_column("")
     for job in verdict.jobs:
         table.add_column(f"{job.job} v{job.version}", justify="right")
+    if any(len(job.serving) > 1 for job in verdict.jobs):
+        earlier = [", ".join(f"v{number}" for number in job.serving[:-1]) for job in verdict.jobs]
+        table.add_row("earlier windows by", *earlier)
     table.add_row("records it read", *[f"{job.read:,}" for job in verdict.jobs])
     for fate in FATES:
         table.add_row(fate, *[f"{job.fates.get(fate, 0):,}" for job in verdict.jobs])

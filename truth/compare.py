@@ -1,22 +1,24 @@
-"""Holding what is served against what the log says: every difference, and nothing but differences."""
+"""Holding what is served of a job against the log: every difference, and in words what could not be compared."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
-from truth.days import Calendar, Day, days
-from truth.fates import DEAD_LETTER, FATES, FUTURE, LATE, Ledger, Row
-from truth.served import Served, ServedDay, ServedRow
+from truth.completeness import Serving, Standing, impossible
+from truth.days import Calendar, days
+from truth.fates import DEAD_LETTER, FATES, REFUSED, Row
+from truth.served import Segment, ServedRow
+from truth.times import span, utc
 
 _Table = Mapping[Any, Mapping[str, object]]
-_QUARANTINED = (DEAD_LETTER, FUTURE, LATE)
 _CTR_TOLERANCE = Fraction(1, 10**6)
+_OF_THE_CLIENT = ("time_zone", "currency", "budget_micros", "finality")
+"""Columns of a day that no record decides."""
 
 
 @dataclass(frozen=True)
@@ -31,60 +33,26 @@ class Difference:
     served: object
 
 
-@dataclass(frozen=True)
+@dataclass
 class Compared:
-    """The outcome for one job: rows compared per view, and the differences."""
+    """The outcome for one job: rows compared per view, the differences, and in words what was not compared."""
 
-    rows: dict[str, int]
-    differences: list[Difference]
-
-
-def compare(served: Served, ledger: Ledger, calendar: Calendar) -> Compared:
-    """One job's live version against the ledger of what it read."""
-    rows: dict[str, int] = {"ops.accounting": 1}
-    found = list(_accounting(served, ledger))
-    if served.minutes is not None:
-        expected = _since(ledger.rows[served.keys], served.from_ms)
-        rows[f"serving.{served.job}_minute"] = len(expected.keys() | served.minutes.keys())
-        found += _minutes(served.job, expected, served.minutes)
-    if served.days is not None:
-        expected_days = days(_since(ledger.rows[("client_id",)], served.from_ms), calendar)
-        shared = {key: day for key, day in expected_days.items() if _is_whole(key, served.from_ms, calendar)}
-        shown = {key: day for key, day in served.days.items() if _is_whole(key, served.from_ms, calendar)}
-        rows["serving.client_spend_day"] = len(shared.keys() | shown.keys())
-        found += _tables(served.job, "serving.client_spend_day", _plain(shared), _plain(shown))
-    if served.quarantine is not None:
-        refused = {at: fate for at, fate in ledger.refused.items() if fate in _QUARANTINED}
-        kept, shown_fates = _kept(refused, served.kept_from), _kept(served.quarantine, served.kept_from)
-        rows["ops.quarantine"] = len(kept.keys() | shown_fates.keys())
-        found += _tables(served.job, "ops.quarantine", kept, shown_fates)
-    return Compared(rows, found)
+    rows: dict[str, int] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    uncompared: list[str] = field(default_factory=list)
 
 
-def spend_disagreements(first: Served, second: Served) -> list[Difference]:
-    """Clients whose spend is not equal in two jobs that read the same records: one by minutes, the other
-    by days."""
-    totals: list[Counter[str]] = []
-    for served in (first, second):
-        total: Counter[str] = Counter()
-        for key, row in (served.minutes or {}).items():
-            total[str(key[served.keys.index("client_id")])] += row.spend_micros
-        for (client, _), day in (served.days or {}).items():
-            total[client] += day.spend_micros
-        totals.append(total)
-    pair = f"{first.job} and {second.job}"
-    return [
-        Difference(
-            pair,
-            "spend per client",
-            f"client_id={client}",
-            "spend_micros",
-            totals[0][client],
-            totals[1][client],
-        )
-        for client in sorted(totals[0].keys() | totals[1].keys())
-        if totals[0][client] != totals[1][client]
-    ]
+def compare(serving: Serving, calendar: Calendar, at_ms: int) -> Compared:
+    """All that is served of one job against what its versions read: each segment by the version that serves it."""
+    found = Compared()
+    for segment, standing in serving.unproved():
+        found.uncompared.append(_why(serving.served.job, segment, standing))
+    for standing in serving.standings.values():
+        found.differences += [*_accounting(serving, standing), *_reach(serving, standing, at_ms)]
+    found.rows["ops.accounting"] = len(serving.standings)
+    for compare_view in (_freshness, _minutes, _days, _quarantine):
+        compare_view(serving, calendar, found)
+    return found
 
 
 def ctr_holds(served: Decimal | None, clicks: int, impressions: int) -> bool:
@@ -97,31 +65,139 @@ def ctr_holds(served: Decimal | None, clicks: int, impressions: int) -> bool:
     return error <= min(Fraction(1, 2 * 10 ** max(digits, 0)), _CTR_TOLERANCE)
 
 
-def _accounting(served: Served, ledger: Ledger) -> Iterator[Difference]:
+def _accounting(serving: Serving, standing: Standing) -> Iterator[Difference]:
     """Records and micros by fate, and conservation of what is served."""
-    expected = {"read": ledger.read, **{fate: ledger.records[fate] for fate in FATES}}
-    expected |= {f"{fate}_micros": ledger.micros[fate] for fate in FATES if fate != DEAD_LETTER}
-    shown = {**served.records, **{f"{fate}_micros": micros for fate, micros in served.micros.items()}}
-    yield from _columns(served.job, "ops.accounting", f"version={served.version}", expected, shown)
-    total = sum(served.records[fate] for fate in FATES)
-    if total != served.records["read"]:
-        key = f"version={served.version}"
-        yield Difference(served.job, "ops.accounting", key, "sum of fates", served.records["read"], total)
+    version, ledger, job = standing.version, standing.ledger, serving.served.job
+    key, view = f"version={version.version}", "ops.accounting"
+    if standing.exact_from is None and not standing.lost:
+        expected = {"read": ledger.read, **{fate: ledger.records[fate] for fate in FATES}}
+        expected |= {f"{fate}_micros": ledger.micros[fate] for fate in FATES if fate != DEAD_LETTER}
+        shown = {**version.records, **{f"{fate}_micros": micros for fate, micros in version.micros.items()}}
+        yield from _columns(job, view, key, expected, shown)
+    else:
+        yield from _accounting_in_part(serving, standing)
+    total = sum(version.records[fate] for fate in FATES)
+    if total != version.records["read"]:
+        yield Difference(job, view, key, "sum of fates", version.records["read"], total)
 
 
-def _minutes(
-    job: str, expected: Mapping[tuple[object, ...], Row], served: Mapping[tuple[object, ...], ServedRow]
-) -> Iterator[Difference]:
-    view = f"serving.{job}_minute"
-    yield from _tables(job, view, _plain(expected), {key: _without_ctr(row) for key, row in served.items()})
-    for key, row in served.items():
+def _accounting_in_part(serving: Serving, standing: Standing) -> Iterator[Difference]:
+    """Where records are gone: each offset was read once, and what a record alone decides was at least what is left."""
+    version, job, key = standing.version, serving.served.job, f"version={standing.version.version}"
+    read = sum(end - version.start[partition] for partition, end in version.end.items())
+    yield from _columns(job, "ops.accounting", key, {"read": read}, version.records)
+    for fate in sorted(REFUSED):
+        least = standing.ledger.records[fate]
+        if version.records[fate] < least and not standing.lost:
+            yield Difference(job, "ops.accounting", key, fate, f"at least {least}", version.records[fate])
+
+
+def _reach(serving: Serving, standing: Standing, at_ms: int) -> Iterator[Difference]:
+    for partition, most, drained in impossible(standing, at_ms):
+        key = f"version={standing.version.version} partition={partition}"
+        yield Difference(serving.served.job, "ops.progress", key, "drained_at", f"at most {utc(most)}", utc(drained))
+    if standing.lost and standing.version is serving.served.live:
+        key = f"version={standing.version.version}"
+        end = dict(sorted(standing.version.end.items()))
+        yield Difference(serving.served.job, "the log", key, "end", f"at least {end}", "less: it is another log")
+
+
+def _freshness(serving: Serving, _: Calendar, found: Compared) -> None:
+    served = serving.served
+    expected = serving.standings[served.live.version].complete_through
+    found.rows["serving.freshness"] = 1
+    if expected != served.complete_through:
+        key = f"version={served.live.version}"
+        times = [None if at is None else utc(at) for at in (expected, served.complete_through)]
+        found.differences.append(Difference(served.job, "serving.freshness", key, "complete_through", *times))
+
+
+def _minutes(serving: Serving, _: Calendar, found: Compared) -> None:
+    served = serving.served
+    if served.minutes is None:
+        return
+    view = f"serving.{served.job}_minute"
+    expected = {key: _with_finality(serving, key, row) for key, row in serving.expected(served.keys).items()}
+    proved = {key for key in served.minutes if serving.at(_minute(key)).proves(_minute(key))}
+    shown = {key: _without_ctr(served.minutes[key]) for key in proved}
+    found.rows[view] = len(expected.keys() | shown.keys())
+    found.differences += _tables(served.job, view, expected, shown)
+    for key, row in served.minutes.items():
+        is_final = serving.at(_minute(key)).is_final(_minute(key))
+        if key not in proved and row.is_final != is_final:
+            found.differences.append(Difference(served.job, view, str(key), "is_final", is_final, row.is_final))
         if not ctr_holds(row.ctr, row.clicks, row.impressions):
-            yield Difference(job, view, str(key), "ctr", f"{row.clicks}/{row.impressions}", row.ctr)
+            quotient = f"{row.clicks}/{row.impressions}"
+            found.differences.append(Difference(served.job, view, str(key), "ctr", quotient, row.ctr))
+    _tell_of(found, view, len(served.minutes) - len(proved), "of each but ctr and is_final")
 
 
-def _kept(fates: Mapping[tuple[int, int], str], kept_from: Mapping[int, int]) -> _Table:
-    """The refused records that must be kept still."""
-    return {(p, o): {"fate": fate} for (p, o), fate in fates.items() if o >= kept_from.get(p, 0)}
+def _days(serving: Serving, calendar: Calendar, found: Compared) -> None:
+    served, view = serving.served, "serving.client_spend_day"
+    if served.days is None:
+        return
+    proves, finality = cache(serving.proves), cache(serving.finality)
+    added = days(serving.expected(("client_id",)), calendar)
+    expected, shown, in_part = dict[Any, dict[str, object]](), dict[Any, dict[str, object]](), 0
+    for key in added.keys() | served.days.keys():
+        windows = calendar.windows(*key)
+        columns = None if proves(windows) else _OF_THE_CLIENT
+        day = added.get(key, calendar.blank(*key) if columns else None)
+        if day is not None:
+            expected[key] = _some(columns, {**vars(day), "finality": finality(windows)})
+        if key in served.days:
+            shown[key] = _some(columns, vars(served.days[key]))
+            in_part += columns is not None
+    found.rows[view] = len(expected.keys() | shown.keys())
+    found.differences += _tables(served.job, view, expected, shown)
+    _tell_of(found, view, in_part, "of each but " + ", ".join(_OF_THE_CLIENT))
+
+
+def _quarantine(serving: Serving, _: Calendar, found: Compared) -> None:
+    """The view shows what the live version keeps, whichever windows it serves."""
+    served, view = serving.served, "ops.quarantine"
+    if served.quarantine is None:
+        return
+    standing = serving.standings[served.live.version]
+    shown = {place: kept for place, kept in served.quarantine.items() if _must_be_kept(standing, place)}
+    proved = {place: kept for place, kept in shown.items() if _is_held(standing, place)}
+    ours = {} if standing.lost else standing.ledger.kept
+    expected = {place: kept for place, kept in ours.items() if _must_be_kept(standing, place)}
+    found.rows[view] = len(expected.keys() | proved.keys())
+    found.differences += _tables(served.job, view, _plain(expected), _plain(proved))
+    _tell_of(found, view, len(shown) - len(proved), "of records that the log no longer holds")
+
+
+def _must_be_kept(standing: Standing, place: tuple[int, int]) -> bool:
+    """Whether it is not one of those that are forgotten by their age; they may be there still."""
+    partition, offset = place
+    return offset >= standing.version.kept_from.get(partition, 0)
+
+
+def _is_held(standing: Standing, place: tuple[int, int]) -> bool:
+    """Whether the log still has, or never had, a record of the version at that place."""
+    partition, offset = place
+    version, first = standing.version, standing.ledger.first
+    was_read = version.start.get(partition, 0) <= offset < version.end.get(partition, 0)
+    return not standing.lost and (not was_read or offset >= first.get(partition, offset + 1))
+
+
+def _why(job: str, segment: Segment, standing: Standing) -> str:
+    """Why windows of a segment are not compared."""
+    name = f"{job} v{standing.version.version}"
+    if standing.lost:
+        whole = span(segment.from_ms, segment.to_ms)
+        return f"{name}: the log ends before what it has read, so it read another; windows {whole} were not compared"
+    exact = standing.exact_from
+    assert exact is not None
+    until = exact if segment.to_ms is None else min(exact, segment.to_ms)
+    whole = span(segment.from_ms, until)
+    return f"{name}: retention has removed records that it read; windows {whole} were not compared"
+
+
+def _tell_of(found: Compared, view: str, rows: int, what: str) -> None:
+    if rows:
+        found.uncompared.append(f"{view}: {rows:,} rows were not compared, {what}")
 
 
 def _tables(job: str, view: str, expected: _Table, served: _Table) -> Iterator[Difference]:
@@ -141,22 +217,21 @@ def _columns(
             yield Difference(job, view, key, column, wanted, served.get(column))
 
 
-def _since(rows: Mapping[tuple[object, ...], Row], from_ms: int | None) -> dict[tuple[object, ...], Row]:
-    """The rows of windows that the version serves."""
-    return {key: row for key, row in rows.items() if from_ms is None or _minute(key) >= from_ms}
-
-
 def _minute(key: tuple[object, ...]) -> int:
     assert isinstance(key[-1], int)
     return key[-1]
 
 
-def _is_whole(key: tuple[str, date], from_ms: int | None, calendar: Calendar) -> bool:
-    """Whether all of a day lies in the version's segment; of others an earlier version serves a part."""
-    return from_ms is None or key[1] > calendar.day(key[0], from_ms)
+def _with_finality(serving: Serving, key: tuple[object, ...], row: Row) -> dict[str, object]:
+    minute = _minute(key)
+    return {**vars(row), "is_final": serving.at(minute).is_final(minute)}
 
 
-def _plain(rows: Mapping[Any, Row | Day | ServedDay]) -> dict[tuple[object, ...], dict[str, object]]:
+def _some(columns: tuple[str, ...] | None, row: dict[str, object]) -> dict[str, object]:
+    return row if columns is None else {column: row[column] for column in columns}
+
+
+def _plain(rows: Mapping[Any, Any]) -> dict[Any, dict[str, object]]:
     return {key: vars(row) for key, row in rows.items()}
 
 

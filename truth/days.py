@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
 
-from truth.fates import Row
+from truth.fates import MINUTE_MS, Row
+
+_A_DAY = timedelta(days=1)
+_Zones = tuple[tuple[date, str], ...]
+"""(valid from, time zone), the newest first."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,24 @@ class Calendar:
         self._newest_first: defaultdict[str, list[Client]] = defaultdict(list)
         for client in sorted(clients, key=lambda row: row.valid_from, reverse=True):
             self._newest_first[client.client_id].append(client)
+        self._zones: dict[str, _Zones] = {
+            client_id: tuple((row.valid_from, row.time_zone) for row in rows)
+            for client_id, rows in self._newest_first.items()
+        }
 
     def day(self, client_id: str, at_ms: int) -> date:
         """The date by the newest row that holds already on its own calendar; by UTC before any."""
-        for row in self._newest_first.get(client_id, ()):
-            local = _local_date(row.time_zone, at_ms)
-            if local >= row.valid_from:
-                return local
-        return _local_date("UTC", at_ms)
+        return _day(self._zones.get(client_id, ()), at_ms)
+
+    def windows(self, client_id: str, day: date) -> tuple[int, ...]:
+        """The starts (ms) of all minutes that fall on a client's day, in order; a move may leave gaps between them."""
+        zones: list[tuple[date, str]] = []
+        for valid_from, time_zone in self._zones.get(client_id, ()):
+            if valid_from <= day - 2 * _A_DAY:
+                zones.append((date.min, time_zone))
+                break
+            zones.append((valid_from, time_zone))
+        return _windows(tuple(zones), day)
 
     def blank(self, client_id: str, day: date) -> Day:
         """The day without events: zone, currency and budget of the newest row valid from that day or
@@ -72,6 +86,22 @@ def days(minutes: Mapping[tuple[object, ...], Row], calendar: Calendar) -> dict[
         day.clicks += row.clicks
         day.spend_micros += row.spend_micros
     return found
+
+
+def _day(zones: _Zones, at_ms: int) -> date:
+    for valid_from, time_zone in zones:
+        local = _local_date(time_zone, at_ms)
+        if local >= valid_from:
+            return local
+    return _local_date("UTC", at_ms)
+
+
+@cache
+def _windows(zones: _Zones, day: date) -> tuple[int, ...]:
+    """By looking at each minute; no calendar is more than a day away from UTC's. Clients of equal zones share it."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    first, last = (round((midnight + days * _A_DAY).timestamp()) * 1000 for days in (-1, 2))
+    return tuple(minute for minute in range(first, last, MINUTE_MS) if _day(zones, minute) == day)
 
 
 def _local_date(time_zone: str, at_ms: int) -> date:

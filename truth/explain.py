@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 
 from truth.compare import Difference, ctr_holds
 from truth.days import Calendar
 from truth.decode import Event, LogRecord, decode
-from truth.fates import DUPLICATE, FATES, MINUTE_MS, REFUSED, REPEATED_CLICK, Judge, Row, Rules, enter, sameness
+from truth.fates import (
+    CLOCKS_MS,
+    DUPLICATE,
+    FATES,
+    MINUTE_MS,
+    REFUSED,
+    REPEATED_CLICK,
+    Judge,
+    Row,
+    Rules,
+    enter,
+    sameness,
+)
+from truth.times import utc
 
-CLOCKS_MS = 60_000
-"""How far the broker's clock may go back (contract, section 3, Finality)."""
-_A_DAY = timedelta(days=1)
 _DAY_COLUMNS = ("impressions", "clicks", "spend_micros")
 _MINUTE_COLUMNS = (*_DAY_COLUMNS, "duplicates", "repeated_clicks")
 
@@ -47,9 +57,7 @@ class Number:
         if self.minute is not None:
             return frozenset((self.minute,))
         assert self.day is not None
-        midnight = datetime(self.day.year, self.day.month, self.day.day, tzinfo=UTC)
-        first, last = (round((midnight + days * _A_DAY).timestamp()) * 1000 for days in (-1, 2))
-        return frozenset(m for m in range(first, last, MINUTE_MS) if calendar.day(self.client_id, m) == self.day)
+        return frozenset(calendar.windows(self.client_id, self.day))
 
     def may_hold(self, record: LogRecord) -> bool:
         """False where the record cannot be an event of the client, without decoding it: an id is ASCII, so it stands in
@@ -208,9 +216,3 @@ def held_against(number: Number, row: Row | None, served: Mapping[str, object] |
 def expected(number: Number, row: Row) -> dict[str, int]:
     """The columns that the served row must show."""
     return {column: getattr(row, column) for column in (_MINUTE_COLUMNS if number.day is None else _DAY_COLUMNS)}
-
-
-def utc(at_ms: int) -> str:
-    """A time as ISO 8601 in UTC, to the millisecond where it has one."""
-    spec = "milliseconds" if at_ms % 1000 else "seconds"
-    return datetime.fromtimestamp(at_ms // 1000, UTC).replace(microsecond=at_ms % 1000 * 1000).isoformat(timespec=spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from hashlib import md5
 
 from truth.decode import Event, LogRecord
 
@@ -12,7 +13,12 @@ DEAD_LETTER, BEFORE_START, FUTURE, LATE = "dead_letter", "before_start", "future
 DUPLICATE, REPEATED_CLICK, COUNTED = "duplicate", "repeated_click", "counted"
 FATES = (DEAD_LETTER, BEFORE_START, FUTURE, LATE, DUPLICATE, REPEATED_CLICK, COUNTED)
 REFUSED = frozenset((DEAD_LETTER, BEFORE_START, FUTURE, LATE))
+QUARANTINED = frozenset((DEAD_LETTER, FUTURE, LATE))
 MINUTE_MS = 60_000
+CLOCKS_MS = 60_000
+"""How far the broker's clock may go back, or differ from the database's (contract, section 3, Finality)."""
+_VALUE_BYTES, _KEY_BYTES = 4_096, 256
+"""So much of a refused record is kept; of what was refused in earlier releases the whole key."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Reading:
     rules: Rules
     start: tuple[tuple[int, int], ...]
     end: tuple[tuple[int, int], ...]
+    topic: str = ""
 
 
 class Judge:
@@ -86,34 +93,75 @@ class Row:
     repeated_clicks: int = 0
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A record in quarantine; of its value the MD5 of the first 4 KiB, of its key of the first 256 bytes, so that many
+    fit into memory.
+
+    `value_bytes` is the length of the whole value; `has_reason`: some words say why, whichever they are.
+    """
+
+    topic: str
+    append_time: int
+    fate: str
+    has_reason: bool
+    key: str | None
+    value: str | None
+    value_bytes: int | None
+
+
 class Ledger:
     """All that one reading comes to: records and micros by fate, refused records, rows per key and minute.
 
     `rows`: fields -> (values of the fields..., minute start in ms) -> Row, for each tuple of fields in
-    `groupings`.
+    `groupings`. `kept`: (partition, offset) -> what must be in quarantine, if it `keeps` that. The rest is by
+    partition: `first`, the first offset from the reading's start on that the log still holds; and append times (ms, of
+    the broker's stamps only): of the first record from there on, the newest that was read, the oldest that was not.
     """
 
-    def __init__(self, reading: Reading, groupings: frozenset[tuple[str, ...]]) -> None:
+    def __init__(self, reading: Reading, groupings: frozenset[tuple[str, ...]], keeps: bool = False) -> None:
         self.reading = reading
         self.read = 0
         self.records: Counter[str] = Counter()
         self.micros: Counter[str] = Counter()
-        self.refused: dict[tuple[int, int], str] = {}
+        self.kept: dict[tuple[int, int], Kept] = {}
         self.rows: dict[tuple[str, ...], dict[tuple[object, ...], Row]] = {fields: {} for fields in groupings}
+        self.first: dict[int, int] = {}
+        self.first_append: dict[int, int] = {}
+        self.newest: dict[int, int] = {}
+        self.unread: dict[int, int] = {}
+        self._keeps = keeps
         self._places = {fields: tuple(Event._fields.index(name) for name in fields) for fields in groupings}
         self._start, self._end = dict(reading.start), dict(reading.end)
         self._judge = Judge(reading.rules)
 
     def take(self, record: LogRecord, event: Event | str) -> None:
-        """Enter one record, unless it lies outside of what the version read."""
+        """Enter one record; of one that the version did not read, only when it was appended."""
         partition, offset = record.partition, record.offset
-        if not self._start.get(partition, 0) <= offset < self._end.get(partition, 0):
+        if partition not in self._start or offset < self._start[partition]:
             return
+        is_read = offset < self._end.get(partition, 0)
+        self._note_time(record, is_read)
+        if is_read:
+            self._judged(record, event)
+
+    def _note_time(self, record: LogRecord, is_read: bool) -> None:
+        partition, at = record.partition, record.append_time
+        self.first.setdefault(partition, record.offset)
+        if not record.stamped:
+            return
+        self.first_append.setdefault(partition, at)
+        if is_read:
+            self.newest[partition] = max(self.newest.get(partition, at), at)
+        else:
+            self.unread[partition] = min(self.unread.get(partition, at), at)
+
+    def _judged(self, record: LogRecord, event: Event | str) -> None:
         fate = self._judge.fate(record, event)
         self.read += 1
         self.records[fate] += 1
-        if fate in REFUSED:
-            self.refused[partition, offset] = fate
+        if self._keeps and fate in QUARANTINED:
+            self.kept[record.partition, record.offset] = _kept(self.reading.topic, record, fate)
         if isinstance(event, str):
             return
         self.micros[fate] += event.cost_micros
@@ -140,3 +188,13 @@ def enter(row: Row, fate: str, event: Event) -> None:
         row.clicks += event.is_click
         row.impressions += not event.is_click
         row.spend_micros += event.cost_micros
+
+
+def _kept(topic: str, record: LogRecord, fate: str) -> Kept:
+    size = None if record.value is None else len(record.value)
+    key, value = _digest(record.key, _KEY_BYTES), _digest(record.value, _VALUE_BYTES)
+    return Kept(topic, record.append_time, fate, True, key, value, size)
+
+
+def _digest(content: bytes | None, most: int) -> str | None:
+    return None if content is None else md5(content[:most], usedforsecurity=False).hexdigest()

@@ -9,7 +9,8 @@ from typing import Any
 from truth.days import Calendar
 from truth.explain import Number, Part
 from truth.lineage import Batch, Behind, Moment
-from truth.postgres import Connection, DatabaseUnreadable, clients, moment, rules
+from truth.postgres import DatabaseUnreadable, clients, moment, rules
+from truth.postgres_rows import Connection
 
 _MINUTE = """
 select impressions, clicks, spend_micros, duplicates, repeated_clicks, ctr::text as ctr, is_final

@@ -1,24 +1,24 @@
-"""From a topic and a database to the verdict: wait, look at one moment, read the log up to it, compare."""
+"""From a topic and a database to the verdict: wait, look at one moment, read the log, compare."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from jobs.refusals import Refusal
-from truth.compare import Compared, Difference, compare, spend_disagreements
+from truth.agreement import disagreements
+from truth.compare import Difference, compare
+from truth.completeness import Serving, standing
 from truth.days import Calendar
 from truth.decode import LogRecord, decode
 from truth.fates import Ledger, Reading
-from truth.served import Database, Served, Snapshot
+from truth.served import Database, Snapshot
 from truth.topic import Topic
 
 _LOOK_EVERY_S = 1.0
 _TELL_EVERY = 10_000
-_SPEND_JOBS = ("ad_ctr", "client_spend")
 
 
 class Clock(Protocol):
@@ -51,20 +51,11 @@ class NothingLive(Refusal):
         super().__init__(f"{which} has a live version, so nothing is served. `./kappa deploy JOB` makes one.")
 
 
-class LogTooShort(Refusal):
-    """Retention has removed records that a version read."""
-
-    def __init__(self, served: Served, partition: int, first: int) -> None:
-        super().__init__(
-            f"{served.job} version {served.version} read partition {partition} from offset "
-            f"{served.start[partition]}, but the log begins at {first} by now: what it must serve "
-            "can no longer be recomputed."
-        )
-
-
 @dataclass(frozen=True)
 class JobVerdict:
-    """The outcome for one job: what the log says of what it read, rows compared per view, differences."""
+    """The outcome for one job: of its live version what the log says that it read and what is unread; over all versions
+    that serve windows of it (`serving`) the rows compared per view, the differences, and in words what was not
+    compared."""
 
     job: str
     version: int
@@ -73,16 +64,20 @@ class JobVerdict:
     unread: int
     rows: dict[str, int]
     differences: list[Difference]
+    serving: list[int] = field(default_factory=list)
+    uncompared: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a reconciliation; `records` were read from the log."""
+    """The outcome of a reconciliation; `records` were read from the log. `across`: where two jobs do not agree;
+    `across_uncompared`: in words, which of their spend could not be compared."""
 
     records: int
     seconds: float
     jobs: list[JobVerdict]
     across: list[Difference]
+    across_uncompared: list[str] = field(default_factory=list)
 
     @property
     def differences(self) -> list[Difference]:
@@ -98,30 +93,28 @@ def reconcile(
     clock: Clock,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Verdict:
-    """Hold what the live versions serve against the log, after waiting at most `wait_s` for them to have
+    """Hold all that is served against the log, after waiting at most `wait_s` for the live versions to have
     read all of it.
 
-    Compared is what each had committed at one moment. Raises NothingLive, LogTooShort and the refusals of
-    the ports.
+    Compared is what each had committed at one moment. Raises NothingLive and the refusals of the ports.
     """
     started = clock.now()
     _await_end(topic, database, jobs, wait_s, clock)
     snapshot = database.snapshot(jobs)
     if not snapshot.jobs:
         raise NothingLive(jobs)
-    bounds = topic.bounds()
-    for served in snapshot.jobs:
-        _require_whole(served, bounds)
-    ends = {p: max(served.end.get(p, 0) for served in snapshot.jobs) for p in bounds}
+    ends = {partition: end for partition, (_, end) in topic.bounds().items()}
     ledgers, count = keep_books(snapshot, topic.records(ends), tell)
-    verdicts = _verdicts(snapshot, ledgers, bounds)
-    return Verdict(count, clock.now() - started, verdicts, _across(snapshot))
+    servings, calendar = _servings(snapshot, ledgers, ends), Calendar(snapshot.clients)
+    verdicts = [_verdict(serving, calendar, ends, snapshot.at_ms) for serving in servings.values()]
+    across, across_uncompared = disagreements(servings, calendar)
+    return Verdict(count, clock.now() - started, verdicts, across, across_uncompared)
 
 
 def keep_books(
     snapshot: Snapshot, records: Iterable[LogRecord], tell: Callable[[int], None]
 ) -> tuple[dict[Reading, Ledger], int]:
-    """One ledger for each distinct reading of the snapshot's jobs, and how many records came."""
+    """One ledger for each distinct reading of the snapshot's versions, and how many records came."""
     ledgers = _ledgers(snapshot)
     takes = [ledger.take for ledger in ledgers.values()]
     count = 0
@@ -135,49 +128,51 @@ def keep_books(
     return ledgers, count
 
 
-def reading_of(served: Served) -> Reading:
-    """What a live version read and by which rules."""
-    return Reading(served.rules, tuple(sorted(served.start.items())), tuple(sorted(served.end.items())))
-
-
 def _ledgers(snapshot: Snapshot) -> dict[Reading, Ledger]:
-    """Jobs with the same rules and offsets share a ledger, which then groups by the fields of each."""
+    """Versions with the same rules and offsets share a ledger, which then groups by the fields of each."""
     groupings: dict[Reading, set[tuple[str, ...]]] = {}
+    kept: set[Reading] = set()
     for served in snapshot.jobs:
-        mine = groupings.setdefault(reading_of(served), set())
-        if served.minutes is not None:
-            mine.add(served.keys)
-        if served.days is not None:
-            mine.add(("client_id",))
-    return {reading: Ledger(reading, frozenset(fields)) for reading, fields in groupings.items()}
+        for version in served.versions.values():
+            mine = groupings.setdefault(version.reading, set())
+            if served.minutes is not None:
+                mine.add(served.keys)
+            if served.days is not None:
+                mine.add(("client_id",))
+        if served.quarantine is not None:
+            kept.add(served.live.reading)
+    return {reading: Ledger(reading, frozenset(fields), reading in kept) for reading, fields in groupings.items()}
 
 
-def _verdicts(
-    snapshot: Snapshot, ledgers: Mapping[Reading, Ledger], bounds: Mapping[int, tuple[int, int]]
-) -> list[JobVerdict]:
-    calendar = Calendar(snapshot.clients)
-    verdicts = []
-    for served in snapshot.jobs:
-        ledger = ledgers[reading_of(served)]
-        compared: Compared = compare(served, ledger, calendar)
-        unread = sum(max(end - served.end.get(p, 0), 0) for p, (_, end) in bounds.items())
-        fates = dict(ledger.records)
-        verdict = JobVerdict(
-            served.job, served.version, ledger.read, fates, unread, compared.rows, compared.differences
+def _servings(snapshot: Snapshot, ledgers: Mapping[Reading, Ledger], ends: Mapping[int, int]) -> dict[str, Serving]:
+    """Each job's versions with their ledgers."""
+    return {
+        served.job: Serving(
+            served,
+            {
+                number: standing(version, ledgers[version.reading], ends, snapshot.at_ms)
+                for number, version in served.versions.items()
+            },
         )
-        verdicts.append(verdict)
-    return verdicts
+        for served in snapshot.jobs
+    }
 
 
-def _across(snapshot: Snapshot) -> list[Difference]:
-    """Spend per client of the jobs that bill, where they read the same records by the same rules."""
-    billing = [served for served in snapshot.jobs if served.job in _SPEND_JOBS]
-    return [
-        difference
-        for first, second in combinations(billing, 2)
-        if reading_of(first) == reading_of(second) and first.from_ms is None and second.from_ms is None
-        for difference in spend_disagreements(first, second)
-    ]
+def _verdict(serving: Serving, calendar: Calendar, ends: Mapping[int, int], at_ms: int) -> JobVerdict:
+    served, live = serving.served, serving.served.live
+    compared = compare(serving, calendar, at_ms)
+    ledger = serving.standings[live.version].ledger
+    return JobVerdict(
+        served.job,
+        live.version,
+        ledger.read,
+        dict(ledger.records),
+        sum(max(end - live.end.get(partition, 0), 0) for partition, end in ends.items()),
+        compared.rows,
+        compared.differences,
+        [segment.version for segment in served.segments],
+        compared.uncompared,
+    )
 
 
 def _await_end(topic: Topic, database: Database, jobs: frozenset[str] | None, wait_s: float, clock: Clock) -> None:
@@ -190,10 +185,3 @@ def _await_end(topic: Topic, database: Database, jobs: frozenset[str] | None, wa
         if all(offsets.get(p, 0) >= end for offsets in mine for p, end in ends.items()):
             return
         clock.sleep(_LOOK_EVERY_S)
-
-
-def _require_whole(served: Served, bounds: Mapping[int, tuple[int, int]]) -> None:
-    for partition, offset in served.start.items():
-        first = bounds.get(partition, (0, 0))[0]
-        if first > offset:
-            raise LogTooShort(served, partition, first)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Protocol
 
 from truth.days import Client
-from truth.fates import Rules
+from truth.fates import Kept, Reading, Rules
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,12 @@ class ServedRow:
     duplicates: int
     repeated_clicks: int
     ctr: Decimal | None
+    is_final: bool
 
 
 @dataclass(frozen=True)
 class ServedDay:
-    """A row of serving.client_spend_day, without its finality."""
+    """A row of serving.client_spend_day."""
 
     time_zone: str
     currency: str | None
@@ -33,39 +35,85 @@ class ServedDay:
     impressions: int
     clicks: int
     spend_micros: int
+    finality: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The windows that one version serves: from (ms), to (ms, excluded); None: without such an end."""
+
+    from_ms: int | None
+    to_ms: int | None
+    version: int
+
+    def holds(self, minute: int) -> bool:
+        """Whether the window that starts then is one of them."""
+        return (self.from_ms is None or self.from_ms <= minute) and (self.to_ms is None or minute < self.to_ms)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How far a partition has been read, as the registry has it (ms, None: unknown): the newest append_time that was
+    read, and the last time at which nothing was unread."""
+
+    read_ms: int | None
+    drained_ms: int | None
+
+
+@dataclass(frozen=True)
+class ServingVersion:
+    """A version that a segment names: its rules, offsets (partition -> next), reach by partition, and accounting.
+
+    `kept_from`: partition -> the offset before which the records that it refused are no longer kept, if any.
+    """
+
+    version: int
+    topic: str
+    rules: Rules
+    start: Mapping[int, int]
+    end: Mapping[int, int]
+    told: Mapping[int, Told]
+    records: Mapping[str, int]
+    micros: Mapping[str, int]
+    kept_from: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def reading(self) -> Reading:
+        """What it read and by which rules."""
+        return Reading(self.rules, tuple(sorted(self.start.items())), tuple(sorted(self.end.items())), self.topic)
 
 
 @dataclass(frozen=True)
 class Served:
-    """One job's live version: its rules, offsets (partition -> next), accounting, and what it serves.
+    """A job: its segments in order, the versions that they name, and what it serves.
 
-    `from_ms`: where its open segment begins, None for the beginning of time; rows of earlier windows are
-    another version's. `minutes`: (values of `keys`..., minute start in ms) -> row. `days`: (client_id,
-    date) -> day. Which of `minutes`, `days` and `quarantine` there are depends on the job; None: it serves
-    no such thing. `kept_from`: partition -> the offset before which `quarantine` is no longer kept, if any.
+    `complete_through`: what serving.freshness says (ms). `minutes`: (values of `keys`..., minute start in ms) -> row.
+    `days`: (client_id, date) -> day. `quarantine`: (partition, offset) -> row. Which of these there are depends on the
+    job; None: it serves no such thing.
     """
 
     job: str
-    version: int
-    rules: Rules
-    start: dict[int, int]
-    end: dict[int, int]
-    from_ms: int | None
-    records: dict[str, int]
-    micros: dict[str, int]
+    segments: tuple[Segment, ...]
+    versions: Mapping[int, ServingVersion]
+    complete_through: int | None = None
     keys: tuple[str, ...] = ()
     minutes: dict[tuple[object, ...], ServedRow] | None = None
     days: dict[tuple[str, date], ServedDay] | None = None
-    quarantine: dict[tuple[int, int], str] | None = None
-    kept_from: dict[int, int] = field(default_factory=dict)
+    quarantine: dict[tuple[int, int], Kept] | None = None
+
+    @property
+    def live(self) -> ServingVersion:
+        """The version that serves the open end."""
+        return self.versions[self.segments[-1].version]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All live versions and the clients, as of one moment."""
+    """All jobs that are served and the clients, as of one moment; `at_ms`: the database's time then."""
 
     jobs: tuple[Served, ...]
     clients: tuple[Client, ...] = field(default=())
+    at_ms: int = 0
 
 
 class Database(Protocol):
@@ -75,4 +123,4 @@ class Database(Protocol):
         """job -> partition -> next offset that its live version has committed."""
 
     def snapshot(self, jobs: frozenset[str] | None) -> Snapshot:
-        """The live versions of these jobs, or of all, in one transaction."""
+        """What is served of these jobs, or of all, in one transaction."""

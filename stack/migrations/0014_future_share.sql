@@ -1,6 +1,5 @@
 -- A red line for a version that refuses many records as too far ahead of the broker's clock: most likely that is slow.
--- What is read for it at each look at the red lines.
-create index batch_committed on registry.batch (job, version, committed_at);
+-- What is read for it at each look at the red lines has an index since 0009.
 
 create or replace view ops.red_lines as
 with current as (

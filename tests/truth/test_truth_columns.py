@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.truth import test_truth_reconcile as by_hand
+from tests.truth.served_jobs import ad_ctr, client_spend, verdict, version
 from truth.fates import FATES
 from truth.served import Served, ServedDay, ServedRow
 
@@ -37,13 +37,13 @@ def told_otherwise(row: Any, column: str) -> Any:
 
 def found(served: Served) -> list[str]:
     """The columns in which the oracle sees a difference."""
-    return [difference.column for difference in by_hand._verdict(served).differences]
+    return [difference.column for difference in verdict(served).differences]
 
 
 @pytest.mark.red_without("oracle's column", SAYS, "{column}")
 @pytest.mark.parametrize("column", MINUTE_COLUMNS)
 def test_a_minute_that_tells_another_value_is_found(column: str) -> None:
-    served = by_hand._ad_ctr()
+    served = ad_ctr()
     assert served.minutes is not None
     assert column in found(replace(served, minutes={k: told_otherwise(r, column) for k, r in served.minutes.items()}))
 
@@ -51,7 +51,7 @@ def test_a_minute_that_tells_another_value_is_found(column: str) -> None:
 @pytest.mark.red_without("oracle's column", SAYS, "{column}")
 @pytest.mark.parametrize("column", DAY_COLUMNS)
 def test_a_day_that_tells_another_value_is_found(column: str) -> None:
-    served = by_hand._client_spend()
+    served = client_spend()
     assert served.days is not None
     assert column in found(replace(served, days={key: told_otherwise(row, column) for key, row in served.days.items()}))
 
@@ -59,14 +59,12 @@ def test_a_day_that_tells_another_value_is_found(column: str) -> None:
 @pytest.mark.red_without("oracle's column", SAYS, "{column}")
 @pytest.mark.parametrize("column", ACCOUNTED)
 def test_an_account_that_tells_another_number_is_found(column: str) -> None:
-    served = by_hand._ad_ctr()
     fate, is_money = column.removesuffix("_micros"), column.endswith("_micros")
-    told = dict(served.micros if is_money else served.records)
+    told = dict(version().micros if is_money else version().records)
     told[fate] += 1
-    assert column in found(replace(served, micros=told) if is_money else replace(served, records=told))
+    assert column in found(ad_ctr(version(micros=told) if is_money else version(records=told)))
 
 
 @pytest.mark.red_without("oracle's column", r"assert 'sum of fates' in ", "sum of fates")
 def test_fates_that_do_not_add_up_are_found() -> None:
-    served = by_hand._ad_ctr()
-    assert "sum of fates" in found(replace(served, records={**served.records, "counted": 5}))
+    assert "sum of fates" in found(ad_ctr(version(records={**version().records, "counted": 5})))

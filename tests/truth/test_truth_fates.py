@@ -113,7 +113,7 @@ def test_a_job_without_a_click_interval_counts_what_it_does_not_refuse() -> None
 
 
 def test_a_ledger_keeps_rows_micros_and_refused_records() -> None:
-    ledger = Ledger(Reading(RULES, ((0, 0),), ((0, 5),)), frozenset({("client_id", "ad_id")}))
+    ledger = Ledger(Reading(RULES, ((0, 0),), ((0, 5),)), frozenset({("client_id", "ad_id")}), keeps=True)
     log: list[tuple[LogRecord, Event | str]] = [
         (_record(offset=0), _event(cost=5)),
         (_record(offset=1), _event(cost=5)),
@@ -125,7 +125,7 @@ def test_a_ledger_keeps_rows_micros_and_refused_records() -> None:
     for record, event in log:
         ledger.take(record, event)
     assert ledger.rows[("client_id", "ad_id")] == {("c1", "a1", NOON): Row(1, 1, 12, 1, 1)}
-    assert ledger.refused == {(0, 4): "dead_letter"}
+    assert {place: kept.fate for place, kept in ledger.kept.items()} == {(0, 4): "dead_letter"}
     assert (ledger.read, ledger.records["counted"], ledger.micros["counted"]) == (5, 2, 12)
     assert ledger.micros["repeated_click"] == 9
     assert sum(ledger.records.values()) == ledger.read
