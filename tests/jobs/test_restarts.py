@@ -12,6 +12,7 @@ import pytest
 from kappa.states import Desired
 
 from jobs import run
+from jobs.driver import Driver
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry
 from jobs.restarts import CrashLoop, Starts, StartsInVain, check
@@ -139,7 +140,7 @@ def dying(cases: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
     def die(_: object) -> None:
         raise Crashed
 
-    monkeypatch.setattr(run.Driver, "run", die)
+    monkeypatch.setattr(Driver, "run", die)
     case = cases.case()
     case.produce(events(20))
     case.launch()
