@@ -86,7 +86,7 @@ def _joined_always(there: Stead) -> Stead:
         try:
             return there(cursor, owner, batch)
         except Refusal:
-            return dict(batch.end), False
+            return dict(batch.end), None
 
     return joined
 

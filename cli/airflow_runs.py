@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import secrets
 import time
@@ -84,7 +85,8 @@ class Airflow:
         # Airflow gives a free slot to the earliest date, and among none to any: of two replays that share the one slot
         # for catching up, the one that is ready could wait for all of the other before it is told so.
         asked_at = datetime.now(UTC).isoformat()
-        body = {"logical_date": asked_at, "dag_run_id": run.run_id, "conf": dict(conf)}
+        told = {**conf, "typed_by": getpass.getuser()}
+        body = {"logical_date": asked_at, "dag_run_id": run.run_id, "conf": told}
         deadline = time.monotonic() + KNOWN_AFTER_SECONDS
         while True:
             answer = self._call("POST", f"/api/v2/dags/{run.dag_id}/dagRuns", body)

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from cli.airflow_runs import run_id
 from cli.entry import settings
+from cli.options import reason_required
 from jobs.refusals import Refusal
 
 MICROS = 1_000_000
@@ -46,16 +47,23 @@ def set_client(
     daily_budget: Annotated[str | None, typer.Option(help="Like 100.50; none without it.")] = None,
     daily_budget_micros: Annotated[str | None, typer.Option(help="The same in millionths.")] = None,
     valid_from: Annotated[str | None, typer.Option(help="The client's local date; today's without it.")] = None,
+    move_settled: Annotated[
+        bool, typer.Option("--move-settled", help="Also where days change that are settled; needs a reason.")
+    ] = False,
     reason: Annotated[str | None, typer.Option(help="Why; kept in the audit.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines, on stdout.")] = False,
 ) -> None:
-    """Say what holds for a client from a date on; the same date again replaces it."""
+    """Say what holds for a client from a date on; the same date again replaces it.
+
+    Refused where it would change days that are settled, unless that is what is meant.
+    """
+    why = reason_required("--move-settled", reason) if move_settled else reason
     zone = _zone(time_zone)
     day = _date(valid_from) if valid_from else _today(zone)
     budget = _budget(daily_budget, daily_budget_micros)
     said = Client(_client(client), day, time_zone, _currency(currency), budget)
     book = ClientBook(settings().dsn("kappa_registry"))
-    book.put(said, Author(getpass.getuser(), run_id("client.set", client), reason))
+    book.put(said, Author(getpass.getuser(), run_id("client.set", client), why), move_settled)
     _show(book.rows(client), as_json)
 
 

@@ -15,7 +15,6 @@ CONNECT_SECONDS = 10
 MARGIN_SECONDS = 15.0
 ANSWER_SECONDS = 30.0 + MARGIN_SECONDS
 """Longer than the server lets a transaction take (`registry.TIMEOUTS`): who has said nothing by then, never will."""
-_TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 Result = TypeVar("Result")
 
 
@@ -56,5 +55,8 @@ def connect(settings: Settings, name: str, options: str, autocommit: bool = Fals
         application_name=name,
         options=options,
         connect_timeout=CONNECT_SECONDS,
-        **_TCP,
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+        tcp_user_timeout=20_000,
     )

@@ -43,7 +43,7 @@ class Version:
         return self.desired == "running" and self.state not in ("FAILED", "RETIRED")
 
 
-def connect(settings: Settings, job: str, version: int, epoch: int | None) -> Connection:
+def connect(settings: Settings, job: str, version: int, epoch: int | None) -> connections.Connection:
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
     return connections.connect(settings, name, TIMEOUTS)

@@ -17,6 +17,8 @@ import pytest
 from bench.safeguards import SAFEGUARDS, Safeguard
 
 MARK = "red_without"
+MOST_SAID = 160
+"""Characters of a failure that the table shows."""
 
 
 @dataclass(frozen=True)
@@ -120,4 +122,4 @@ def table(reds: Sequence[Red]) -> Iterator[str]:
             for test in dict.fromkeys(red.test.partition("[")[0] for red in mine):
                 cases = [red for red in mine if red.test.partition("[")[0] == test]
                 ids = ", ".join(red.test.removeprefix(test).strip("[]") for red in cases)
-                yield f"    {test}{ids and f'[{ids}]'}: {cases[0].said.splitlines()[0]}"
+                yield f"    {test}{ids and f'[{ids}]'}: {cases[0].said.splitlines()[0][:MOST_SAID]}"

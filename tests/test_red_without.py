@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import uneven_backlog
 from bench.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
 from jobs import reach
 from tests.red_without import MARK
@@ -78,6 +79,10 @@ def test_a_safeguard_stands_again_afterwards() -> None:
 def test_each_safeguard_has_a_test_that_must_go_red_without_it() -> None:
     proved = {name for file in (ROOT / "tests").rglob("test_*.py") for name in _named(file)}
     assert proved == set(SAFEGUARDS), f"mark a test with @pytest.mark.{MARK}(name, words)"
+
+
+def test_the_benches_leave_out_what_is_in_the_table() -> None:
+    assert {name for names in uneven_backlog.RUNS.values() for name in names} <= set(SAFEGUARDS)
 
 
 def _named(file: Path) -> set[str]:

@@ -81,6 +81,16 @@ class Replay:
     ended: bool = False
 
 
+def approver(replay: Replay | None, first: bool, promoted_by: str) -> str | None:
+    """Who agreed to a release of a replay's candidates, `first` where these serve for the first time: who answered yes;
+    without an answer, who promoted by hand, for that is one. None where nobody had to agree."""
+    if replay is None or not first:
+        return None
+    if replay.answer == Answer.APPROVED:
+        return replay.answered_by
+    return promoted_by if replay.approval is Approval.ASK else None
+
+
 @dataclass(frozen=True)
 class HandOver:
     """Segments to be moved, for all jobs at once: `before` is what the plan saw, `after` what shall be.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,7 +58,7 @@ def test_a_run_is_triggered_with_an_id_of_our_own_and_the_job(settings: Settings
         return httpx.Response(200, json={})
 
     run = airflow(settings, answer).trigger("deploy_stream", "ad_ctr", {"start": "latest"})
-    assert seen[0]["conf"] == {"job": "ad_ctr", "start": "latest"}
+    assert seen[0]["conf"] == {"job": "ad_ctr", "start": "latest", "typed_by": getpass.getuser()}
     assert seen[0]["dag_run_id"] == run.run_id
     assert run.run_id.startswith("deploy_stream-ad_ctr-")
 
@@ -83,7 +84,7 @@ def test_one_run_for_several_jobs_names_them_all(settings: Settings) -> None:
         return httpx.Response(200, json={})
 
     run = airflow(settings, answer).trigger_together("reprocess_stream", ["ad_ctr", "client_spend"], {"rate": 5})
-    assert seen[0]["conf"] == {"jobs": ["ad_ctr", "client_spend"], "rate": 5}
+    assert seen[0]["conf"] == {"jobs": ["ad_ctr", "client_spend"], "rate": 5, "typed_by": getpass.getuser()}
     assert run.job == "ad_ctr, client_spend"
     assert run.run_id.startswith("reprocess_stream-ad_ctr.client_spend-")
 

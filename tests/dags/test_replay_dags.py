@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk.exceptions import ParamValidationError
 from kappa.leases import dag_of
 from kappa.operators import replay_form
 from kappa.plans.bands import InvalidBand
@@ -106,7 +108,29 @@ def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack
 
 
 def test_half_a_version_is_not_retired() -> None:
-    assert replay_form.to_retire({"job": "ad_ctr", "version": 3}) == ("ad_ctr", 3)
+    asked = {"job": "ad_ctr", "version": 3, "reason": "why", "dry_run": False}
+    assert replay_form.to_retire(asked) == ("ad_ctr", 3)
     for half in ({"job": "ad_ctr", "version": None}, {"job": None, "version": 3}):
         with pytest.raises(replay_form.HalfAVersion):
             replay_form.to_retire(half)
+
+
+@pytest.mark.parametrize("dag_id", MOVES)
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_a_form_that_moves_readers_wants_a_reason(bag: DagBag, dag_id: str, reason: str | None) -> None:
+    params = copy.deepcopy(bag.dags[dag_id].params)
+    with pytest.raises(ParamValidationError):
+        params.validate()
+    with pytest.raises(ParamValidationError):
+        params["reason"] = reason
+    params["reason"] = "numbers of the 30th"
+    assert params.validate()["reason"] == "numbers of the 30th"
+
+
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_a_retirement_by_hand_wants_a_reason_and_a_sweep_or_a_dry_run_does_not(reason: str | None) -> None:
+    by_hand = {"job": "ad_ctr", "version": 3, "reason": reason, "dry_run": False}
+    with pytest.raises(replay_form.NoReason, match="Nothing was changed"):
+        replay_form.to_retire(by_hand)
+    assert replay_form.to_retire({**by_hand, "dry_run": True}) == ("ad_ctr", 3)
+    assert replay_form.to_retire({**by_hand, "job": None, "version": None}) is None

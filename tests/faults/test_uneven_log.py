@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench.safeguards import SAFEGUARDS
 from bench.staged_driver import stage
 from jobs import query, reach
 from jobs.pipelines import ad_ctr
@@ -59,27 +60,23 @@ def counted_and_seen(case: Case) -> tuple[int, int]:
 
 
 @pytest.mark.fault("F35", "6 h against 30 min of append times, scaled down: no record lost to the watermark")
-def test_an_uneven_backlog_in_small_batches_loses_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_an_uneven_backlog_in_small_batches_loses_nothing(rig: Rig, seed: int) -> None:
     case = rig.case(**SETTINGS)
     append_unevenly(case, seed)
     check_nothing_lost(case)
-    take_away_skew(monkeypatch)
-    monkeypatch.setattr(reach, "check_watermark", lambda *_: None)
     case.versions["ad_ctr"] = stage(case.layout, "ad_ctr", SETTINGS)
-    assert "double entry: the change of seen impressions" in refused(case), "this log puts the safeguards to the test"
+    with SAFEGUARDS["skew"].taken_away(), SAFEGUARDS["guard"].taken_away():
+        said = refused(case)
+    assert "double entry: the change of seen impressions" in said, "this log puts the safeguards to the test"
 
 
 @pytest.mark.long(minutes=1)
 @pytest.mark.fault("F35", "the look one batch ahead alone keeps every record as well: it restarts the query")
-def test_the_guard_alone_loses_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_the_guard_alone_loses_nothing(rig: Rig, seed: int) -> None:
     case = rig.case(**SETTINGS)
     append_unevenly(case, seed)
-    take_away_skew(monkeypatch)
-    check_nothing_lost(case)
-
-
-def take_away_skew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "read_skew_ms", lambda *_: 0)
+    with SAFEGUARDS["skew"].taken_away():
+        check_nothing_lost(case)
 
 
 def check_nothing_lost(case: Case) -> None:

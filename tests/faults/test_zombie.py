@@ -47,7 +47,7 @@ def test_a_zombie_writes_nothing_after_its_successor_took_over_and_leaves(rig: R
     case = rig.case()
     case.produce(events(40))
     with submitted(case.version(), point, Blow.STOP, spared=1) as zombie:
-        assert until(lambda: case.batches() or zombie.jvm.poll() is not None, PATIENCE_SECONDS)
+        assert until(lambda: bool(case.batches()) or zombie.jvm.poll() is not None, PATIENCE_SECONDS)
         case.produce(events(40, 100))
         zombie.await_stopped()
         first = case.batches()

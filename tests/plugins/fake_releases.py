@@ -24,7 +24,7 @@ from kappa.hooks.release_conflicts import (
 from kappa.hooks.release_replays import answered
 from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.staging import REPLAYED
-from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, behind
+from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
 from kappa.states import Desired, State, check_transition
 
 from tests.plugins.fake_memory import Key, Memory
@@ -229,7 +229,7 @@ class FakeReleases:
         before, after = (
             {job: dict(self.memory.next_offsets[job, of[job]]) for job in plan.jobs} for of in (plan.olds, plan.targets)
         )
-        approved = replay.answered_by if first and replay and replay.answer == Answer.APPROVED else None
+        approved = approver(replay, first, by.actor)
         return Release(
             len(self.memory.released) + 1, plan.jobs, plan.before, plan.after, before, after,
             self.memory.clock.now(), by.actor, approved, evidence,

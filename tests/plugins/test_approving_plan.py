@@ -67,6 +67,14 @@ def test_where_there_are_several_users_the_requester_is_not_among_those_who_may_
         check_answerer("anna", "anna", ["anna", "ben"])
 
 
+def test_who_typed_a_command_does_not_become_somebody_else_by_it() -> None:
+    assert answerers("bob as anna", ["ben", "anna"]) == ("ben",)
+    for asked, answers in (("bob as anna", "anna"), ("anna", "bob as anna"), ("x as ben as anna", "carl as anna")):
+        with pytest.raises(OwnRequest):
+            check_answerer(asked, answers, ["anna", "ben"])
+    check_answerer("bob as anna", "bob as ben", ["anna", "ben"])
+
+
 @pytest.mark.parametrize("users", [["anna"], []])
 def test_an_only_user_answers_oneself(users: list[str]) -> None:
     assert answerers("anna", users) == ("anna",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kappa.hooks.registry import BEGINNING
+from kappa.hooks.registry import BEGINNING, Author
 from kappa.hooks.release_conflicts import (
     BrokenSegments,
     HeldUp,
@@ -161,6 +161,21 @@ def test_a_live_batch_that_does_not_end_holds_a_hand_over_up_for_so_long_only(re
         releasing.releases.hand_over(plan(releasing), author(), seconds=0.5)
     assert picture(releasing) == before
     releasing.releases.hand_over(plan(releasing), author(), seconds=5)
+
+
+@pytest.mark.parametrize("answer", [Answer.TIMED_OUT, None])
+def test_who_promotes_by_hand_what_nobody_answered_has_approved_it(
+    releasing: ReleaseTrial, answer: Answer | None
+) -> None:
+    serve(releasing)
+    replay = candidates(releasing, author())
+    if answer is not None:
+        releasing.releases.note_answer(replay.replay_id, answer, Author("nobody", replay.run_id))
+    releasing.releases.end_replay(replay.replay_id, "timed out")
+    made = releasing.releases.hand_over(plan(releasing), replace(author(), actor="by hand"))
+    assert (made.promoted_by, made.approved_by) == ("by hand", "by hand")
+    back_again = releasing.releases.hand_over(back(releasing), author())
+    assert back_again.approved_by is None
 
 
 def test_a_rollback_gives_the_windows_back_and_nobody_is_said_to_have_approved_it(releasing: ReleaseTrial) -> None:

@@ -23,7 +23,7 @@ from kappa.hooks.release_replays import newest_replay_of
 from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.release_standing import release
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
-from kappa.replays import Answer, HandOver, Lag, Release, behind
+from kappa.replays import HandOver, Lag, Release, approver, behind
 from kappa.states import State
 
 POLL_SECONDS = 0.05
@@ -169,7 +169,6 @@ def _set_state(connection: Connection, job: str, version: int, old: Sequence[Sta
 
 def _insert_release(connection: Connection, plan: HandOver, by: Author, first: bool, held_seconds: float) -> DictRow:
     replay = newest_replay_of(connection, plan.targets)
-    approved = first and replay is not None and replay.answer == Answer.APPROVED
     evidence: dict[str, Any] = {
         "run_id": by.run_id,
         "reason": by.reason,
@@ -186,7 +185,7 @@ def _insert_release(connection: Connection, plan: HandOver, by: Author, first: b
         "offsets_before": Jsonb({job: _offsets(connection, job, plan.olds[job]) for job in plan.jobs}),
         "offsets_after": Jsonb({job: _offsets(connection, job, plan.targets[job]) for job in plan.jobs}),
         "actor": by.actor,
-        "approved_by": replay.answered_by if replay and approved else None,
+        "approved_by": approver(replay, first, by.actor),
         "evidence": Jsonb(evidence),
     }
     (row,) = connection.execute(_RELEASE, values).fetchall()

@@ -4,6 +4,7 @@ leaves behind."""
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,6 +57,8 @@ DEFAULTS: Mapping[str, Any] = {
 }
 """Default arguments of every lifecycle task."""
 
+TYPED_BY = re.compile(r"[^\x00-\x1f]{1,64}")
+"""A name of who typed a command, in one line."""
 FAILURES = (".refused", ".failed")
 """Endings of the audit's actions that say why a run ended without its end."""
 
@@ -128,10 +131,19 @@ class NoLease(Refusal):
         )
 
 
+def actor_of(user: str | None, conf: Mapping[str, Any] | None) -> str:
+    """Who acts in a run: its user of Airflow, `airflow` for one that nobody triggered; for a command as well who typed
+    it, as the command says: `ada as admin`. Only the user is proven, and only the user counts for an approval."""
+    known, typed = user or "airflow", (conf or {}).get("typed_by")
+    if not isinstance(typed, str) or not TYPED_BY.fullmatch(typed) or typed == known:
+        return known
+    return f"{typed} as {known}"
+
+
 def _conduct() -> Conduct:
     context: Any = get_current_context()
     run, task, params = context["dag_run"], context["ti"], context["params"]
-    actor = getattr(run, "triggering_user_name", None) or "airflow"
+    actor = actor_of(getattr(run, "triggering_user_name", None), run.conf)
     return Conduct(
         platform=connect(from_environment(CHECKOUT)),
         author=Author(actor, run.run_id, params.get("reason") or None),

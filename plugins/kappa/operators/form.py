@@ -35,6 +35,13 @@ def reason() -> Param:
     return Param(None, type=["null", "string"], maxLength=1000, title="Reason", description="Why; kept in the audit")
 
 
+def reason_required() -> Param:
+    """Why readers see other versions; it is kept with what it did."""
+    return Param(
+        type="string", minLength=1, maxLength=1000, pattern=r"\S", title="Reason", description="Why; kept in the audit"
+    )
+
+
 def dry_run() -> Param:
     """Whether to stop after the plan."""
     return Param(False, type="boolean", title="Dry run", description="Print the plan and change nothing")

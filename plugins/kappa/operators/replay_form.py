@@ -10,7 +10,7 @@ from airflow.sdk import Param
 from jobs.catalog import JOBS
 from jobs.refusals import Refusal
 from kappa.artifacts import Artifact
-from kappa.operators.form import dry_run, labels, number, reason, settings, when_held
+from kappa.operators.form import dry_run, labels, number, reason, reason_required, settings, when_held
 from kappa.plans.bands import read
 from kappa.plans.candidate import LEAST_RATE, ReprocessRequest
 from kappa.plans.retiring import Key
@@ -34,6 +34,16 @@ class HalfAVersion(Refusal):
         super().__init__(
             "a retirement by hand needs the job and the version, a sweep needs neither; nothing was changed. "
             "Give both or none."
+        )
+
+
+class NoReason(Refusal):
+    """A version is to be retired by hand, and nobody says why."""
+
+    def __init__(self, job: str, version: int) -> None:
+        super().__init__(
+            f"to retire {job} v{version} by hand needs a reason, for its rows and state go for good. Nothing was "
+            "changed. Fill it in."
         )
 
 
@@ -110,7 +120,8 @@ def prove() -> dict[str, Param]:
 
 def move(description: str) -> dict[str, Param]:
     """The form of `promote_stream` and of `rollback_stream`."""
-    return {"jobs": jobs(WINDOWED[:1], description), "reason": reason(), "dry_run": dry_run(), "when_held": when_held()}
+    chosen = jobs(WINDOWED[:1], description)
+    return {"jobs": chosen, "reason": reason_required(), "dry_run": dry_run(), "when_held": when_held()}
 
 
 def retire() -> dict[str, Param]:
@@ -157,10 +168,12 @@ def prove_request(params: Mapping[str, Any], start: str) -> ReprocessRequest:
 
 
 def to_retire(params: Mapping[str, Any]) -> Key | None:
-    """The one version that is asked for; None: a sweep. Raises HalfAVersion."""
+    """The one version that is asked for; None: a sweep, which needs no reason. Raises HalfAVersion, NoReason."""
     job, version = params["job"], params["version"]
     if (job is None) != (version is None):
         raise HalfAVersion
+    if job is not None and not params["dry_run"] and not (params["reason"] or "").strip():
+        raise NoReason(job, version)
     return None if job is None else (job, version)
 
 

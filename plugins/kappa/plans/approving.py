@@ -65,14 +65,21 @@ def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:
 
 def answerers(requester: str, users: Collection[str]) -> tuple[str, ...]:
     """Who may answer, by name: all users but the requester; the requester, too, where there is no other."""
-    others = tuple(sorted(set(users) - {requester}))
-    return others or (requester,)
+    asks = user_of(requester)
+    others = tuple(sorted(set(users) - {asks}))
+    return others or (asks,)
 
 
 def check_answerer(requester: str, answerer: str, users: Collection[str]) -> None:
     """Pass when this user may answer. Raises OwnRequest."""
-    if answerer == requester and (others := sorted(set(users) - {requester})):
-        raise OwnRequest(requester, others)
+    asks = user_of(requester)
+    if user_of(answerer) == asks and (others := sorted(set(users) - {asks})):
+        raise OwnRequest(asks, others)
+
+
+def user_of(actor: str) -> str:
+    """The user of Airflow in an actor like `ada as admin`: who typed a command is not proven, the user is."""
+    return actor.rpartition(" as ")[2]
 
 
 def check_promotable(replay: Replay) -> None:
