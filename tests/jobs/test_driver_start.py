@@ -3,13 +3,15 @@ Kafka, up to where it would make its Spark session."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from jobs import session
-from jobs.checkpoints import CheckpointLost, DatabaseBehind, ForeignCheckpoint
+from jobs.checkpoints import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
 from jobs.driver import Driver, Identity
 from jobs.registry import DriverRegistry
 from tests.case import Case
@@ -46,15 +48,18 @@ def start(case: Case, registry: DriverRegistry) -> None:
 
 def hold(case: Case, batches: int, end: dict[str, int] | None = None, generation: int = 1) -> None:
     """Let the checkpoint of a generation hold so many batches, all of which end at the same offsets."""
-    topic = case.settings.topic.name
-    ends = str({topic: end or READ}).replace("'", '"')
-    for folder in ("offsets", "commits"):
-        at = case.settings.checkpoint("ad_ctr", 1, generation) / folder
-        at.mkdir(parents=True, exist_ok=True)
-        for old in at.iterdir():
-            old.unlink()
+    ends = json.dumps({case.settings.topic.name: end or READ})
+    told = {
+        "offsets": f'v1\n{{"batchWatermarkMs": 0}}\n{ends}',
+        "commits": 'v1\n{"nextBatchWatermarkMs": 0}',
+    }
+    path = case.settings.checkpoint("ad_ctr", 1, generation)
+    shutil.rmtree(path, ignore_errors=True)
+    for folder, text in told.items():
+        (path / folder).mkdir(parents=True)
         for batch in range(batches):
-            (at / str(batch)).write_text(f'v1\n{{"batchWatermarkMs": 0}}\n{ends}')
+            (path / folder / str(batch)).write_text(text)
+    (path / METADATA).write_text('{"id": "one"}')
 
 
 def test_a_driver_goes_on_where_checkpoint_and_database_agree(desk: Desk, registry: DriverRegistry) -> None:
