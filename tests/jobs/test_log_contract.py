@@ -75,6 +75,7 @@ def test_a_record_has_an_append_time_and_a_size(log: Log) -> None:
 def test_a_topic_has_an_id_and_partitions_and_is_stamped_by_the_broker(log: Log) -> None:
     topic = log.describe()
     assert topic.topic_id
+    assert topic.cleanup_policy == "delete"
     assert set(topic.partitions) >= set(log.ends())
     check_stamping(topic)
 

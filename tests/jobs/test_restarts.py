@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from kappa.states import Desired
 
+from jobs import run
+from jobs.driver import Driver
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry
 from jobs.restarts import CrashLoop, Starts, StartsInVain, check
 from jobs.settings import Supervision
 from stack.layout import Layout
+from tests.case import Case
+from tests.events import events
 from tests.plugins.registries import BY, PostgresTrial, version
+from tests.rig import Rig
 
 LIMITS = Supervision(max_restarts=10, within_minutes=10, starts_in_vain=5)
 
@@ -106,3 +113,64 @@ def test_what_somebody_asks_of_a_version_begins_the_count_anew_and_a_repair_does
     trial.registry.desire(trial.job, 1, Desired.STOPPED)
     trial.registry.desire(trial.job, 1, Desired.RUNNING)
     assert in_vain(driver) == 0
+
+
+class Crashed(Exception):  # noqa: N818 - it is what happens to the driver
+    """The driver's process dies."""
+
+
+def started(case: Case) -> int:
+    """Start the driver's program as supervision does, always by the same launch, with the limits that users have."""
+    staged = case.version()
+    registry = DriverRegistry(case.settings, staged.job, staged.version)
+    told = argparse.Namespace(
+        home=case.settings.home, job=staged.job, version=staged.version, launch=str(staged.launch)
+    )
+    try:
+        assert registry.claim(told.launch, staged.folder.name)
+        return run._supervised(replace(case.settings, supervision=Supervision()), registry, told, staged.folder.name)
+    finally:
+        registry.close()
+
+
+@pytest.fixture
+def dying(cases: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A version whose driver dies as soon as it has taken over, while records wait."""
+
+    def die(_: object) -> None:
+        raise Crashed
+
+    monkeypatch.setattr(Driver, "run", die)
+    case = cases.case()
+    case.produce(events(20))
+    case.launch()
+    return case
+
+
+@pytest.mark.rig
+def test_with_the_limits_that_users_have_a_driver_that_commits_nothing_gives_up_at_its_sixth_start(
+    dying: Case,
+) -> None:
+    for _ in range(5):
+        assert dying.state() == "LIVE"
+        with pytest.raises(Crashed):
+            started(dying)
+    assert started(dying) == 0, "supervision must not start it again"
+    assert dying.state() == "FAILED"
+    assert "was started 5 times in a row, committed nothing while records wait" in dying.red()["failed"]
+    assert dying.query("select 1 from registry.launch where ended_at is null") == []
+
+
+@pytest.mark.rig
+def test_with_the_limits_that_users_have_a_driver_that_commits_and_dies_gives_up_at_its_eleventh_start(
+    dying: Case,
+) -> None:
+    for _ in range(10):
+        dying.query("update registry.progress set read_append_time = clock_timestamp()")
+        with pytest.raises(Crashed):
+            started(dying)
+    assert dying.state() == "LIVE"
+    dying.query("update registry.progress set read_append_time = clock_timestamp()")
+    assert started(dying) == 0
+    assert dying.state() == "FAILED"
+    assert "was started 10 times within 10 minutes" in dying.red()["failed"]

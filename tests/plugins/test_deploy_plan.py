@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kappa.artifacts import TamperedArtifact
 from kappa.hooks.registry import Author
+from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.steps.observe_replay import plan_reprocess
 
+from jobs.log import Compacted, WrongTimestampType
+from jobs.refusals import Refusal
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")
@@ -128,3 +134,21 @@ def test_stopping_what_is_stopped_takes_no_step(live: Stage) -> None:
     live.registry.desire("ad_ctr", 1, Desired.STOPPED)
     live.registry.end_launch(next(iter(live.registry.launches)))
     assert plan_stop(live.platform, "ad_ctr").steps == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "stamp", "refusal"),
+    [
+        ("compact", "LogAppendTime", Compacted),
+        ("compact,delete", "LogAppendTime", Compacted),
+        ("delete", "CreateTime", WrongTimestampType),
+    ],
+)
+def test_a_topic_that_loses_records_or_is_not_stamped_is_not_deployed_on_nor_replayed(
+    live: Stage, policy: str, stamp: str, refusal: type[Refusal]
+) -> None:
+    live.log.topic = replace(live.log.topic, cleanup_policy=policy, timestamp_type=stamp)
+    with pytest.raises(refusal, match="ad_events"):
+        plan_deploy(live.platform, AD_CTR)
+    with pytest.raises(refusal, match="ad_events"):
+        plan_reprocess(live.platform, ReprocessRequest(("ad_ctr",)))

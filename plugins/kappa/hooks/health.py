@@ -49,7 +49,8 @@ class PostgresHealth(PostgresTransactions):
         """The database's time."""
         with self.transaction() as connection:
             (row,) = connection.execute("select clock_timestamp() as now").fetchall()
-            return row["now"].astimezone(UTC)
+            now: datetime = row["now"]
+            return now.astimezone(UTC)
 
     def give_up(self, job: str, version: int, why: str) -> None:
         """State FAILED and a red line `failed` that says why. Raises UnknownVersion."""
