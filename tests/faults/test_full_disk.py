@@ -98,7 +98,7 @@ def test_when_the_broker_has_no_space_it_is_red_and_keeps_what_it_acknowledged(s
 @contextmanager
 def _driver(case: Case) -> Iterator[Program]:
     """The driver's program, which may end for what it meets; ended afterwards."""
-    program = Program(case, case.launch())
+    program = Program(case, case.launch(), case.settings)
     program.thread.start()
     try:
         yield program
