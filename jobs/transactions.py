@@ -5,6 +5,8 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
+from jobs.connections import Silent
+
 BASE_SECONDS = 30
 ROWS_PER_BASE = 100_000
 """Each so many changed rows are given the base once more: a seventh of the speed that two busy cores were seen at."""
@@ -12,8 +14,9 @@ LONGEST_SECONDS = 600
 IDLE_PART = 3
 """Of that time a transaction may wait for its own driver no more than this part, a third, without a statement."""
 
-TIMED_OUT = (errors.TransactionTimeout, errors.IdleInTransactionSessionTimeout)
-"""Postgres ended the connection by its time-outs. They are of class 25, which psycopg counts as internal errors."""
+TIMED_OUT = (errors.TransactionTimeout, errors.IdleInTransactionSessionTimeout, Silent)
+"""Postgres ended the connection by its time-outs, which are of class 25: psycopg counts them as internal errors. Or it
+did not answer at all."""
 TRANSIENT = (psycopg.OperationalError, psycopg.InterfaceError, *TIMED_OUT, errors.ReadOnlySqlTransaction)
 """What passes: a connection that broke or is refused, a lock, a deadlock, a full disk, a time-out, and a server that
 only reads, since another one is taking its place."""

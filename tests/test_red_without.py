@@ -24,7 +24,7 @@ Ran = Callable[[str, str], pytest.RunResult]
 @pytest.fixture
 def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """A run of two tests with that mark and body; the safeguard `named` is jobs.pace.begin, known as BEGIN."""
-    monkeypatch.setitem(SAFEGUARDS, "named", NAMED)  # type: ignore[arg-type]
+    monkeypatch.setitem(SAFEGUARDS, "named", NAMED)
     pytester.makeconftest('pytest_plugins = ["tests.red_without"]')
 
     def run(mark: str, body: str) -> pytest.RunResult:

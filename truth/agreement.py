@@ -15,7 +15,7 @@ from itertools import combinations
 
 from truth.compare import Difference
 from truth.completeness import Serving, Standing
-from truth.days import Calendar
+from truth.days import Calendar, Windows
 from truth.served import Segment
 from truth.times import span
 
@@ -86,7 +86,7 @@ def _spend_by_day(by_minute: Serving, by_day: Serving, calendar: Calendar) -> Co
     return totals
 
 
-def _why_not(by_minute: Serving, by_day: Serving, windows: tuple[int, ...]) -> str | None:
+def _why_not(by_minute: Serving, by_day: Serving, windows: Windows) -> str | None:
     """Why the spend of a day with these windows may differ; None: it may not."""
     for minute in windows:
         one, other = by_minute.at(minute), by_day.at(minute)

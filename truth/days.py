@@ -14,6 +14,8 @@ from truth.fates import MINUTE_MS, Row
 _A_DAY = timedelta(days=1)
 _Zones = tuple[tuple[date, str], ...]
 """(valid from, time zone), the newest first."""
+Windows = range | tuple[int, ...]
+"""Starts (ms) of minutes, in order; a range where none is missing in between, since there may be many days."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Calendar:
         """The date by the newest row that holds already on its own calendar; by UTC before any."""
         return _day(self._zones.get(client_id, ()), at_ms)
 
-    def windows(self, client_id: str, day: date) -> tuple[int, ...]:
+    def windows(self, client_id: str, day: date) -> Windows:
         """The starts (ms) of all minutes that fall on a client's day, in order; a move may leave gaps between them."""
         zones: list[tuple[date, str]] = []
         for valid_from, time_zone in self._zones.get(client_id, ()):
@@ -97,11 +99,13 @@ def _day(zones: _Zones, at_ms: int) -> date:
 
 
 @cache
-def _windows(zones: _Zones, day: date) -> tuple[int, ...]:
+def _windows(zones: _Zones, day: date) -> Windows:
     """By looking at each minute; no calendar is more than a day away from UTC's. Clients of equal zones share it."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     first, last = (round((midnight + days * _A_DAY).timestamp()) * 1000 for days in (-1, 2))
-    return tuple(minute for minute in range(first, last, MINUTE_MS) if _day(zones, minute) == day)
+    found = tuple(minute for minute in range(first, last, MINUTE_MS) if _day(zones, minute) == day)
+    whole = range(found[0], found[-1] + 1, MINUTE_MS) if found else range(0)
+    return whole if len(whole) == len(found) else found
 
 
 def _local_date(time_zone: str, at_ms: int) -> date:

@@ -34,20 +34,24 @@ class BatchConnection:
 
     def ready(self, changed_rows: int) -> Connection:
         """The connection, with the time-outs for a batch of so many rows. Raises transactions.TRANSIENT."""
-        if self._open is None:
-            self._open, self._limit = self._connect(), 0
-            if self._timed_out:
-                self._open.execute(_END, (self._left,))
-            self._left.append(self._open.info.backend_pid)
-            rows.prepare(self._open, self._job)
+        connection = self._open or self._connect()
         limit = transactions.seconds_for(changed_rows, self._timed_out)
-        if limit != self._limit:
+        if connection is not self._open or limit != self._limit:
             times = {"ms": f"{limit * 1000}", "idle_ms": f"{limit * 1000 // transactions.IDLE_PART}"}
-            self._open.answer_seconds = limit + connections.MARGIN_SECONDS
-            self._open.execute(_LIMIT, times)
-            self._open.commit()
+            connection.answer_seconds = limit + connections.MARGIN_SECONDS
+            connection.execute(_LIMIT, times)
+            connection.commit()
             self._limit = limit
-        return self._open
+        if connection is not self._open:
+            self._open = connection
+            self._begin(connection)
+        return connection
+
+    def _begin(self, connection: Connection) -> None:
+        if self._timed_out:
+            connection.execute(_END, (self._left,))
+        self._left.append(connection.info.backend_pid)
+        rows.prepare(connection, self._job)
 
     def written(self) -> None:
         """A batch is in, so nothing is left of earlier connections that could hold the fence."""

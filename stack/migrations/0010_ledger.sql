@@ -6,4 +6,5 @@ where v.job = m.job and (v.settings ->> 'records_per_batch')::bigint > m.most;
 -- A heartbeat told the driver's own time of a batch. One in the future hid every stall until then.
 update registry.heartbeat h
 set committed_at = least(h.committed_at, coalesce((select max(b.committed_at) from registry.batch b
-    where (b.job, b.version) = (h.job, h.version)), clock_timestamp()));
+    where (b.job, b.version) = (h.job, h.version)), clock_timestamp()))
+where h.committed_at is not null;

@@ -79,7 +79,7 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     def reading(*_: object) -> Iterator[Connection]:
         yield made
 
-    monkeypatch.setattr(job_detail.outages, "reading", reading)
+    monkeypatch.setattr("cli.job_detail.outages.reading", reading)
     registry = SimpleNamespace(open_launch=lambda job, version: launch)
     monkeypatch.setattr(job_detail, "connect", lambda _: SimpleNamespace(registry=registry))
     monkeypatch.setattr("cli.job_detail.time.sleep", lambda _: None)

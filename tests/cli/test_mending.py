@@ -9,6 +9,7 @@ import pytest
 import typer
 from kappa.hooks.registry import Author
 from kappa.ports import Platform
+from kappa.steps import restore
 from typer.testing import CliRunner, Result
 
 from cli import mending
@@ -122,12 +123,12 @@ def restored(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
 
     def in_place(_: object, verb: str, jobs: list[str], reason: str | None, act: Any) -> list[Outcome]:
-        assert (verb, reason, act) == ("repair", "disk", mending.restore.carry_out)
+        assert (verb, reason, act) == ("repair", "disk", restore.carry_out)
         done.extend(jobs)
         return [Outcome(job, "run-1", True, f"{job} is restored.") for job in jobs]
 
     monkeypatch.setattr(mending, "in_place", in_place)
-    monkeypatch.setattr(mending.restore, "plan_restore", lambda _, job: Plan(job))
+    monkeypatch.setattr(restore, "plan_restore", lambda _, job: Plan(job))
     return done
 
 

@@ -13,6 +13,7 @@ import pytest
 from jobs import log
 from stack import leftovers
 from stack.layout import Layout
+from stack.waiting import until
 from tests.events import mixture
 from tests.rig import Rig
 
@@ -25,7 +26,7 @@ def paused(parts: Layout) -> Iterator[None]:
     (broker,) = [p for p in leftovers.marked(parts.settings.home) if "kafka.Kafka" in p.cmdline()]
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert broker.status() == psutil.STATUS_STOPPED
+        assert until(lambda: broker.status() == psutil.STATUS_STOPPED, 60)
         yield
     finally:
         broker.send_signal(signal.SIGCONT)
@@ -33,12 +34,12 @@ def paused(parts: Layout) -> Iterator[None]:
 
 @pytest.mark.fault("F14", "the driver's log says that the broker does not answer; nothing is given up")
 def test_a_broker_that_is_paused_is_waited_for(
-    rig: Rig, parts: Layout, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    rig: Rig, parts: Layout, seed: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It answers nothing until a question of the driver has timed out."""
     monkeypatch.setattr(log, "REQUEST_TIMEOUT_MS", 2_000)
     case = rig.case("ad_ctr", "quarantine", records_per_batch=200)
-    records = mixture(14, 2_000)
+    records = mixture(seed, 2_000)
     with case.driver("ad_ctr") as program:
         case.produce(records[:600])
         program.await_read()

@@ -22,7 +22,8 @@ LAST_OF_9999 = 253_402_300_799_999
 
 def watermark_ms(case: Case) -> int:
     """The newest watermark that a batch of the case ran with."""
-    return max(round(batch["watermark"].timestamp() * 1000) for batch in case.batches())
+    newest: float = max(batch["watermark"].timestamp() for batch in case.batches())
+    return round(newest * 1000)
 
 
 @pytest.mark.fault("F19", "far records refused, good ones counted, the watermark behind; as first after a restart, too")

@@ -12,6 +12,7 @@ from kappa.ports import connect
 from kappa.steps import lease, restore
 from kappa.steps.repair import nobody_ended
 
+from jobs.checkpoint_restore import NotRestorable
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served
@@ -134,7 +135,7 @@ def test_a_gap_that_the_database_cannot_fill_is_left_to_a_replay(rig: Rig) -> No
     for file in (case.checkpoint().path / "offsets").glob("*"):
         file.unlink()
     refused(case)
-    with pytest.raises(restore.checkpoint_restore.NotRestorable, match=r"'\./kappa reprocess'"):
+    with pytest.raises(NotRestorable, match=r"'\./kappa reprocess'"):
         restored(case)
 
 

@@ -17,7 +17,7 @@ CLOCKS = {
     "time.time", "time.time_ns", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today",
     "date.today", "F.now", "F.current_timestamp", "F.current_date", "F.localtimestamp", "F.unix_timestamp",
 }  # fmt: skip
-SKEWS = {"5 years ahead": 5 * 365 * 86_400, "an hour ahead": 3_600, "an hour behind": -3_600}
+SKEWS = {"5 years ahead": 5 * 365 * 86_400, "an hour behind": -3_600}
 
 
 def silence(case: Case) -> None:

@@ -71,8 +71,7 @@ def test_when_postgres_has_no_space_it_is_red_and_exact_afterwards(small: Small)
         program.await_read()
         with small.postgres.full():
             case.produce(mixture(1, 20_000))
-            assert until(lambda: bool(_red(small.rig, case)), PATIENCE_SECONDS), "nothing is red"
-            print("red:", _red(small.rig, case))
+            print("red:", _await_red(small.rig, case))
         _bring_back(small.rig, postgres.NAME)
     case.run_until_read()
     case.check()
@@ -87,8 +86,7 @@ def test_when_the_broker_has_no_space_it_is_red_and_keeps_what_it_acknowledged(s
         program.await_read()
         with small.kafka.full():
             acknowledged, sent = _sent_until_it_fails(case)
-            assert until(lambda: bool(_red(small.rig, case)), PATIENCE_SECONDS), "nothing is red"
-            print("red:", _red(small.rig, case), "acknowledged", acknowledged, "of", sent)
+            print("red:", _await_red(small.rig, case), "acknowledged", acknowledged, "of", sent)
         _bring_back(small.rig, broker.NAME)
     assert 100 + acknowledged <= sum(case.ends().values()) <= 100 + sent
     case.produce(events(100, 1_000_000))
@@ -99,7 +97,7 @@ def test_when_the_broker_has_no_space_it_is_red_and_keeps_what_it_acknowledged(s
 @contextmanager
 def _driver(case: Case) -> Iterator[Program]:
     """The driver's program, which may end for what it meets; ended afterwards."""
-    program = Program(case, case.launch())
+    program = Program(case, case.launch(), case.settings)
     program.thread.start()
     try:
         yield program
@@ -121,6 +119,18 @@ def _sent_until_it_fails(case: Case) -> tuple[int, int]:
         if delivery.failed >= 100:
             return acknowledged, sent
     pytest.fail("the broker never ran out of space")
+
+
+def _await_red(rig: Rig, case: Case) -> list[str]:
+    """The first that is red; fails the test if nothing comes to be."""
+    red: list[str] = []
+
+    def is_red() -> bool:
+        red[:] = _red(rig, case)
+        return bool(red)
+
+    assert until(is_red, PATIENCE_SECONDS), "nothing is red"
+    return red
 
 
 def _red(rig: Rig, case: Case) -> list[str]:

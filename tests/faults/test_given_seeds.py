@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TEST = "def test_it(seed): ...\n\ndef test_without(): ...\n"
+TEST = "def test_it(seed): ...\n\ndef test_other(seed): ...\n\ndef test_without(): ...\n"
 
 
 def collected(folder: Path, *options: str) -> list[str]:
@@ -21,14 +21,11 @@ def collected(folder: Path, *options: str) -> list[str]:
 
 
 def test_seeds_that_are_given_are_the_ones_that_run(tmp_path: Path) -> None:
-    assert collected(tmp_path, "--seed", "7", "--seed", "123") == [
-        "test_it[seed 7]",
-        "test_it[seed 123]",
-        "test_without",
-    ]
+    names = [f"{name}[seed {seed}]" for name in ("test_it", "test_other") for seed in (7, 123)]
+    assert collected(tmp_path, "--seed", "7", "--seed", "123") == [*names, "test_without"]
 
 
-def test_without_a_seed_each_run_has_another(tmp_path: Path) -> None:
-    first, second = collected(tmp_path), collected(tmp_path)
-    assert first[0].startswith("test_it[seed ")
-    assert first[0] != second[0]
+def test_without_one_a_seed_is_drawn_and_named(tmp_path: Path) -> None:
+    first, second, _ = collected(tmp_path)
+    assert first.startswith("test_it[seed ")
+    assert first.removeprefix("test_it") != second.removeprefix("test_other")

@@ -17,10 +17,10 @@ POINTS = (Point.BEFORE, Point.WRITTEN, Point.COMMITTED)
 
 
 @pytest.mark.fault("F1", "each start is a new epoch, the batch left pending is done again, and differences are 0")
-def test_killed_before_in_and_after_the_transaction_the_next_driver_goes_on(rig: Rig) -> None:
+def test_killed_before_in_and_after_the_transaction_the_next_driver_goes_on(rig: Rig, seed: int) -> None:
     """Six kills: of the Python program of one job, and of the JVM of the other, which its program outlives."""
-    case = rig.case(*VICTIMS, records_per_batch=50)
-    case.produce(mixture(7, 600))
+    case = rig.case(*VICTIMS, records_per_batch=100)
+    case.produce(mixture(seed, 600))
     for number, point in enumerate(POINTS):
         with ExitStack() as held:
             for job, blow in VICTIMS.items():

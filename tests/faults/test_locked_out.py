@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import psycopg
 import pytest
-from psycopg.errors import TransactionTimeout
 
 from jobs import transactions
-from jobs.sinks import ledger
 from stack.passwords import SUPERUSER
 from tests.case import Case
 from tests.events import events
 from tests.rig import Rig
 
 pytestmark = pytest.mark.rig
-
-
-@pytest.fixture
-def timeouts(monkeypatch: pytest.MonkeyPatch) -> list[TransactionTimeout]:
-    """Those that the ledger's transactions met; each takes a second instead of half a minute."""
-    met: list[TransactionTimeout] = []
-    whole = ledger.write
-
-    def watched(*given: Any) -> ledger.Written:
-        try:
-            return whole(*given)
-        except TransactionTimeout as error:
-            met.append(error)
-            raise
-
-    monkeypatch.setattr(ledger, "write", watched)
-    monkeypatch.setattr(transactions, "BASE_SECONDS", 1)
-    return met
+WAITING = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'relation'"
 
 
 @pytest.mark.fault("F12", "no failed run: the same query commits the batch once the table is free")
-def test_a_table_that_is_locked_ends_no_query(rig: Rig, timeouts: list[TransactionTimeout]) -> None:
+def test_a_table_that_is_locked_ends_no_query(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "BASE_SECONDS", 1)
     case = rig.case()
     case.produce(events(20))
+    waited: set[int] = set()
+
+    def timed_out_twice() -> bool:
+        waited.update(row["pid"] for row in case.query(WAITING))
+        return len(waited) > 2
+
     with case.driver() as program:
         program.await_read()
         with psycopg.connect(case.settings.dsn(SUPERUSER)) as other:
             other.execute("lock table data.ad_ctr_minute in access exclusive mode")
             case.produce(events(20, 100))
-            program.until("two time-outs", lambda: len(timeouts) >= 2)
+            program.until("a third backend waits for the table", timed_out_twice)
             assert case.red() == {}
         program.await_read()
         assert case.red() == {}

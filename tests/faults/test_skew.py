@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def spend(case: Case) -> int:
 def test_of_copies_with_another_cost_the_first_in_its_partition_counts_across_a_restart(rig: Rig) -> None:
     case = rig.case("ad_ctr", "client_spend")
     (first,) = events(1, partition=0, cost_micros=100)
-    told = {"user_id": "u0", "event_time": int(first.value.split(b'"event_time": ')[1].split(b",")[0])}  # type: ignore[union-attr]
+    told: dict[str, Any] = {"user_id": "u0", "event_time": int(first.value.split(b'"event_time": ')[1].split(b",")[0])}  # type: ignore[union-attr]
     case.produce([first])
     case.run_until_read()
     copies = [event(0, partition=0, cost_micros=cost, **told) for cost in (7, 1_000_000, 100)]

@@ -33,15 +33,14 @@ def records(spark: SparkSession, count: int, key_bytes: int, value_bytes: int) -
     )  # fmt: skip
 
 
-def _measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The size of each batch that comes to Python, and of its longest key and value."""
-    for batch in batches:
-        longest = [pc.max(pc.binary_length(batch.column(name))).as_py() for name in ("key", "value")]
-        yield pa.RecordBatch.from_pylist([{"bytes": batch.nbytes, "key": longest[0], "value": longest[1]}])
-
-
 def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -> None:
-    found = cut(records(spark, 400, MEGABYTE, MEGABYTE)).mapInArrow(_measured, "bytes long, key long, value long")
+    def weighed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The size of each batch that comes to Python, and of its longest key and value."""
+        for batch in batches:
+            longest = [pc.max(pc.binary_length(batch.column(name))).as_py() for name in ("key", "value")]
+            yield pa.RecordBatch.from_pylist([{"bytes": batch.nbytes, "key": longest[0], "value": longest[1]}])
+
+    found = cut(records(spark, 400, MEGABYTE, MEGABYTE)).mapInArrow(weighed, "bytes long, key long, value long")
     measured = found.collect()
     assert {(row.key, row.value) for row in measured} == {(MOST_BYTES + 1, MOST_BYTES + 1)}
     assert sum(row.bytes for row in measured) > 400 * 2 * MOST_BYTES

@@ -21,14 +21,14 @@ class FakeChanges(Memory):
     """What versions are to run as instead, in memory.
 
     `generations` are the finished copies of checkpoints, `batches` the generations that a batch was committed from,
-    `committed` the batches that were told in detail, `occupied` the versions whose checkpoints finite Spark work holds.
+    `planned` the batches that were told in detail, `occupied` the versions whose checkpoints finite Spark work holds.
     """
 
     changes: dict[UUID, Change] = field(default_factory=dict)
     begun: dict[UUID, datetime] = field(default_factory=dict)
     generations: dict[Key, set[int]] = field(default_factory=dict)
     batches: set[tuple[str, int, int]] = field(default_factory=set)
-    committed: dict[tuple[str, int, int], dict[int, Planned]] = field(default_factory=dict)
+    planned: dict[tuple[str, int, int], dict[int, Planned]] = field(default_factory=dict)
     occupied: set[Key] = field(default_factory=set)
 
     def open_change(self, job: str, version: int) -> Change | None:
@@ -78,7 +78,7 @@ class FakeChanges(Memory):
         return (job, version, generation) in self.batches
 
     def newest_batches(self, job: str, version: int, generation: int) -> Mapping[int, Planned]:
-        held = self.committed.get((job, version, generation), {})
+        held = self.planned.get((job, version, generation), {})
         return {batch_id: held[batch_id] for batch_id in sorted(held, reverse=True)[:2]}
 
     def checkpoint_is_free(self, job: str, version: int) -> bool:

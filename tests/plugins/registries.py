@@ -94,7 +94,7 @@ class FakeTrial:
 
     def commit(self, generation: int, batch_id: int = 0, planned: Planned = NOTHING_READ) -> None:
         self.registry.batches.add((self.job, 1, generation))
-        self.registry.committed.setdefault((self.job, 1, generation), {})[batch_id] = planned
+        self.registry.planned.setdefault((self.job, 1, generation), {})[batch_id] = planned
 
     def copied(self, change: Change, generation: int) -> None:
         self.registry.mark(change.change_id, Mark.PROVED)

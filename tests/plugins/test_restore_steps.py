@@ -29,7 +29,7 @@ def damaged(stage: Stage, author: Author) -> Path:
     stage.registry.stage(staged, author, {})
     stage.registry.go_live(JOB, 1, author)
     stage.registry.set_state(JOB, 1, State.LIVE, State.FAILED)
-    stage.registry.committed[JOB, 1, 1] = {8: batch(8), 9: batch(9)}
+    stage.registry.planned[JOB, 1, 1] = {8: batch(8), 9: batch(9)}
     folder = stage.platform.settings.checkpoint(JOB, 1, 1)
     fill(folder, 9, 9)
     file = folder / "offsets" / "9"

@@ -53,10 +53,11 @@ def test_reconcile_is_told_from_where_on_refused_records_are_kept(books: Postgre
     books.case.query("update registry.progress set next_offset = 9")
     database = PostgresDatabase(books.case.settings.dsn("kappa_operator"))
     served = {served.job: served for served in database.snapshot(None).jobs}
-    assert (served["quarantine"].quarantine, served["quarantine"].kept_from) == (
-        {(0, 5): "late", (1, 5): "late"}, {0: 5, 1: 5},
-    )  # fmt: skip
-    assert served[JOB].kept_from == {}
+    kept = served["quarantine"].quarantine
+    assert kept is not None
+    assert {place: row.fate for place, row in kept.items()} == {(0, 5): "late", (1, 5): "late"}
+    assert served["quarantine"].live.kept_from == {0: 5, 1: 5}
+    assert served[JOB].live.kept_from == {}
 
 
 def test_how_fast_a_job_reads_is_still_known_when_its_replay_was_folded(books: PostgresBookTrial) -> None:

@@ -126,7 +126,7 @@ def served_for_real(case: Case) -> Real:
 
 def _log(first: int, now: int) -> dict[int, list[Sent]]:
     one = event(1, partition=0, event_time=first, user_id="u1", cost_micros=1_000)
-    click = {"event_type": "click", "user_id": "u1", "cost_micros": 7_000, "partition": 0}
+    click: dict[str, Any] = {"event_type": "click", "user_id": "u1", "cost_micros": 7_000, "partition": 0}
     return {
         0: [
             one, one, event(2, partition=0, event_time=first, user_id="u1", cost_micros=1_000),

@@ -276,8 +276,8 @@ def test_what_a_version_counts_outside_of_its_segment_is_expected_nowhere() -> N
 
 def test_a_time_that_a_producer_stamped_makes_nothing_complete() -> None:
     far = record(7, "impression", 70, append=NOON + 9 * HOUR)._replace(stamped=False)
-    books = {"records": {**version().records, "read": 8, "dead_letter": 2}, "end": {0: 8}}
-    job = ad_ctr(version(told={0: Told(READ, DRAINED)}, **books))
+    books = {**version().records, "read": 8, "dead_letter": 2}
+    job = ad_ctr(version(told={0: Told(READ, DRAINED)}, records=books, end={0: 8}))
     assert said(verdict(job, log=[*LOG, far], at=NOON + 9 * HOUR)) == []
 
 

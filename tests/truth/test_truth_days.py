@@ -73,3 +73,28 @@ def test_a_day_is_the_sum_of_its_minutes() -> None:
         ("c1", date(2026, 11, 30)): Day("Europe/Berlin", "EUR", 10, 1, 0, 5),
         ("c1", date(2026, 12, 1)): Day("Europe/Berlin", "EUR", 10, 6, 1, 16),
     }
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("UTC", date(2026, 11, 30), 24), ("Europe/Berlin", date(2026, 3, 29), 23),
+        ("Europe/Berlin", date(2026, 10, 25), 25), ("Pacific/Apia", date(2011, 12, 30), 0),
+        ("Australia/Lord_Howe", date(2026, 10, 4), 23.5),
+    ],
+)  # fmt: skip
+def test_the_windows_of_a_day_are_its_minutes(zone: str, day: date, hours: float) -> None:
+    calendar = Calendar([_client(zone)])
+    windows = calendar.windows("c1", day)
+    assert len(windows) == 60 * hours
+    assert list(windows) == sorted(windows)
+    assert all(calendar.day("c1", minute) == day for minute in windows)
+
+
+def test_a_day_with_another_day_in_between_has_its_minutes_and_no_others() -> None:
+    """From Kiritimati to Pago Pago on the 10th: an hour of the 11th comes before most of the 10th."""
+    calendar = Calendar([_client("Pacific/Kiritimati"), _client("Pacific/Pago_Pago", date(2026, 3, 10))])
+    windows = calendar.windows("c1", date(2026, 3, 10))
+    assert len(windows) == 48 * 60
+    assert all(calendar.day("c1", minute) == date(2026, 3, 10) for minute in windows)
+    assert windows[-1] - windows[0] == (49 * 60 - 1) * 60_000

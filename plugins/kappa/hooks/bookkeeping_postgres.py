@@ -13,21 +13,31 @@ MOST = 2_000
 """Rows that one transaction removes: some ten milliseconds' worth."""
 QUARANTINE = "quarantine"
 
-# An hour that has begun to be kept is kept whole: what is folded is cut at a full hour.
+# An hour that has begun to be kept is kept whole: what is folded is cut at a full hour. Only what stays is looked at
+# and counted, for what is old may be a year's (`offset 0`: else the old ones would be walked through, the first first).
 _OLD_BATCHES = """
-select t.job, t.version, t.generation, n.first, n.last, n.batches
-from registry.batch_total t join registry.job_version v using (job, version)
-cross join lateral (select min(b.batch_id) as batch_id from registry.batch b
-    where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
-        and b.committed_at >= date_trunc('hour', statement_timestamp() - %(keep)s, 'UTC')) young
-cross join lateral (select coalesce(
-    (select b.batch_id from registry.batch b where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
-        order by b.batch_id desc offset case when v.state = 'RETIRED' then 0 else %(newest)s end limit 1), -1)
-    as batch_id) spare
-cross join lateral (select min(b.batch_id) as first, max(b.batch_id) as last, count(*) as batches from registry.batch b
-    where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
-        and b.batch_id <= least(young.batch_id - 1, spare.batch_id)) n
-where n.batches > 0 order by t.job, t.version, t.generation"""
+select job, version, generation, first, (select max(b.batch_id) from registry.batch b
+    where (b.job, b.version, b.generation) = (due.job, due.version, due.generation) and b.batch_id <= due.last) as last,
+    batches
+from (
+    select t.job, t.version, t.generation,
+        (select min(b.batch_id) from registry.batch b
+            where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)) as first,
+        case when spare.batch_id is not null then least(young.batch_id - 1, spare.batch_id) end as last,
+        (t.batches - (select coalesce(sum(h.batches), 0) from registry.batch_hour h
+                where (h.job, h.version, h.generation) = (t.job, t.version, t.generation))
+            - case when spare.batch_id >= young.batch_id then young.batches else spared.batches end)::bigint as batches
+    from registry.batch_total t join registry.job_version v using (job, version)
+    cross join lateral (select case when v.state = 'RETIRED' then 0 else %(newest)s end as batches) spared
+    cross join lateral (select min(batch_id) as batch_id, count(*) as batches from (
+        select b.batch_id from registry.batch b
+        where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
+            and b.committed_at >= date_trunc('hour', statement_timestamp() - %(keep)s, 'UTC') offset 0) kept) young
+    left join lateral (select b.batch_id from registry.batch b
+        where (b.job, b.version, b.generation) = (t.job, t.version, t.generation)
+        order by b.batch_id desc offset spared.batches limit 1) spare on true
+    offset 0
+) due where first <= due.last order by job, version, generation"""
 # The oldest batches up to the first one of another hour. Each begins where the one before it ended, folded or not.
 _RUN = """
 with old as (
