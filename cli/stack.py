@@ -102,7 +102,8 @@ def _show(report: dict[str, Any]) -> None:
                    for job, v in versions])  # fmt: skip
     showing.table("replay", REPLAYING, [_replay(r, c) for r in report["replays"] for c in r["candidates"]])
     for red in report["red"]:
-        showing.out.print(f"[bold red]red:[/] {escape(red['what'])}")
+        since = f" (since {red['since'][:19]} UTC)" if red["since"] else ""
+        showing.out.print(f"[bold red]red:[/] {escape(red['what'])}{since}; see {red['runbook']}")
 
 
 def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psycopg
@@ -22,6 +22,7 @@ from tests.small_disk import Disk, small_disk
 from traffic.log import KafkaLog
 
 pytestmark = pytest.mark.rig
+_LINES = "select what, detail from ops.red_lines"
 IMPATIENT = {"delivery.timeout.ms": 5_000, "request.timeout.ms": 2_000, "linger.ms": 5}
 
 
@@ -129,16 +130,19 @@ def _await_red(rig: Rig, case: Case) -> list[str]:
         red[:] = _red(rig, case)
         return bool(red)
 
-    assert until(is_red, PATIENCE_SECONDS), "nothing is red"
+    assert until(is_red, PATIENCE_SECONDS), f"nothing is red: {case.query('select * from ops.drivers')}"
     return red
 
 
 def _red(rig: Rig, case: Case) -> list[str]:
     """What `status` shows: processes that do not run, and the red lines of the case, where Postgres answers."""
     red = [f"{p.name} is {p.state}" for p in Supervisor(rig.parts).processes() if p.state != "RUNNING"]
-    with suppress(psycopg.OperationalError):
-        red += [f"{row['what']}: {row['detail']}" for row in case.query("select what, detail from ops.red_lines")]
-    return red
+    try:
+        return red + [f"{row['what']}: {row['detail']}" for row in case.query(_LINES)]
+    except psycopg.errors.DiskFull:
+        raise
+    except psycopg.OperationalError:
+        return red
 
 
 def _bring_back(rig: Rig, part: str) -> None:

@@ -11,7 +11,7 @@ from tests.faults.struck_driver import Blow, Point
 from tests.faults.submitted import submitted
 from tests.rig import Rig
 
-pytestmark = [pytest.mark.rig, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 VICTIMS = {"ad_ctr": Blow.KILL_PYTHON, "client_spend": Blow.KILL_JAVA}
 POINTS = (Point.BEFORE, Point.WRITTEN, Point.COMMITTED)
 
@@ -21,7 +21,7 @@ def test_killed_before_in_and_after_the_transaction_the_next_driver_goes_on(rig:
     """Six kills: of the Python program of one job, and of the JVM of the other, which its program outlives."""
     case = rig.case(*VICTIMS, records_per_batch=100)
     case.produce(mixture(seed, 600))
-    for number, point in enumerate(POINTS):
+    for point in POINTS:
         with ExitStack() as held:
             for job, blow in VICTIMS.items():
                 driver = held.enter_context(submitted(case.version(job), point, blow))
@@ -29,8 +29,7 @@ def test_killed_before_in_and_after_the_transaction_the_next_driver_goes_on(rig:
                 held.callback(driver.await_end)
         for job, blow in VICTIMS.items():
             said = case.version(job).log.read_text(errors="replace")
-            assert said.count("struck: ") == number + 1
-            assert f"struck: {blow} at {point}" in said
+            assert said.count(f"struck: {blow} at {point}") == 1
     assert len(case.batches("ad_ctr")) == 1, "only what was killed after its COMMIT is in"
     case.run_until_read()
     case.check()

@@ -102,7 +102,8 @@ def test_each_migration_keeps_what_was_there_and_what_is_shown_of_it(old: Settin
         assert execute(old, "select version_num from alembic_version") == [(revision,)]
         after = shown(old)
         check_same(before, after, CHANGED.get(revision, frozenset()))
-        execute(old, *FILLED.get(revision, ()))
+        for statement in FILLED.get(revision, ()):
+            execute(old, statement)
         before = shown(old)
     for view in ("ops.accounting", "serving.ad_ctr_minute", "serving.client_spend_day", "serving.freshness"):
         assert original[view], view

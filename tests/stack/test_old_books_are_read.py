@@ -53,9 +53,7 @@ def test_reconcile_is_told_from_where_on_refused_records_are_kept(books: Postgre
     books.case.query("update registry.progress set next_offset = 9")
     database = PostgresDatabase(books.case.settings.dsn("kappa_operator"))
     served = {served.job: served for served in database.snapshot(None).jobs}
-    kept = served["quarantine"].quarantine
-    assert kept is not None
-    assert {place: row.fate for place, row in kept.items()} == {(0, 5): "late", (1, 5): "late"}
+    assert set(served["quarantine"].quarantine or ()) == {(0, 5), (1, 5)}
     assert served["quarantine"].live.kept_from == {0: 5, 1: 5}
     assert served[JOB].live.kept_from == {}
 

@@ -96,6 +96,10 @@ def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
     app = typer.Typer()
     commands.register(app)
+    for_people = CliRunner().invoke(app, ["status"])
+    assert for_people.exit_code == 1
+    assert "red: postgres does not answer: " in for_people.output
+    assert "docs/runbook.md" in for_people.output
     told = CliRunner().invoke(app, ["status", "--json"])
     assert told.exit_code == 1
     assert {line["what"].split(":")[0] for line in json.loads(told.stdout)["red"]} == {

@@ -30,9 +30,7 @@ def lines(case: Case) -> Callable[[], list[dict[str, str]]]:
 
 
 @pytest.mark.parametrize("desired", ["running", "stopped"])
-@pytest.mark.parametrize(
-    ("hours", "unread", "warned"), [(0, 5, False), (120, 5, False), (130, 5, True), (200, 5, True)]
-)
+@pytest.mark.parametrize(("hours", "warned"), [(0, False), (120, False), (130, True), (200, True)])
 def test_less_than_a_quarter_of_the_retention_is_red(
     case: Case, lines: Callable[[], list[dict[str, str]]], desired: str, hours: int, warned: bool
 ) -> None:
