@@ -58,7 +58,7 @@ class Driver:
         self._sink: BatchSink | None = None
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
         self._witness = query.witness_of(settings, version)
-        self._watcher = Watcher(settings, version, beat, self._newest_committed)
+        self._watcher = Watcher(settings, version, beat, self._newest_committed, self._trouble)
         self._extra_delay_ms = 0
         self._why, self._is_red = "", True
         self._eviction = Eviction()
@@ -110,7 +110,7 @@ class Driver:
         if not self._is_red or not (is_drained or sink.committed.batch_id is not None):
             return
         try:
-            self._registry.clear_red("failed", "query")
+            self._registry.clear_red("failed", "query", "commit")
             self._is_red = False
         except TRANSIENT:
             logger.warning("postgres is away: the red lines stay")
@@ -243,6 +243,10 @@ class Driver:
 
     def _newest_committed(self) -> Committed:
         return self._sink.committed if self._sink is not None else Committed()
+
+    def _trouble(self) -> str:
+        """Why the present batch is not committed, where it has not been for a while."""
+        return self._sink.trouble if self._sink is not None else ""
 
     def _observe_state(self, running: StreamingQuery) -> None:
         progress = running.lastProgress

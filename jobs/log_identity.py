@@ -134,6 +134,11 @@ class Answer:
         except NotYet:
             raise LogSilent("the broker does not answer, so nothing is committed") from None
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the broker has answered."""
+        return self._coming.done()
+
     def wait(self, seconds: float) -> None:
         """Return once there is an answer, or so many seconds later."""
         with suppress(Exception):
@@ -159,15 +164,24 @@ class LogWitness:
         return Answer(self._thread.submit(self._until_answered, position, last))
 
     def look(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
-        """Ask once, thoroughly, and wait for it. Raises TopicReplaced, MissingTopic, LogRewritten, LogTooShort,
-        KafkaError, OSError."""
-        self._thread.submit(self._ask, position, last, thorough=True).result()
+        """Ask once, thoroughly, and wait for it; the topic may be missing for a while. Raises TopicReplaced,
+        MissingTopic, LogRewritten, LogTooShort, KafkaError, OSError."""
+        self._thread.submit(self._once_there, position, last).result()
 
     def close(self) -> None:
         """Ask no more."""
         self._closed.set()
         self._thread.submit(self._forget)
         self._thread.shutdown(wait=False)
+
+    def _once_there(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
+        begun = time.monotonic()
+        while True:
+            try:
+                return self._ask(position, last, thorough=True)
+            except MissingTopic:
+                if self._closed.wait(0.5) or time.monotonic() - begun > MISSING_SECONDS:
+                    raise
 
     def _until_answered(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
         begun, pause = time.monotonic(), 0.2

@@ -32,8 +32,16 @@ class Watcher:
     `desired` is what the registry last asked for, `ends` the newest known ends of the log.
     """
 
-    def __init__(self, settings: Settings, version: Version, beat: Beat, committed: Callable[[], Committed]) -> None:
-        self._settings, self._version, self._first, self._committed = settings, version, beat, committed
+    def __init__(
+        self,
+        settings: Settings,
+        version: Version,
+        beat: Beat,
+        committed: Callable[[], Committed],
+        uncommitted: Callable[[], str],
+    ) -> None:
+        self._settings, self._version, self._first = settings, version, beat
+        self._committed, self._uncommitted = committed, uncommitted
         self._registry: DriverRegistry | None = None
         self._log: KafkaLog | None = None
         self._stop = threading.Event()
@@ -119,9 +127,11 @@ class Watcher:
         return Beat(**values)
 
     def _tell(self, registry: DriverRegistry) -> None:
-        """Show what the last round found of the topic, and that rounds fail again and again; or take it away."""
+        """Show what the last round found of the topic, that rounds fail again and again, and why a batch is not
+        committed; or take it away. What an earlier driver said of a batch stays until one is committed."""
         broken = f"{self._trouble}; heartbeat and lag are not told" if self._broken >= RED_AFTER_ROUNDS else ""
-        found: dict[str, str | None] = {"topic": self._topic_trouble, "watcher": broken}
+        uncommitted = self._uncommitted() or ("" if "commit" in self._shown else None)
+        found: dict[str, str | None] = {"topic": self._topic_trouble, "watcher": broken, "commit": uncommitted}
         for what, said in found.items():
             if said is None or self._shown.get(what) == said:
                 continue

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_needs)
     for item in items:
         if item.get_closest_marker("timeout") is None:
-            limit = max(SECONDS[_needs(item)], 60 * LONG_FACTOR * minutes(item))
+            limit = max(SECONDS[_needs(item)], _cold_seconds(item), 60 * LONG_FACTOR * minutes(item))
             item.add_marker(pytest.mark.timeout(limit, func_only=True))
 
 
@@ -60,6 +60,11 @@ def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
     """How long the long ones take, before the first begins."""
     total = sum(minutes(item) for item in items)
     return f"the long tests take about {total:.0f} min" if total else ""
+
+
+def _cold_seconds(item: pytest.Item) -> int:
+    """What a test in the warm session is given: the first one warms it, and a py4j call that is cut off breaks it."""
+    return SECONDS[RIG] if "spark" in getattr(item, "fixturenames", ()) else 0
 
 
 def _needs(item: pytest.Item) -> int:

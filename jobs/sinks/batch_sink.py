@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
-from jobs import observations, reach
+from jobs import observations, reach, root_cause
 from jobs.checkpoints import Checkpoint
 from jobs.log import LastRead, Offsets
 from jobs.log_identity import Answer, LogSilent, LogWitness
@@ -26,6 +26,8 @@ from jobs.transforms.fates import OBSERVATION
 
 logger = logging.getLogger("kappa.sink")
 GIVE_UP_SECONDS = 900
+TOLD_AFTER_SECONDS = 10.0
+"""For so long a batch may be tried again before anybody is told."""
 
 
 @dataclass
@@ -46,7 +48,8 @@ class GaveWay(Exception):  # noqa: N818 - an end, not an error
 
 
 class BatchSink:
-    """Writes the batches of one query; `failure` is the refusal that ended it, where one did.
+    """Writes the batches of one query; `failure` is the refusal that ended it, where one did; `trouble` says why the
+    present batch has not been committed for TOLD_AFTER_SECONDS, and is empty otherwise.
 
     With `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
     """
@@ -70,6 +73,7 @@ class BatchSink:
         self._query: Any = None
         self._ready = threading.Event()
         self.failure: Exception | None = None
+        self.trouble = ""
         self.gives_way = False
         self.committed = Committed()
 
@@ -140,16 +144,18 @@ class BatchSink:
         while True:
             try:
                 return self._write(batch, ends, answer)
-            except LogSilent:
+            except LogSilent as silent:
                 if time.monotonic() - begun > GIVE_UP_SECONDS:
                     raise
+                answer.wait(TOLD_AFTER_SECONDS)
+                self.trouble = "" if answer.is_there else str(silent)
                 answer.wait(GIVE_UP_SECONDS)
 
     @retry(
         retry=retry_if_exception_type(TRANSIENT),
         wait=wait_exponential_jitter(multiplier=0.2, max=5),
         stop=stop_after_delay(GIVE_UP_SECONDS),
-        before_sleep=lambda state: _log_retry(state),
+        before_sleep=lambda state: state.args[0]._tried(state),
         reraise=True,
     )
     def _write(self, batch: Batch, ends: Ends | None, answer: Answer) -> Written:
@@ -163,7 +169,16 @@ class BatchSink:
             self._connection.broke(error)
             raise
         self._connection.written()
+        self.trouble = ""
         return written
+
+    def _tried(self, state: RetryCallState) -> None:
+        """An attempt failed, and is made again."""
+        error = state.outcome.exception() if state.outcome else None
+        why = root_cause.of(error) if error else "?"
+        logger.warning("the transaction is tried again: %s", why)
+        if (state.seconds_since_start or 0.0) > TOLD_AFTER_SECONDS:
+            self.trouble = why
 
     def _tell(self, batch: Batch, written: Written, started: float, acted: float) -> None:
         took_ms, action_ms = (round((t - started) * 1000) for t in (time.monotonic(), acted))
@@ -184,8 +199,3 @@ class BatchSink:
             took_ms,
             action_ms,
         )
-
-
-def _log_retry(state: RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome else None
-    logger.warning("the transaction is tried again: %s", str(error).splitlines()[0] if error else "?")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from jobs.log import Appended, Identity, Offsets
+from jobs.log import Appended, Identity, MissingTopic, Offsets
 from jobs.registry import Version
 
 VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, {0: 5, 1: 0}, 1)
@@ -15,12 +15,14 @@ VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, 
 
 @dataclass
 class Held:
-    """A log in memory: the first offsets, and append times (ms) from there on; it fails so often before it answers."""
+    """A log in memory: the first offsets, and append times (ms) from there on; it fails so often before it answers, and
+    so often has no such topic."""
 
     first: Offsets = field(default_factory=lambda: {0: 0, 1: 0})
     times: Mapping[int, list[int]] = field(default_factory=lambda: {0: [100, 250, 300, 280], 1: []})
     now: Identity = field(default_factory=lambda: Identity("one", {0: 7, 1: 7}))
     failures: int = 0
+    missing: int = 0
     looked: list[int] = field(default_factory=list)
     closed: int = 0
 
@@ -28,6 +30,9 @@ class Held:
         if self.failures:
             self.failures -= 1
             raise KafkaConnectionError("away")
+        if self.missing:
+            self.missing -= 1
+            raise MissingTopic("ad_events", "nowhere")
         return self.now
 
     def earliest(self) -> Offsets:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import log_identity
-from jobs.log import Identity, LastRead, Topic, WrongTimestampType
+from jobs import log, log_identity
+from jobs.log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
 from jobs.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
 from tests.jobs.held_log import VERSION, Held
 
@@ -46,7 +46,10 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
         log_identity.check(VERSION, Topic("ad_events", "one", (0, 1), "CreateTime"))
 
 
-def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_more() -> None:
+def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log, "REQUEST_TIMEOUT_MS", 500)
     slept: list[float] = []
     log_identity.check_once_there(NOBODY, VERSION, lambda: len(slept) < 2, slept.append)
     assert slept == [1.0, 1.0]
@@ -56,6 +59,18 @@ def test_the_record_before_the_position_is_there_with_its_append_time(witness: L
     """Also where the broker's clock went back: the last record is the older one."""
     witness.look(POSITION, LAST)
     witness.look({0: 4, 1: 0}, {0: LastRead(3, 280)})
+
+
+def test_a_topic_that_is_missing_for_a_moment_is_no_topic_that_is_gone(
+    held: Held, witness: LogWitness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that starts may not know it yet, and one that is made again is named when it is there."""
+    held.missing = 1
+    witness.look(POSITION, LAST)
+    held.missing = 10
+    monkeypatch.setattr(log_identity, "MISSING_SECONDS", 0.0)
+    with pytest.raises(MissingTopic):
+        witness.look(POSITION, LAST)
 
 
 @pytest.mark.red_without("position", "DID NOT RAISE .*LogRewritten")
