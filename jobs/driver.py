@@ -78,7 +78,7 @@ class Driver:
 
     def _run_while_wanted(self, spark: SparkSession) -> None:
         failures = 0
-        while self._watcher.desired == "running":
+        while self._goes_on():
             self._attempt(spark)
             failures = failures + 1 if self._newest_committed().batch_id is None else 0
             if self._why:
