@@ -95,6 +95,7 @@ def test_killed_drivers_are_started_again_and_nothing_is_lost_or_counted_twice(d
     deployed.reconcile()
 
 
+@pytest.mark.timeout(600, func_only=True)
 def test_a_stopped_job_stays_stopped_over_down_and_up_and_goes_on_where_it_stood(deployed: Stack) -> None:
     """Nothing is left of a stack that is down. Held to 500 records a second and far behind, the job goes on by batches
     that are ten times as large, and as seldom."""

@@ -60,6 +60,7 @@ def stood_by(stack: Stack) -> bool:
     return "--standby" in psutil.Process(pid).cmdline()
 
 
+@pytest.mark.timeout(600, func_only=True)
 @pytest.mark.fault("F4", "the second verb ends with exit code 1 and names who holds the job")
 def test_a_rescale_under_load_keeps_every_group_of_the_state_and_has_one_owner(deployed: Stack, tmp_path: Path) -> None:
     """A second verb that comes while it is under way is refused."""
@@ -130,6 +131,7 @@ def test_the_same_size_again_is_a_success_that_does_nothing(deployed: Stack) -> 
     assert runs_as(deployed) == before
 
 
+@pytest.mark.timeout(600, func_only=True)
 @pytest.mark.fault("F26", "the old size or the new one runs, no change stays open, and differences are 0")
 def test_a_rescale_killed_in_the_repartition_ends_in_the_old_or_the_new_layout(deployed: Stack) -> None:
     """The Spark application, and with it Airflow's scheduler and triggerer, at a random moment."""
