@@ -175,10 +175,11 @@ class BatchSink:
     def _tried(self, state: RetryCallState) -> None:
         """An attempt failed, and is made again."""
         error = state.outcome.exception() if state.outcome else None
-        why = root_cause.of(error) if error else "?"
-        logger.warning("the transaction is tried again: %s", why)
+        if error is None:
+            return
+        logger.warning("the transaction is tried again: %s", next(iter(str(error).splitlines()), repr(error)))
         if (state.seconds_since_start or 0.0) > TOLD_AFTER_SECONDS:
-            self.trouble = why
+            self.trouble = root_cause.of(error)
 
     def _tell(self, batch: Batch, written: Written, started: float, acted: float) -> None:
         took_ms, action_ms = (round((t - started) * 1000) for t in (time.monotonic(), acted))
