@@ -158,7 +158,8 @@ def test_readers_see_what_is_served_and_nothing_else(deployed: Stack) -> None:
 def test_status_is_green_and_in_the_shape_of_the_contract(deployed: Stack) -> None:
     deployed.until("nothing is red", lambda: deployed.kappa("status", expect=None).exit_code == 0)
     report = json.loads(deployed.kappa("status", "--json", expect=None).out)
-    assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark"}
+    files = {"kafka_reader", "kafka_producer"}
+    assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark"} | files
     assert {job["job"] for job in report["jobs"]} == set(JOBS)
     for job in report["jobs"]:
         for version in job["versions"]:
