@@ -26,7 +26,7 @@ pytest_plugins = ["tests.red_without", "tests.seeds"]
 UNIT, RIG, STACK, REPLAYS, LAST = range(5)
 """What a test needs: nothing, a rig of some parts, the whole stack, or a second one that replaces it (`own`), the last
 of all where it leaves that one unfit for others (the mark `last`)."""
-SECONDS = {UNIT: 60, RIG: 120, STACK: 300, REPLAYS: 300, LAST: 300}
+SECONDS = {UNIT: 60, RIG: 240, STACK: 300, REPLAYS: 300, LAST: 300}
 """How long a test may take, apart from its fixtures, where it does not say so itself: a hang costs no more."""
 LONG_FACTOR = 3
 """So many times what a long test is known to take is a hang."""

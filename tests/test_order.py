@@ -50,7 +50,8 @@ def test_what_needs_less_runs_first_in_any_order(pytester: pytest.Pytester, seed
 def test_each_test_has_a_limit_of_its_kind_unless_it_has_one_of_its_own(pytester: pytest.Pytester) -> None:
     limits = {item.name: item.get_closest_marker("timeout") for item in _collected(pytester)}
     assert {name: mark and mark.args[0] for name, mark in limits.items()} == {
-        "test_unit": SECONDS[UNIT], "test_own": 7, "test_rig": 120, "test_stack": SECONDS[STACK], "test_long": 900,
+        "test_unit": SECONDS[UNIT], "test_own": 7, "test_rig": SECONDS[RIG],
+        "test_stack": SECONDS[STACK], "test_long": 900,
         "test_replays": SECONDS[REPLAYS], "test_last": SECONDS[LAST],
     }  # fmt: skip
 
