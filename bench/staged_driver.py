@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from stack.passwords import SUPERUSER
 
 POLL_SECONDS = 0.5
 STOP_SECONDS = 120
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 _DELAY = re.compile(r"watermark delay (\d+) ms, (\d+) ms of it for the read skew")
 _GUARDED = re.compile(r"WARNING kappa\.driver: the batch would set the watermark")
@@ -85,7 +87,7 @@ class Staged:
         self.folder.mkdir(parents=True, exist_ok=True)
         environment = self._environment()
         spark, _ = environment.pop("PYSPARK_SUBMIT_ARGS").rsplit(" ", 1)
-        command = [str(SPARK_SUBMIT), *spark.split(), str(program), *options, *self.arguments()]
+        command = [str(SPARK_SUBMIT), *shlex.split(spark), str(program), *options, *self.arguments()]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -129,7 +131,7 @@ class Staged:
 def local_spark(jars: Path, memory_mb: int) -> dict[str, str]:
     """The environment of a process that has its own Spark, on two cores, with the jars of a driver."""
     files = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
-    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options -XX:+UseSerialGC"
+    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options '{JVM_OPTIONS}'"
     local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
     return {
         "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),

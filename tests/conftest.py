@@ -22,7 +22,7 @@ from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, Stack, Starting, starting
 from tests.tally import minutes
 
-pytest_plugins = ["tests.red_without", "tests.seeds"]
+pytest_plugins = ["tests.hung", "tests.red_without", "tests.seeds"]
 UNIT, RIG, STACK, REPLAYS, LAST = range(5)
 """What a test needs: nothing, a rig of some parts, the whole stack, or a second one that replaces it (`own`), the last
 of all where it leaves that one unfit for others (the mark `last`)."""

@@ -10,11 +10,17 @@ from uuid import UUID
 import pytest
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
-from kappa.plans.submission import submission
+from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 from kappa.states import Desired, State
+from py4j.protocol import Py4JNetworkError
+from pyspark.java_gateway import launch_gateway
 
+from bench import staged_driver
 from jobs.catalog import find, resolve
 from jobs.settings import Settings
+
+JVM_WITHOUT_MEMORY = 3
+"""Its exit code."""
 
 
 def _submission(standby: bool = False, **given: int) -> Submission:
@@ -67,6 +73,20 @@ def test_drivers_and_executors_return_what_they_free() -> None:
     made = _submission(executors=1)
     assert made.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
     assert "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL=system" in made.arguments
+
+
+@pytest.mark.parametrize("options", [JVM_OPTIONS, SHORT_JVM_OPTIONS, staged_driver.JVM_OPTIONS])
+def test_a_jvm_in_which_any_thread_has_no_memory_ends(monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    """As a thread that fetches a result does, py4j answers an OutOfMemoryError without ending the process."""
+    submit = f"--driver-memory 64m --driver-java-options '{options}' pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit)
+    gateway = launch_gateway()
+    try:
+        with pytest.raises((Py4JNetworkError, ConnectionError)):
+            gateway.jvm.java.util.ArrayList(2**27)
+        assert gateway.proc.wait(10) == JVM_WITHOUT_MEMORY
+    finally:
+        gateway.proc.kill()
 
 
 def test_the_program_is_the_versions_own_artifact_and_its_launch() -> None:

@@ -12,16 +12,19 @@ from jobs.settings import HOST, Settings
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 
+# Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
+# over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038).
+_ENDS_WITHOUT_MEMORY = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
 # The second compiler waits ten times as long as by default: a third of the CPU of a start was code that it had
 # compiled and never ran again; what a stream does all day still comes to it.
 JVM_OPTIONS = (
-    "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    f"{_ENDS_WITHOUT_MEMORY} -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
 PLANNING_MB = 256
 """What planning needs of the heap beside the work that is done in the same process."""
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
-SHORT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
 ALLOCATION = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
