@@ -12,7 +12,7 @@ from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 from kappa.states import Desired, State
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
 from bench import staged_driver
@@ -80,7 +80,7 @@ def test_a_jvm_in_which_any_thread_has_no_memory_ends(monkeypatch: pytest.Monkey
     """As a thread that fetches a result does, py4j answers an OutOfMemoryError without ending the process."""
     submit = f"--driver-memory 64m --driver-java-options '{options}' pyspark-shell"
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit)
-    gateway = launch_gateway()
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
     try:
         with pytest.raises((Py4JNetworkError, ConnectionError)):
             gateway.jvm.java.util.ArrayList(2**27)
