@@ -18,21 +18,22 @@ from jobs.catalog import find, resolve
 from jobs.settings import Settings
 from stack import jars
 from stack.layout import Layout
+from tests.integration.replays.edge import Edge
 from tests.rig import Rig, rig_on
-from tests.running_stack import JOBS, Stack, Starting, starting
+from tests.running_stack import JOBS, SETTINGS, Stack, Starting, starting
 from tests.tally import minutes
 
 pytest_plugins = ["tests.hung", "tests.red_without", "tests.seeds"]
 UNIT, RIG, STACK, REPLAYS, LAST = range(5)
-"""What a test needs: nothing, a rig of some parts, the whole stack, or a second one that replaces it (`own`), the last
-of all where it leaves that one unfit for others (the mark `last`)."""
+"""What a test needs: nothing, a rig of some parts, the whole stack, or one that has been at work for a while (`grown`),
+the last of all where it leaves that one unfit for others (the mark `last`)."""
 SECONDS = {UNIT: 60, RIG: 240, STACK: 300, REPLAYS: 300, LAST: 300}
 """How long a test may take, apart from its fixtures, where it does not say so itself: a hang costs no more."""
 LONG_FACTOR = 3
 """So many times what a long test is known to take is a hang."""
 
-OWN = "own"
-"""The fixture that is the second stack."""
+GROWN = "grown"
+"""The fixture that is the stack with windows that are final: whoever comes early waits for that."""
 SPARK_MEMORY_MB = 1_024
 
 
@@ -68,11 +69,11 @@ def _cold_seconds(item: pytest.Item) -> int:
 
 
 def _needs(item: pytest.Item) -> int:
-    """Which of these it needs. Whoever takes the second stack takes the first one down, so all others run before."""
+    """Which of these it needs. Other versions come to serve on a stack that has grown, so all others run before."""
     if item.get_closest_marker("integration") is not None:
         if item.get_closest_marker("last") is not None:
             return LAST
-        return REPLAYS if OWN in getattr(item, "fixturenames", ()) else STACK
+        return REPLAYS if GROWN in getattr(item, "fixturenames", ()) else STACK
     return RIG if item.get_closest_marker("rig") is not None else UNIT
 
 
@@ -100,9 +101,19 @@ def stack(live: Stack) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def deployed(live: Stack) -> Stack:
-    """The stack with all jobs of the catalogue deployed from the beginning of the log."""
-    live.kappa("deploy", *JOBS, "--reason", "test")
+def edge(live: Stack) -> Iterator[Edge]:
+    """The records around T, the first of them in the log before anything is deployed."""
+    edge = Edge(live.settings)
+    sender = edge.sending()
+    yield edge
+    sender.join(120)
+    assert not sender.is_alive(), "the records around T were never all sent"
+
+
+@pytest.fixture(scope="session")
+def deployed(live: Stack, edge: Edge) -> Stack:
+    """The stack with all jobs of the catalogue deployed from the beginning of the log, which knows an edge T."""
+    live.kappa("deploy", *JOBS, *SETTINGS, "--reason", "test")
     return live
 
 

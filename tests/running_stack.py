@@ -29,10 +29,14 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 KAPPA = (sys.executable, "-m", "cli.main")
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
+SETTINGS = ("--set", "allowed_lateness_ms=300000", "--set", "cadence_ms=3000", "--set", "executor_cores=1")
+"""What all jobs are deployed with: windows are final in minutes, so that a replay has something to compare; there is
+room for candidates beside what is live, and for the other tests beside the stack."""
+SPAN = "3m"
+"""Of event times, of traffic at full speed: less than the allowed lateness."""
 START_SECONDS = 900
 """For `up`, which has limits of its own for each part."""
 KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
-_STARTED: list[Settings] = []
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Stack:
         """Play synthetic traffic that has something of everything."""
         knobs = (
             "--resends", "0.1", "--repeated-clicks", "0.03", "--out-of-order", "0.05", "--late", "0.01",
-            "--future", "0.005", "--malformed", "0.01",
+            "--future", "0.005", "--malformed", "0.01", "--span", SPAN,
         )  # fmt: skip
         self.kappa("produce", "--source", "synthetic", "--seed", str(seed), "--records", str(records), *knobs, *options)
 
@@ -120,7 +124,6 @@ def starting() -> Iterator[Starting]:
     folder.chmod(0o755)
     (folder / "kappa.toml").write_text(_toml())
     settings, log = load(folder / "state"), folder / "up.log"
-    _STARTED.append(settings)
     with log.open("wb") as lines:
         begun = subprocess.Popen(
             [*KAPPA, "up"], cwd=CHECKOUT, env=_environment(settings),
@@ -134,12 +137,6 @@ def starting() -> Iterator[Starting]:
         down(settings, CHECKOUT, print)
         _keep_logs(settings)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def down_all() -> None:
-    """Take down the stacks that were started, so that another one has the machine for itself."""
-    for settings in _STARTED:
-        down(settings, CHECKOUT, print)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -20,14 +20,12 @@ BODY = f"""
 import pytest
 {MARKS}
 @pytest.fixture
-def own(): pass
-@pytest.fixture
-def brisk(own): pass
+def grown(): pass
 @integration
 @last
-def test_last(brisk): pass
+def test_last(grown): pass
 @integration
-def test_replays(brisk): pass
+def test_replays(grown): pass
 @integration
 def test_stack(): pass
 @rig

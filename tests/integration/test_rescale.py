@@ -19,6 +19,8 @@ from tests.integration.versions import JOB, batches, is_marked, runs_as
 from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
+AHEAD_MS = 240_000
+"""Less than the future that is allowed."""
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +32,13 @@ def deployed(deployed: Stack) -> Stack:
 
 
 def resendable(file: Path, records: int, seed: int) -> Path:
-    """A file of impressions of now, to be played more than once."""
+    """A file of impressions of the next minutes, to be played more than once: all in time also after a rescale."""
     rng, now_ms = random.Random(seed), int(datetime.now(UTC).timestamp() * 1000)
     rows = [
         {
             "event_id": str(uuid.UUID(int=rng.getrandbits(128))), "event_type": "impression", "slot_id": "s",
             "client_id": "straddle", "ad_id": f"a{rng.randrange(50)}", "user_id": f"u{rng.randrange(5000)}",
-            "event_time": now_ms - rng.randrange(3_000_000), "cost_micros": rng.randrange(1000),
+            "event_time": now_ms + rng.randrange(60_000, AHEAD_MS), "cost_micros": rng.randrange(1000),
         }
         for _ in range(records)
     ]  # fmt: skip
@@ -131,7 +133,7 @@ def test_the_same_size_again_is_a_success_that_does_nothing(deployed: Stack) -> 
     assert runs_as(deployed) == before
 
 
-@pytest.mark.timeout(600, func_only=True)
+@pytest.mark.long(minutes=4)
 @pytest.mark.fault("F26", "the old size or the new one runs, no change stays open, and differences are 0")
 def test_a_rescale_killed_in_the_repartition_ends_in_the_old_or_the_new_layout(deployed: Stack) -> None:
     """The Spark application, and with it Airflow's scheduler and triggerer, at a random moment."""

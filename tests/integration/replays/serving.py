@@ -42,16 +42,6 @@ def is_final(stack: Stack, window_end: datetime) -> bool:
     return bool(final)
 
 
-def has_final(stack: Stack) -> bool:
-    """Whether a served window is final in both jobs."""
-    query = (
-        "select exists (select from serving.ad_ctr_minute where window_start + interval '1 minute' <= "
-        "(select min(complete_through) from serving.freshness where job = any(%s)))"
-    )
-    ((final,),) = stack.query(query, list(BOTH))
-    return bool(final)
-
-
 def read(stack: Stack, job: str = "ad_ctr") -> int:
     """Records that the live version of a job has read."""
     query = "select sum(read) from ops.batches where job = %s and version = %s"

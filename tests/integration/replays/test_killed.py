@@ -20,19 +20,19 @@ JOB = "client_spend"
 
 @pytest.mark.fault("F27", "killed in each step: the run ends by itself, validated, promoted, differences 0")
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_in_a_step_with_all_of_airflow_it_ends_as_if_it_had_not_been(brisk: Stack, step: str) -> None:
+def test_killed_in_a_step_with_all_of_airflow_it_ends_as_if_it_had_not_been(grown: Stack, step: str) -> None:
     """Every task, the scheduler, the triggerer and the server are killed at once while events flow."""
-    before, count = live(brisk)[JOB], releases(brisk)
-    with Reader(brisk.settings) as seen, load(brisk, random.randrange(10**6), rate=60):
-        with reprocessing(brisk, JOB, reason=f"killed in {step}") as attempt:
+    before, count = live(grown)[JOB], releases(grown)
+    with Reader(grown.settings) as seen, load(grown, random.randrange(10**6), rate=60):
+        with reprocessing(grown, JOB, reason=f"killed in {step}") as attempt:
             approve_and_kill(attempt, step, "airflow")
-        served = segments(brisk)
+        served = segments(grown)
         attempt.clear(only_failed=False)
-        brisk.until("the cleared run has ended", lambda: attempt.state() in ("success", "failed"))
+        grown.until("the cleared run has ended", lambda: attempt.state() in ("success", "failed"))
     assert attempt.state() == "success"
-    assert (segments(brisk), releases(brisk)) == (served, count + 1)
-    assert live(brisk)[JOB] == attempt.replay.versions[JOB]
+    assert (segments(grown), releases(grown)) == (served, count + 1)
+    assert live(grown)[JOB] == attempt.replay.versions[JOB]
     assert attempt.replay.finding("client_spend_minute", "parity")["success"]
     assert seen.wrong == []
-    brisk.reconcile()
-    brisk.kappa("retire", JOB, str(before), "--reason", "test")
+    grown.reconcile()
+    grown.kappa("retire", JOB, str(before), "--reason", "test")

@@ -13,23 +13,23 @@ from tests.running_stack import Stack
 pytestmark = pytest.mark.integration
 
 
-def test_more_cores_than_are_free_are_refused(brisk: Stack) -> None:
-    _is_refused(brisk, "would take 128 cores of the worker", "--cores", "64")
+def test_more_cores_than_are_free_are_refused(grown: Stack) -> None:
+    _is_refused(grown, "would take 128 cores of the worker", "--cores", "64")
 
 
-def test_a_log_that_will_be_too_short_is_refused(brisk: Stack) -> None:
-    kept_ms = brisk.settings.topic.retention_hours * 3_600_000
-    with retention(brisk.settings, retention_ms=60_000, before_ms=kept_ms):
-        _is_refused(brisk, "the log keeps 1 min 00 s", "--from", "earliest")
+def test_a_log_that_will_be_too_short_is_refused(grown: Stack) -> None:
+    kept_ms = grown.settings.topic.retention_hours * 3_600_000
+    with retention(grown.settings, retention_ms=60_000, before_ms=kept_ms):
+        _is_refused(grown, "the log keeps 1 min 00 s", "--from", "earliest")
 
 
 @pytest.mark.last
-def test_a_log_that_is_too_short_is_refused(brisk: Stack, edge: Edge) -> None:
+def test_a_log_that_is_too_short_is_refused(grown: Stack, edge: Edge) -> None:
     """Nothing that reads the whole log can follow this test."""
-    with KafkaLog(brisk.settings.kafka, brisk.settings.topic.name) as log:
+    with KafkaLog(grown.settings.kafka, grown.settings.topic.name) as log:
         ends = log.offsets_at(edge.at_ms)
-    delete_before(brisk.settings, ends)
-    _is_refused(brisk, "needs the log from", "--from", edge.text)
+    delete_before(grown.settings, ends)
+    _is_refused(grown, "needs the log from", "--from", edge.text)
 
 
 def _is_refused(stack: Stack, why: str, *options: str) -> None:
