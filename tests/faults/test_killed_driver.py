@@ -13,25 +13,39 @@ from tests.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 VICTIMS = {"ad_ctr": Blow.KILL_PYTHON, "client_spend": Blow.KILL_JAVA}
-POINTS = (Point.BEFORE, Point.WRITTEN, Point.COMMITTED)
+SOME = {"ad_ctr": (Point.WRITTEN, Point.BEFORE), "client_spend": (Point.COMMITTED, Point.BEFORE)}
+"""The second time before the first batch of the driver that recovers."""
+ALL = dict.fromkeys(VICTIMS, (Point.BEFORE, Point.WRITTEN, Point.COMMITTED, Point.BEFORE))
 
 
 @pytest.mark.fault("F1", "each start is a new epoch, the batch left pending is done again, and differences are 0")
-def test_killed_before_in_and_after_the_transaction_the_next_driver_goes_on(rig: Rig, seed: int) -> None:
-    """Six kills: of the Python program of one job, and of the JVM of the other, which its program outlives."""
+@pytest.mark.fault("F2", "killed once more while it recovers: the third start reads on, exact")
+def test_killed_in_and_after_the_transaction_and_again_the_next_driver_goes_on(rig: Rig, seed: int) -> None:
+    strike_and_go_on(rig, seed, SOME)
+
+
+@pytest.mark.long(minutes=4)
+@pytest.mark.fault("F1", "at each point of a batch: what was killed before its COMMIT is done again, what after is not")
+def test_killed_at_each_point_of_a_batch_the_next_driver_goes_on(rig: Rig, seed: int) -> None:
+    strike_and_go_on(rig, seed, ALL)
+
+
+def strike_and_go_on(rig: Rig, seed: int, points: dict[str, tuple[Point, ...]]) -> None:
+    """Start and kill drivers: the Python program of one job, and the JVM of the other, which its program outlives; then
+    let the next ones read on."""
     case = rig.case(*VICTIMS, records_per_batch=100)
     case.produce(mixture(seed, 600))
-    for point in POINTS:
+    for blows in zip(*points.values(), strict=True):
         with ExitStack() as held:
-            for job, blow in VICTIMS.items():
-                driver = held.enter_context(submitted(case.version(job), point, blow))
+            for job, point in zip(points, blows, strict=True):
+                driver = held.enter_context(submitted(case.version(job), point, VICTIMS[job]))
                 held.callback(driver.await_gone)
                 held.callback(driver.await_end)
     for job, blow in VICTIMS.items():
-        blows = (case.version(job).folder / BLOWS_FILE).read_text().splitlines()
-        assert blows == [f"{blow} at {point}" for point in POINTS]
-    assert len(case.batches("ad_ctr")) == 1, "only what was killed after its COMMIT is in"
+        struck = (case.version(job).folder / BLOWS_FILE).read_text().splitlines()
+        assert struck == [f"{blow} at {point}" for point in points[job]]
+        assert len(case.batches(job)) == points[job].count(Point.COMMITTED), "only what was killed after its COMMIT"
     case.run_until_read()
     case.check()
     starts = case.query("select job, count(*) as n from registry.driver_start group by job order by job")
-    assert [(row["job"], row["n"]) for row in starts] == [(job, len(POINTS) + 1) for job in VICTIMS]
+    assert [(row["job"], row["n"]) for row in starts] == [(job, len(points[job]) + 1) for job in VICTIMS]
