@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import pytest
@@ -30,7 +31,7 @@ def test_killed_at_each_point_of_a_batch_the_next_driver_goes_on(rig: Rig, seed:
     strike_and_go_on(rig, seed, ALL)
 
 
-def strike_and_go_on(rig: Rig, seed: int, points: dict[str, tuple[Point, ...]]) -> None:
+def strike_and_go_on(rig: Rig, seed: int, points: Mapping[str, Sequence[Point]]) -> None:
     """Start and kill drivers: the Python program of one job, and the JVM of the other, which its program outlives; then
     let the next ones read on."""
     case = rig.case(*VICTIMS, records_per_batch=100)
