@@ -6,6 +6,9 @@ import json
 from typing import Any
 from uuid import UUID
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
 MINUTE = 60_000
 NOON = 1_795_262_400_000
 """A full minute, epoch ms."""
@@ -31,3 +34,12 @@ def record(offset: int, *, partition: int = 0, append_ms: int | None = None, **f
 def uuid(number: int) -> str:
     """The event_id that `record` gives to an offset."""
     return str(UUID(int=number))
+
+
+def dead_letters(spark: SparkSession, count: int, key_bytes: int, value_bytes: int) -> DataFrame:
+    """RECORD rows, all of them dead letters, with keys and values of these lengths, in one partition."""
+    key, value = (F.repeat(F.lit("x"), length).cast("binary") for length in (key_bytes, value_bytes))
+    return spark.range(0, count, 1, 1).select(
+        F.lit(0).alias("partition"), F.col("id").alias("offset"), F.lit(NOON).alias("append_ms"),
+        F.lit(True).alias("stamped"), key.alias("key"), value.alias("value"),
+    )  # fmt: skip

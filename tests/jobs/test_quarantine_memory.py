@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from kappa.plans.submission import PLANNING_MB
+from pyspark.sql import SparkSession
 
+from bench.staged_driver import local_spark
+from cli.entry import CHECKOUT
 from jobs import catalog
-from jobs.pipelines import quarantine
-from jobs.pipelines.pipeline import Run
 from jobs.sinks import rows
 from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
+from stack.layout import Layout
 from tests.events import Sent, events
-from tests.jobs.records import NOON
+from tests.jobs.records import dead_letters
 from tests.rig import Rig
 
 pytestmark = pytest.mark.rig
 MEGABYTE = 2**20
 JOB = catalog.find("quarantine")
-
-
-def records(spark: SparkSession, count: int, key_bytes: int, value_bytes: int) -> DataFrame:
-    """RECORD rows, all of them dead letters, with keys and values of these lengths."""
-    key, value = (F.repeat(F.lit("x"), length).cast("binary") for length in (key_bytes, value_bytes))
-    return spark.range(0, count, 1, 1).select(
-        F.lit(0).alias("partition"), F.col("id").alias("offset"), F.lit(NOON).alias("append_ms"),
-        F.lit(True).alias("stamped"), key.alias("key"), value.alias("value"),
-    )  # fmt: skip
 
 
 def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -> None:
@@ -40,22 +36,27 @@ def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -
             longest = [pc.max(pc.binary_length(batch.column(name))).as_py() for name in ("key", "value")]
             yield pa.RecordBatch.from_pylist([{"bytes": batch.nbytes, "key": longest[0], "value": longest[1]}])
 
-    found = cut(records(spark, 400, MEGABYTE, MEGABYTE)).mapInArrow(weighed, "bytes long, key long, value long")
+    found = cut(dead_letters(spark, 400, MEGABYTE, MEGABYTE)).mapInArrow(weighed, "bytes long, key long, value long")
     measured = found.collect()
     assert {(row.key, row.value) for row in measured} == {(MOST_BYTES + 1, MOST_BYTES + 1)}
     assert sum(row.bytes for row in measured) > 400 * 2 * MOST_BYTES
     assert max(row.bytes for row in measured) < 17 * MEGABYTE
 
 
-def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driver(spark: SparkSession) -> None:
-    """The session has the heap that a driver has by default."""
+def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driver(parts: Layout) -> None:
+    """A process of its own, with the heap that a driver has by default, and no other test's leavings in it."""
     settings = catalog.resolve(JOB, {})
     most = settings["records_per_batch"]
-    run = Run(settings, None, (0,), 0)
-    table = quarantine.build(records(spark, most, 5_000, 5_000), run).toArrow()
-    assert table.num_rows == most == next(s.most for s in JOB.settings if s.name == "records_per_batch")
-    assert table.nbytes < most * (KEPT_KEY + KEPT_VALUE + 250)
-    assert pc.unique(table["value_bytes"]).to_pylist() == [5_000]
+    assert most == next(s.most for s in JOB.settings if s.name == "records_per_batch")
+    memory_mb = settings["executor_memory_mb"] + PLANNING_MB
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.jobs.long_dead_letters", str(most), "5000", "5000"], cwd=CHECKOUT,
+        env={**os.environ, **local_spark(parts.settings.jars, memory_mb)}, capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-1_000:] + ran.stderr[-4_000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert (told["rows"], told["value_bytes"]) == (most, [5_000])
+    assert told["bytes"] < most * (KEPT_KEY + KEPT_VALUE + 250)
 
 
 def test_keys_as_long_as_the_broker_allows_are_kept_in_part(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
