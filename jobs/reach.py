@@ -1,6 +1,6 @@
 """How far the log has been read, and what follows: the watermark's delay and the guard that looks one batch ahead.
 
-The watermark frees state and decides nothing else (design, section 3). All times are epoch ms.
+The watermark frees state and decides nothing else (architecture, section 3). All times are epoch ms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jobs.log import Log, Offsets
 from jobs.refusals import Refusal
 
 MARGIN_MS = 60_000
-"""For clocks that differ a little: part of every delay (design, section 3)."""
+"""For clocks that differ a little: part of every delay (architecture, section 3)."""
 
 SAMPLES = 24
 """Points in time at which the backlog's partitions are held against each other."""

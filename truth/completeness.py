@@ -1,4 +1,4 @@
-"""How far a version is complete, and from where on the log proves what it counted (contract, sections 3 and 4)."""
+"""How far a version is complete, and from where on the log proves what it counted (contract, section 3)."""
 
 from __future__ import annotations
 

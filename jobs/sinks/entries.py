@@ -1,4 +1,4 @@
-"""Double entry: what a batch counted and what it changed in the served rows, held against each other (contract, 2)."""
+"""Double entry (contract, section 2): what a batch counted and what it changed in the served rows, held together."""
 
 from __future__ import annotations
 

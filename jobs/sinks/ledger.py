@@ -1,4 +1,4 @@
-"""The transaction of a micro-batch: fence, batch row, rows, double entry, progress (design, section 3).
+"""The transaction of a micro-batch: fence, batch row, rows, double entry, progress (architecture, section 3).
 
 Delivery guarantee: a batch's rows, counts and offsets are committed together, once, by the owner of the version;
 written a second time (after a lost answer to COMMIT, or a restart) it changes nothing.

@@ -10,7 +10,7 @@ from jobs.refusals import Refusal
 
 
 class State(StrEnum):
-    """Where a version is in its life (design, section 4)."""
+    """Where a version is in its life (architecture, section 4)."""
 
     STAGED = "STAGED"
     CATCHING_UP = "CATCHING_UP"

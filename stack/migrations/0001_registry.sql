@@ -1,4 +1,5 @@
--- The registry: which versions exist, who may write, what each batch did, how far each has read (design, sections 3 to 5).
+-- The registry: which versions exist, who may write, what each batch did, how far each has read (architecture,
+-- sections 3 to 5).
 create schema registry;
 create schema data;
 create schema reference;

@@ -1,4 +1,4 @@
--- Leases, changes in place and generations of checkpoints: what the lifecycle verbs rest on (design, section 5).
+-- Leases, changes in place and generations of checkpoints: what the lifecycle verbs rest on (architecture, section 5).
 create table registry.lease (
     job text not null,
     version integer not null,

@@ -1,4 +1,4 @@
--- Replays, releases and pins: what promotion, rollback and retirement rest on (design, section 4).
+-- Replays, releases and pins: what promotion, rollback and retirement rest on (architecture, section 4).
 create table registry.replay (
     replay_id uuid primary key,
     run_id text not null unique,

@@ -15,7 +15,7 @@ from kappa.replays import Standing
 from kappa.states import State
 
 READY_SECONDS = 5.0
-"""A hand-over begins at most this far behind what it waits for, the live version (design, section 4)."""
+"""A hand-over begins at most this far behind what it waits for, the live version (architecture, section 4)."""
 READY_READINGS = 3
 LAGGING_SECONDS = 60.0
 STILL_SECONDS = 300.0

@@ -1,4 +1,4 @@
-"""Whether a change that stands half done goes forward or back (design, section 5); never in a mix."""
+"""Whether a change that stands half done goes forward or back (architecture, section 5); never in a mix."""
 
 from __future__ import annotations
 

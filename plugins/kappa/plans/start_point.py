@@ -1,4 +1,4 @@
-"""Where a version starts to read: the exactness rule of design, section 4, over what the log still holds."""
+"""Where a version starts to read: the exactness rule of the architecture, section 4, over what the log still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bring a change that cannot go on to one of its two ends: forward or back, never in between (design, section 5)."""
+"""Bring a change that cannot go on to one of its ends: forward or back, never between (architecture, section 5)."""
 
 from __future__ import annotations
 
