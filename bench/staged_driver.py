@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 import pyspark
+from kappa.plans.submission import PLANNING_MB
 
 from cli.entry import CHECKOUT
 from jobs import catalog
@@ -124,8 +125,8 @@ class Staged:
             process.wait()
 
     def _environment(self) -> dict[str, str]:
-        memory = self.settings["driver_memory_mb"] + self.settings["executor_memory_mb"]
-        return {**self.layout.surroundings, **local_spark(self.layout.settings.jars, memory)}
+        memory_mb = self.settings["executor_memory_mb"] + PLANNING_MB
+        return {**self.layout.surroundings, **local_spark(self.layout.settings.jars, memory_mb)}
 
 
 def local_spark(jars: Path, memory_mb: int) -> dict[str, str]:

@@ -117,8 +117,9 @@ _TUNING = (
 _STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
 
 
-MOST_KEPT = 50_000
-"""Records per batch of the quarantine: all of them kept, at full length, are 220 MB (docs/decisions/0025)."""
+MOST_KEPT = 20_000
+"""Records per batch of the quarantine: all of them kept, at full length, fit into the smallest heap that may be set
+(docs/decisions/0039)."""
 
 
 def _with_defaults(settings: tuple[JobSetting, ...], **defaults: int) -> tuple[JobSetting, ...]:
@@ -153,7 +154,7 @@ JOBS: Mapping[str, Job] = {
             table="quarantine",
             settings=_FATE_LIMITS
             + _with_most(
-                _with_defaults(_TUNING, cadence_ms=5_000, executor_cores=1, records_per_batch=MOST_KEPT),
+                _with_defaults(_TUNING, cadence_ms=2_000, executor_cores=1, records_per_batch=MOST_KEPT),
                 records_per_batch=MOST_KEPT,
             ),
         ),

@@ -13,8 +13,8 @@ from jobs.log import Offsets
 from jobs.reach import Ends
 
 LONGEST_MS = 10_000
-MOST_RECORDS = 50_000
-"""A large batch has no more than this: about what one core reads within the cadence beside other work."""
+MOST_RECORDS = 20_000
+"""A large batch has no more than this: also the quarantine holds so many in memory (docs/decisions/0039)."""
 FAR_BATCHES = 3
 """So many large batches are unread far behind; near the end it is less than one. To change costs a query's start."""
 

@@ -8,22 +8,22 @@ from jobs import pace
 from jobs.catalog import find, resolve
 from jobs.reach import Ends
 
-SLOW = {"cadence_ms": 2_000, "records_per_batch": 6_000, "allowed_lateness_ms": 7}
-FAR = {**SLOW, "cadence_ms": 10_000, "records_per_batch": 30_000}
-NEAR = {**SLOW, "records_per_batch": 30_000}
+SLOW = {"cadence_ms": 2_000, "records_per_batch": 4_000, "allowed_lateness_ms": 7}
+FAR = {**SLOW, "cadence_ms": 10_000, "records_per_batch": 20_000}
+NEAR = {**SLOW, "records_per_batch": 20_000}
 
 
-@pytest.mark.parametrize(("unread", "given"), [(90_000, FAR), (89_999, NEAR), (0, NEAR)])
+@pytest.mark.parametrize(("unread", "given"), [(60_000, FAR), (59_999, NEAR), (0, NEAR)])
 def test_a_query_begins_as_far_where_several_large_batches_are_unread(unread: int, given: dict[str, int]) -> None:
     assert pace.begin(SLOW, unread) == given
 
 
-@pytest.mark.parametrize(("unread", "over"), [(30_000, False), (29_999, True), (0, True), (None, False)])
+@pytest.mark.parametrize(("unread", "over"), [(20_000, False), (19_999, True), (0, True), (None, False)])
 def test_far_is_over_where_less_than_one_of_them_is(unread: int | None, over: bool) -> None:
     assert pace.is_over(FAR, SLOW, unread) is over
 
 
-@pytest.mark.parametrize(("unread", "over"), [(90_000, True), (89_999, False), (0, False), (None, False)])
+@pytest.mark.parametrize(("unread", "over"), [(60_000, True), (59_999, False), (0, False), (None, False)])
 def test_near_is_over_where_it_has_fallen_back(unread: int | None, over: bool) -> None:
     assert pace.is_over(NEAR, SLOW, unread) is over
 

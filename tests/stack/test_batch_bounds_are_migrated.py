@@ -61,7 +61,7 @@ def execute(settings: Settings, *statements: str) -> list[tuple[Any, ...]]:
 def test_batches_are_as_large_as_may_be_set_now(old: Settings) -> None:
     found = execute(old, "select job, settings from registry.job_version order by job, version")
     sizes = [settings["records_per_batch"] for _, settings in found]
-    assert sizes == [500_000, 400_000, 500_000, 50_000, 900]
+    assert sizes == [500_000, 400_000, 500_000, 20_000, 900]
     for job, settings in found:
         assert resolve(JOBS[job], settings)["cadence_ms"] == 7
 
