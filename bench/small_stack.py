@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.report import say
 from cli.entry import CHECKOUT
 from jobs.settings import Ports, load
-from stack import broker, cluster, jars, passwords, postgres, schema
+from stack import broker, class_archive, cluster, jars, passwords, postgres, schema
 from stack.down import down
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
@@ -106,6 +106,7 @@ def _prepare(layout: Layout) -> None:
     passwords.make(layout.settings)
     folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
     jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    class_archive.name(layout)
 
 
 def _await_healthy(layout: Layout, programs: list[Program]) -> None:

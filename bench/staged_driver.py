@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 import pyspark
-from kappa.plans.submission import PLANNING_MB
+from kappa.plans.submission import JVM_OPTIONS, PLANNING_MB
 
 from cli.entry import CHECKOUT
 from jobs import catalog
@@ -27,7 +27,6 @@ from stack.passwords import SUPERUSER
 
 POLL_SECONDS = 0.5
 STOP_SECONDS = 120
-JVM_OPTIONS = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 _DELAY = re.compile(r"watermark delay (\d+) ms, (\d+) ms of it for the read skew")
 _GUARDED = re.compile(r"WARNING kappa\.driver: the batch would set the watermark")
@@ -132,7 +131,8 @@ class Staged:
 def local_spark(jars: Path, memory_mb: int) -> dict[str, str]:
     """The environment of a process that has its own Spark, on two cores, with the jars of a driver."""
     files = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
-    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options '{JVM_OPTIONS}'"
+    options = f"{JVM_OPTIONS} -XX:SharedArchiveFile={jars.with_suffix('.jsa')}"
+    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options '{options}'"
     local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
     return {
         "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),

@@ -21,7 +21,8 @@ from stack.passwords import airflow_users
 
 USER = "admin"
 RESULT_TASK = "conclude"
-TIMEOUT_SECONDS = 20.0
+PATIENCE = httpx.Timeout(60.0, connect=5.0)
+"""For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late."""
 KNOWN_AFTER_SECONDS = 60.0
 ENDED = frozenset({"success", "failed"})
 
@@ -69,7 +70,7 @@ class Airflow:
 
     def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER) -> None:
         self._url = settings.airflow
-        self._client = httpx.Client(base_url=self._url, timeout=TIMEOUT_SECONDS, trust_env=False, transport=transport)
+        self._client = httpx.Client(base_url=self._url, timeout=PATIENCE, trust_env=False, transport=transport)
         self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:

@@ -157,6 +157,11 @@ class Settings:
         """Folder of the jars that Spark applications need."""
         return self.home / "jars" / "spark"
 
+    @property
+    def class_archive(self) -> Path:
+        """The classes of a Spark driver, as a JVM maps them; not there until they are archived."""
+        return self.home / "jars" / "spark.jsa"
+
     def passfile(self, role: str) -> Path:
         """The libpq password file that holds `role`'s password and no other's."""
         return self.secrets / f"{role}.pgpass"

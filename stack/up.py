@@ -8,7 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from jobs.settings import Settings
-from stack import broker, cluster, control, disk, jars, leftovers, parts, passwords, pools, ports, postgres, schema
+from stack import (
+    broker,
+    class_archive,
+    cluster,
+    control,
+    disk,
+    jars,
+    leftovers,
+    parts,
+    passwords,
+    pools,
+    ports,
+    postgres,
+    schema,
+)
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -57,6 +71,7 @@ def _prepare(layout: Layout, echo: Echo) -> None:
     begun = time.monotonic()
     folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
     fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    class_archive.begin(layout)
     if fetched:
         echo(f"{'jars':<10} {fetched / 1e6:.0f} MB downloaded in {time.monotonic() - begun:.1f} s")
 

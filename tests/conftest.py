@@ -16,7 +16,7 @@ from cli.entry import CHECKOUT
 from jobs import session
 from jobs.catalog import find, resolve
 from jobs.settings import Settings
-from stack import jars
+from stack import class_archive, jars
 from stack.layout import Layout
 from tests.integration.replays.edge import Edge
 from tests.rig import Rig, rig_on
@@ -34,7 +34,8 @@ LONG_FACTOR = 3
 
 GROWN = "grown"
 """The fixture that is the stack with windows that are final: whoever comes early waits for that."""
-SPARK_MEMORY_MB = 1_024
+SPARK_MEMORY_MB = 2_048
+"""What hundreds of queries leave behind in one session is more than a driver has."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -127,10 +128,11 @@ def parts() -> Iterator[Layout]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark as the jobs configure it, in this process, on two cores, with the jars that a driver has."""
-    folder = tmp_path_factory.mktemp("jars")
+    folder = tmp_path_factory.mktemp("state") / "jars" / "spark"
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
     wanted = [jar for jar in jars.read() if jar.group == "spark"]
     jars.fetch(wanted, jars.repository(os.environ), cache, {"spark": folder})
+    class_archive.name(Layout(Settings(folder.parent.parent), CHECKOUT))
     os.environ |= local_spark(folder, SPARK_MEMORY_MB)
     spark = session.create("tests", resolve(find("ad_ctr"), {}))
     del os.environ["PYSPARK_SUBMIT_ARGS"]

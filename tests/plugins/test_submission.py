@@ -15,7 +15,6 @@ from kappa.states import Desired, State
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
-from bench import staged_driver
 from jobs.catalog import find, resolve
 from jobs.settings import Settings
 
@@ -75,7 +74,7 @@ def test_drivers_and_executors_return_what_they_free() -> None:
     assert "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL=system" in made.arguments
 
 
-@pytest.mark.parametrize("options", [JVM_OPTIONS, SHORT_JVM_OPTIONS, staged_driver.JVM_OPTIONS])
+@pytest.mark.parametrize("options", [JVM_OPTIONS, SHORT_JVM_OPTIONS])
 def test_a_jvm_in_which_any_thread_has_no_memory_ends(monkeypatch: pytest.MonkeyPatch, options: str) -> None:
     """As a thread that fetches a result does, py4j answers an OutOfMemoryError without ending the process."""
     submit = f"--driver-memory 64m --driver-java-options '{options}' pyspark-shell"

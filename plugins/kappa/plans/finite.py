@@ -13,7 +13,7 @@ from typing import Any
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Settings
 from kappa.changes import Change
-from kappa.plans.submission import AUTHENTICATED, PLANNING_MB, SHORT_JVM_OPTIONS, environment, jars
+from kappa.plans.submission import AUTHENTICATED, PLANNING_MB, SHORT_JVM_OPTIONS, archived, environment, jars
 
 
 class Program(StrEnum):
@@ -76,7 +76,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
         configuration={
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
-            "spark.driver.extraJavaOptions": SHORT_JVM_OPTIONS,
+            "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
             **AUTHENTICATED,

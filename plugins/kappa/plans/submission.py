@@ -62,7 +62,7 @@ def submission(
     ]
     # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
     options += ["--properties-file", str(settings.spark_auth)] if version.settings["executors"] else []
-    for key, value in _configuration(artifact, version.settings).items():
+    for key, value in _configuration(settings, artifact, version.settings).items():
         options += ["--conf", f"{key}={value}"]
     driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
     driver += ["--version", str(version.version), "--launch", str(launch_id)]
@@ -84,8 +84,13 @@ def _driver_memory_mb(given: Mapping[str, int]) -> int:
     return given["driver_memory_mb"] if given["executors"] else given["executor_memory_mb"] + PLANNING_MB
 
 
-def _driver_jvm_options(given: Mapping[str, int]) -> str:
-    return SHORT_JVM_OPTIONS if given["executors"] else JVM_OPTIONS
+def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
+    return f"{SHORT_JVM_OPTIONS if given['executors'] else JVM_OPTIONS} {archived(settings)}"
+
+
+def archived(settings: Settings) -> str:
+    """The option by which a JVM maps classes that are archived already; without the file it has no effect."""
+    return f"-XX:SharedArchiveFile={settings.class_archive}"
 
 
 def jars(settings: Settings) -> str:
@@ -93,7 +98,7 @@ def jars(settings: Settings) -> str:
     return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
 
 
-def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
+def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
     """What sizes and places the application; the query's own configuration is the driver's."""
     cores = str(given["executor_cores"])
     return {
@@ -103,8 +108,8 @@ def _configuration(artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
         "spark.driver.memory": f"{_driver_memory_mb(given)}m",
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.driver.extraJavaOptions": _driver_jvm_options(given),
-        "spark.executor.extraJavaOptions": JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
+        "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
         **AUTHENTICATED,
         "spark.executorEnv.PYTHONPATH": str(artifact),
@@ -133,7 +138,7 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.driver.supervise": "true",
         "spark.driver.memory": f"{_driver_memory_mb(given)}m",
         "spark.driver.cores": "1" if given["executors"] else str(given["executor_cores"]),
-        "spark.driver.extraJavaOptions": _driver_jvm_options(given),
+        "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.jars": "",
         **AUTHENTICATED,
     }
