@@ -36,9 +36,14 @@ class Submitted:
         """What this driver, and those before it in its folder, have said."""
         return self.staged.log.read_text(errors="replace")
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the JVM has."""
+        return self.jvm.poll() is not None
+
     def await_stopped(self) -> None:
         """Wait until the program is stopped; fails the test if it is not."""
-        assert until(lambda: self._is(psutil.STATUS_STOPPED) or self._has_ended, PATIENCE_SECONDS), self.said[-4_000:]
+        assert until(lambda: self._is(psutil.STATUS_STOPPED) or self.has_ended, PATIENCE_SECONDS), self.said[-4_000:]
         assert self._is(psutil.STATUS_STOPPED), self.said[-4_000:]
 
     def resume(self) -> None:
@@ -48,7 +53,7 @@ class Submitted:
 
     def await_end(self) -> int:
         """Wait for the JVM's end, and tell how it ended; fails the test if it does not."""
-        assert until(lambda: self._has_ended, PATIENCE_SECONDS), self.said[-4_000:]
+        assert until(lambda: self.has_ended, PATIENCE_SECONDS), self.said[-4_000:]
         return int(self.jvm.wait())
 
     def await_gone(self) -> None:
@@ -64,10 +69,6 @@ class Submitted:
         if pid is not None:
             with suppress(psutil.NoSuchProcess):
                 psutil.Process(pid).kill()
-
-    @property
-    def _has_ended(self) -> bool:
-        return self.jvm.poll() is not None
 
     def _is(self, status: str) -> bool:
         with suppress(psutil.NoSuchProcess):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,59 +12,74 @@ from stack.waiting import until
 from tests.case import PATIENCE_SECONDS, Case
 from tests.events import events
 from tests.faults.struck_driver import Blow, Point
-from tests.faults.submitted import submitted
+from tests.faults.submitted import Submitted, submitted
 from tests.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(300, func_only=True)]
 
 
-def owned(case: Case) -> dict[str, Any]:
+STOPPED = {"ad_ctr": Point.COMPUTED, "client_spend": Point.WRITTEN}
+"""Where each job's driver is stopped: with its batch ready to be written, and within its transaction."""
+
+
+def owned(case: Case, job: str) -> dict[str, Any]:
     """What a driver that was replaced must not touch."""
-    told = "select state, desired, generation from registry.job_version"
-    launch = "select launch_id, claimed_by from registry.launch where ended_at is null"
+    told = "select state, desired, generation from registry.job_version where job = %s"
+    launch = "select launch_id, claimed_by from registry.launch where ended_at is null and job = %s"
+    beats = (
+        "select f.epoch, h.epoch as beats from registry.fence f join registry.heartbeat h using (job) where job = %s"
+    )
     return {
-        "rows": case.rows(),
-        "batches": case.batches(),
-        "progress": case.progress(),
-        "red": case.red(),
-        "version": case.query(told),
-        "launch": case.query(launch),
-        "epoch": case.query("select f.epoch, h.epoch as beats from registry.fence f, registry.heartbeat h"),
+        "rows": case.rows(job),
+        "batches": case.batches(job),
+        "progress": case.progress(job),
+        "red": case.red(job),
+        "version": case.query(told, job),
+        "launch": case.query(launch, job),
+        "epoch": case.query(beats, job),
     }
 
 
-@pytest.mark.parametrize(
-    "point",
-    [
-        pytest.param(
-            Point.COMPUTED, marks=pytest.mark.fault("F3", "'was taken over' in the first driver's log, exit code 0")
-        ),
-        pytest.param(
-            Point.WRITTEN,
-            marks=pytest.mark.fault("F36", "the successor ends the backend that holds the fence, and commits"),
-        ),
-    ],
-)
-def test_a_zombie_writes_nothing_after_its_successor_took_over_and_leaves(rig: Rig, point: Point) -> None:
-    case = rig.case()
+@pytest.mark.fault("F3", "'was taken over' in the first driver's log, exit code 0")
+@pytest.mark.fault("F36", "the successor ends the backend that holds the fence, and commits")
+def test_a_zombie_writes_nothing_after_its_successor_took_over_and_leaves(rig: Rig) -> None:
+    case = rig.case(*STOPPED)
     case.produce(events(40))
-    with submitted(case.version(), point, Blow.STOP, spared=1) as zombie:
-        assert until(lambda: bool(case.batches()) or zombie.jvm.poll() is not None, PATIENCE_SECONDS)
+    with ExitStack() as held:
+        zombies = {
+            job: held.enter_context(submitted(case.version(job), point, Blow.STOP, spared=1))
+            for job, point in STOPPED.items()
+        }
+        for job, zombie in zombies.items():
+            assert until(partial(has_begun, case, job, zombie), PATIENCE_SECONDS)
         case.produce(events(40, 100))
-        zombie.await_stopped()
-        first = case.batches()
-        with case.driver() as successor:
-            for number in range(3):
-                case.produce(events(20, 200 + 20 * number))
-                successor.await_read()
-            assert len(case.batches()) >= len(first) + 3
-            successor.until("the successor beats", lambda: len({*owned(case)["epoch"][0].values()}) == 1)
-            before = owned(case)
-            zombie.resume()
-            assert zombie.await_end() == 0
-            assert owned(case) == before
-            case.produce(events(20, 300))
-            successor.await_read()
-    assert "was taken over; this driver stops writing" in zombie.said
-    assert {batch["epoch"] for batch in case.batches()[len(first) :]} == {before["epoch"][0]["epoch"]}
+        for zombie in zombies.values():
+            zombie.await_stopped()
+        for number, (job, zombie) in enumerate(zombies.items()):
+            succeed(case, job, zombie, 200 + 100 * number)
+    case.run_until_read()
     case.check()
+
+
+def has_begun(case: Case, job: str, zombie: Submitted) -> bool:
+    """Whether it has committed its first batch, or will not any more."""
+    return bool(case.batches(job)) or zombie.has_ended
+
+
+def succeed(case: Case, job: str, zombie: Submitted, unique: int) -> None:
+    """Another driver takes over and commits; then the zombie goes on, and leaves."""
+    first = case.batches(job)
+    with case.driver(job) as successor:
+        for number in range(3):
+            case.produce(events(20, unique + 20 * number))
+            successor.await_read()
+        assert len(case.batches(job)) >= len(first) + 3
+        successor.until("the successor beats", lambda: len({*owned(case, job)["epoch"][0].values()}) == 1)
+        before = owned(case, job)
+        zombie.resume()
+        assert zombie.await_end() == 0
+        assert owned(case, job) == before
+        case.produce(events(20, unique + 60))
+        successor.await_read()
+    assert "was taken over; this driver stops writing" in zombie.said
+    assert {batch["epoch"] for batch in case.batches(job)[len(first) :]} == {before["epoch"][0]["epoch"]}
