@@ -25,6 +25,7 @@ from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
 from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
+from jobs.sinks.ledger import Fenced
 from jobs.transactions import TRANSIENT
 from jobs.watcher import Watcher, own_beat
 
@@ -65,13 +66,18 @@ class Driver:
         self._cold = True
 
     def run(self) -> None:
-        """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop."""
+        """Start the query, again and again where it ends for reasons that pass, until the registry asks to stop.
+
+        Raises Fenced where a newer driver owns the version, also if there is nothing to write that would be refused.
+        """
         self._watcher.start()
         try:
             log_identity.check_once_there(self._settings.kafka, self._version, self._goes_on, time.sleep)
             self._check_checkpoint()
             spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
             self._run_while_wanted(spark)
+            if self._watcher.taken_over:
+                raise Fenced(query.owner_of(self._version, self._identity.epoch))
         finally:
             self._watcher.stop()
             self._witness.close()
@@ -83,7 +89,7 @@ class Driver:
             failures = failures + 1 if self._newest_committed().batch_id is None else 0
             if self._why:
                 self._show(max(1, failures))
-            if self._watcher.desired == "running":
+            if self._watcher.is_wanted:
                 time.sleep(min(2.0**failures, LONGEST_PAUSE_SECONDS))
 
     def _show(self, failures: int) -> None:
@@ -132,7 +138,7 @@ class Driver:
         try:
             if self._eviction.due:
                 self._evict(spark)
-            while self._watcher.desired == "running":
+            while self._watcher.is_wanted:
                 if not self._follow(*self._prepare(spark, self._paced(), evicting=False)):
                     break
                 if self._eviction.due:
@@ -166,7 +172,7 @@ class Driver:
         known = self._watcher.ends
         running, looked, is_over = query.start(writer, run), time.monotonic(), False
         sink.attach(running)
-        while running.isActive and self._watcher.desired == "running" and not is_over:
+        while running.isActive and self._watcher.is_wanted and not is_over:
             self._check_parent()
             self._look_recovered(sink, known)
             if time.monotonic() - looked > STATE_SECONDS:
@@ -264,7 +270,7 @@ class Driver:
 
     def _goes_on(self) -> bool:
         self._check_parent()
-        return self._watcher.desired == "running"
+        return self._watcher.is_wanted
 
     def _check_parent(self) -> None:
         """A driver whose JVM was killed goes at once; what it would write is fenced anyway."""

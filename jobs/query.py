@@ -55,7 +55,7 @@ def sink_of(
     tells them."""
     offsets, through = progress
     sink = BatchSink(
-        Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id),
+        owner_of(version, epoch),
         run,
         checkpoint_of(settings, version),
         partial(connect, settings, version.job, version.version, epoch),
@@ -67,6 +67,11 @@ def sink_of(
     )
     sink.committed = Committed(next_offsets=offsets)
     return sink
+
+
+def owner_of(version: Version, epoch: int) -> Owner:
+    """Who writes the version's batches."""
+    return Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id)
 
 
 def writer_of(

@@ -148,17 +148,20 @@ class DriverRegistry:
         self._epoch = epoch
         return epoch
 
-    def beat(self, beat: Beat) -> tuple[str, str]:
-        """Write the heartbeat unless a newer epoch has; returns what is desired, and the version's state."""
+    def beat(self, beat: Beat) -> tuple[str, str, int]:
+        """Write the heartbeat unless a newer epoch has; returns what is desired, the version's state, and the epoch
+        that owns it."""
         self._connection.execute(
             WRITE_BEAT,
             {**self._key, **vars(beat)},
         )
         row = self._connection.execute(
-            "select desired, state from registry.job_version where job = %(job)s and version = %(version)s", self._key
+            "select v.desired, v.state, f.epoch from registry.job_version v join registry.fence f using (job, version) "
+            "where job = %(job)s and version = %(version)s",
+            self._key,
         ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
-        return str(row[0]), str(row[1])
+        return str(row[0]), str(row[1]), int(row[2])
 
     def now_ms(self) -> int:
         """The database's clock, which judges what has been drained: a driver's own may be years off."""

@@ -30,7 +30,8 @@ RED_AFTER_ROUNDS = 3
 class Watcher:
     """Beats once a second on connections of its own; survives the absence of Postgres and of the broker.
 
-    `desired` is what the registry last asked for, `ends` the newest known ends of the log.
+    `desired` is what the registry last asked for, `taken_over` whether a newer driver owns the version, `ends` the
+    newest known ends of the log.
     """
 
     def __init__(
@@ -50,11 +51,16 @@ class Watcher:
         self._trouble, self._broken = "", 0
         self._shown: dict[str, str] = {}
         self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
-        self.desired = version.desired
+        self.desired, self.taken_over = version.desired, False
         self.ends: Ends | None = None
         self.delay_ms: int | None = None
         self.state: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._loop, name="watcher", daemon=True)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this driver is to go on."""
+        return self.desired == "running" and not self.taken_over
 
     def start(self) -> None:
         """Begin to beat."""
@@ -116,7 +122,8 @@ class Watcher:
         if self._registry is None:
             self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
         self._tell(self._registry)
-        self.desired, state = self._registry.beat(self._beat())
+        self.desired, state, owner = self._registry.beat(self._beat())
+        self.taken_over = owner > self._first.epoch
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka, self._version.topic)
         self.ends = _ends(self._registry, self._log, self._version)

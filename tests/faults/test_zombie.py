@@ -83,3 +83,16 @@ def succeed(case: Case, job: str, zombie: Submitted, unique: int) -> None:
         successor.await_read()
     assert "was taken over; this driver stops writing" in zombie.said
     assert {batch["epoch"] for batch in case.batches(job)[len(first) :]} == {before["epoch"][0]["epoch"]}
+
+
+def test_a_driver_that_was_taken_over_leaves_also_if_there_is_nothing_to_write(rig: Rig) -> None:
+    """Its query would idle on the checkpoint of its successor, until the next record comes."""
+    case = rig.case()
+    case.produce(events(20))
+    with case.driver() as first:
+        first.await_read()
+        case.query("update registry.fence set epoch = epoch + 1")
+        first.await_end()
+        assert first.exit_code == 0
+        assert first.error is None
+    assert (case.state(), case.red()) == ("LIVE", {})

@@ -34,8 +34,8 @@ class Registry:
     def __init__(self, *_: object) -> None:
         pass
 
-    def beat(self, _: object) -> tuple[str, str]:
-        return "running", "LIVE"
+    def beat(self, _: object) -> tuple[str, str, int]:
+        return "running", "LIVE", 1
 
     def now_ms(self) -> int:
         return 0
