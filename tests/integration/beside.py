@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
 
+from bench.beside import LONGEST_SECONDS, Beside
 from bench.load import Background
 from stack import leftovers
 from tests.running_stack import Command, Stack
-
-LONGEST_SECONDS = 1800
 
 
 @contextmanager
@@ -23,25 +21,23 @@ def load(stack: Stack, seed: int, rate: int = 500, seconds: float = LONGEST_SECO
         yield traffic
 
 
+class _Act(Beside):
+    """Something that ends by itself."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__("act")
+        self._act = act
+
+    def work(self) -> None:
+        """Do it."""
+        self._act()
+
+
 @contextmanager
 def beside(act: Callable[[], object]) -> Iterator[None]:
-    """The body with something else going on, whose failure is the test's."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            act()
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    """The body with something else going on, whose failure is the test's; its end is awaited after it."""
+    with _Act(act):
         yield
-    finally:
-        thread.join(LONGEST_SECONDS)
-    assert not thread.is_alive(), f"what goes on beside has not ended within {LONGEST_SECONDS} s"
-    assert not failures, failures
 
 
 @contextmanager
