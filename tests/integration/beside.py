@@ -1,16 +1,12 @@
-"""What goes on beside a test: traffic, commands, and the end of processes by kill -9."""
+"""What goes on beside a test: traffic and commands."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-
-import psutil
+from contextlib import contextmanager
 
 from bench.beside import LONGEST_SECONDS, Beside
 from bench.load import Background
-from stack import leftovers
 from tests.running_stack import Command, Stack
 
 
@@ -46,26 +42,3 @@ def in_background(stack: Stack, *arguments: str, expect: int | None = 0) -> Iter
     results: list[Command] = []
     with beside(lambda: results.append(stack.kappa(*arguments, expect=expect))):
         yield results
-
-
-def processes(stack: Stack, *words: str) -> list[psutil.Process]:
-    """The stack's processes whose command line holds every word."""
-    found = []
-    for process in leftovers.marked(stack.settings.home):
-        try:
-            line = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        # Postgres names its backends after their users, of which one is Airflow.
-        if all(word in line for word in words) and "supervisord" not in line and not line.startswith("postgres"):
-            found.append(process)
-    return found
-
-
-def kill(stack: Stack, *words: str) -> int:
-    """kill -9 of those processes; how many there were."""
-    victims = processes(stack, *words)
-    for process in victims:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGKILL)
-    return len(victims)
