@@ -16,6 +16,8 @@ from stack.waiting import until
 
 JOBS = ("ad_ctr", "client_spend")
 POLL_SECONDS = 0.2
+LEISURE = 2
+"""So many times as long as a look takes is nothing looked at: on a busy machine the reader is not what keeps it so."""
 END_SECONDS = 60
 MINUTES = """
 select client_id, window_start::text, count(*), sum(impressions), sum(clicks), sum(spend_micros), bool_and(is_final)
@@ -87,7 +89,7 @@ class _Reader(Beside):
                 now = _look(connection, self._jobs)
                 self._note(before, now, time.monotonic() - ended)
                 before, ended = now, time.monotonic()
-                self.stopping.wait(max(0.0, begun + self._every - ended))
+                self.stopping.wait(max(begun + self._every - ended, LEISURE * (ended - begun)))
 
     def _note(self, before: Snapshot | None, now: Snapshot, gap: float) -> None:
         if before is None or now.versions != before.versions:
