@@ -6,12 +6,28 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from jobs.refusals import Refusal
+
+LONGEST_SECONDS = 1_800.0
+
+
+class StillAtWork(Refusal):
+    """The work did not end with the body."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(
+            f"'{name}' was asked to end and is still at work after {seconds:g} s; it is waited for no more."
+        )
+
 
 class Beside:
-    """A context manager whose `work` goes on from enter to exit; it must look at `stopping` often."""
+    """A context manager whose `work` goes on from enter to exit; it must look at `stopping` often.
 
-    def __init__(self, name: str) -> None:
-        self.stopping = threading.Event()
+    Its end is waited for at most for so many seconds.
+    """
+
+    def __init__(self, name: str, ends_within: float = LONGEST_SECONDS) -> None:
+        self.stopping, self._ends_within = threading.Event(), ends_within
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._failure: BaseException | None = None
 
@@ -22,11 +38,13 @@ class Beside:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raises what ended the work, unless the body has failed itself."""
+        """Raises what ended the work, or StillAtWork, unless the body has failed itself."""
         self.stopping.set()
-        self._thread.join()
+        self._thread.join(self._ends_within)
         if error is None:
             self.check()
+            if self._thread.is_alive():
+                raise StillAtWork(self._thread.name, self._ends_within)
 
     def work(self) -> None:
         """What is done beside the body."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from bench.beside import Beside
+from jobs.refusals import Refusal
 from jobs.settings import Settings
 from traffic.log import KafkaLog
 from traffic.play import Played, SystemClock, play
@@ -20,6 +21,17 @@ KNOBS = Fractions(out_of_order=0.05, resends=0.1, repeated_clicks=0.03, late=0.0
 
 PATIENT = {"delivery.timeout.ms": 1_200_000}
 """The producer outlives a broker that is away for some minutes."""
+
+
+BEGINS_WITHIN = 300.0
+"""Seconds; a block of traffic is drawn in a few on an idle machine."""
+
+
+class NoTraffic(Refusal):
+    """The traffic in the background did not begin."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the load has made no record within {BEGINS_WITHIN:g} s; the body was not run.")
 
 
 def produce(settings: Settings, seed: int, records: int, span_seconds: float) -> Played:
@@ -43,9 +55,12 @@ class Background(Beside):
         self.played: Played | None = None
 
     def __enter__(self) -> Self:
-        """Returns once the first record is made: drawing a block of traffic takes seconds of a whole core."""
+        """Returns once the first record is made: drawing a block of traffic takes seconds of a whole core. Raises
+        NoTraffic."""
         super().__enter__()
-        self._begun.wait()
+        if not self._begun.wait(BEGINS_WITHIN):
+            self.stopping.set()
+            raise NoTraffic
         return self
 
     def work(self) -> None:

@@ -49,6 +49,7 @@ class Red:
     said: str
 
 
+Made = pytest.Item | pytest.Collector | list[pytest.Item | pytest.Collector] | None
 WITHOUT, REDS = pytest.StashKey[Without](), pytest.StashKey[list[Red]]()
 
 
@@ -57,17 +58,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[REDS] = []
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each marked test is followed by itself without the safeguard, before any are left out or moved."""
-    items[:] = [each for item in items for each in (item, *_without(item))]
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Made, Made]:
+    """Each marked test is followed by itself without the safeguard, before pytest counts, leaves out or moves any."""
+    made = yield
+    if not isinstance(made, list):
+        return made
+    return [each for item in made for each in (item, *_without(item))]
 
 
-def _without(item: pytest.Item) -> Iterator[pytest.Item]:
+def _without(item: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
     for mark in item.iter_markers(MARK):
         name, words, *more = mark.args
         if name not in SAFEGUARDS or not isinstance(item, pytest.Function):
-            raise pytest.UsageError(f"{item.nodeid}: there is no safeguard '{name}'; see bench/safeguards.py")
+            raise pytest.Collector.CollectError(
+                f"{item.nodeid}: there is no safeguard '{name}'; see bench/safeguards.py"
+            )
         yield _again(item, name, words, more)
 
 

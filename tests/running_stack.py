@@ -20,6 +20,7 @@ import psutil
 import psycopg
 import pytest
 
+from bench.load import KNOBS
 from jobs.log import KafkaLog
 from jobs.settings import Ports, Settings, load
 from stack import leftovers
@@ -80,11 +81,9 @@ class Stack:
 
     def produce(self, seed: int, records: int, *options: str) -> None:
         """Play synthetic traffic that has something of everything."""
-        knobs = (
-            "--resends", "0.1", "--repeated-clicks", "0.03", "--out-of-order", "0.05", "--late", "0.01",
-            "--future", "0.005", "--malformed", "0.01", "--span", SPAN,
-        )  # fmt: skip
-        self.kappa("produce", "--source", "synthetic", "--seed", str(seed), "--records", str(records), *knobs, *options)
+        knobs = [word for name, part in vars(KNOBS).items() for word in (f"--{name.replace('_', '-')}", str(part))]
+        size = ("--seed", str(seed), "--records", str(records), "--span", SPAN)
+        self.kappa("produce", "--source", "synthetic", *size, *knobs, *options)
 
     def reconcile(self) -> dict[str, Any]:
         """What the oracle says, as of all jobs having read the log; fails the test at any difference."""

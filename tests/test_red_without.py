@@ -19,7 +19,7 @@ pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = Safeguard("jobs.pace:begin", "it gives a number", lambda _there, number="0": lambda: int(number))
 HEAD = 'import pytest\nfrom jobs import pace\nBEGIN = pace.begin\n@pytest.mark.parametrize("x", [1, 2])'
-Ran = Callable[[str, str], pytest.RunResult]
+Ran = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
     monkeypatch.setitem(SAFEGUARDS, "named", NAMED)
     pytester.makeconftest('pytest_plugins = ["tests.red_without"]')
 
-    def run(mark: str, body: str) -> pytest.RunResult:
+    def run(mark: str, body: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(f"{HEAD}\n@pytest.mark.{MARK}({mark})\ndef test_it(x): {body}")
-        return pytester.runpytest_inprocess()
+        return pytester.runpytest_inprocess(*options)
 
     return run
 
@@ -57,8 +57,15 @@ def test_a_test_that_passes_all_the_same_is_a_failure(ran: Ran) -> None:
     done.stdout.no_fnmatch_line("*tests that went red*")
 
 
+def test_pytest_counts_both(ran: Ran) -> None:
+    done = ran("'named', ''", "pass", "-k", "named")
+    done.stdout.fnmatch_lines(["collected 4 items / 2 deselected / 2 selected"])
+
+
 def test_a_safeguard_that_does_not_exist_ends_the_run(ran: Ran) -> None:
-    assert ran("'other', ''", "pass").ret == pytest.ExitCode.USAGE_ERROR
+    done = ran("'other', ''", "pass")
+    assert done.ret == pytest.ExitCode.INTERRUPTED
+    done.stdout.fnmatch_lines(["*::test_it*: there is no safeguard 'other'; see bench/safeguards.py"])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bench.beside import Beside
+from bench.beside import Beside, StillAtWork
 
 
 class Waiting(Beside):
@@ -19,10 +19,22 @@ class Waiting(Beside):
     def work(self) -> None:
         """Wait."""
         self.begun.set()
-        self.stopping.wait()
+        assert self.stopping.wait(30), "nobody asked it to end"
         self.ended = True
         if self.fails:
             raise OSError("the work failed")
+
+
+class Deaf(Beside):
+    """Ends when the test lets it, whoever asks."""
+
+    def __init__(self) -> None:
+        super().__init__("deaf", 0.1)
+        self.over = threading.Event()
+
+    def work(self) -> None:
+        """Wait."""
+        self.over.wait(30)
 
 
 def test_it_works_until_the_body_ends() -> None:
@@ -40,3 +52,13 @@ def test_its_failure_is_raised_at_the_end() -> None:
 def test_the_bodys_own_failure_comes_first() -> None:
     with pytest.raises(ValueError, match="the body failed"), Waiting(fails=True):
         raise ValueError("the body failed")
+
+
+def test_work_that_does_not_end_is_not_waited_for_without_an_end() -> None:
+    """Nor does its lateness hide what the body failed of."""
+    with pytest.raises(StillAtWork, match=r"'deaf' .* still at work after 0\.1 s"), Deaf() as deaf:
+        pass
+    deaf.over.set()
+    with pytest.raises(ValueError, match="the body failed"), Deaf() as deaf:
+        raise ValueError("the body failed")
+    deaf.over.set()

@@ -5,9 +5,6 @@ With `-s` the words are printed: what the bench shows on a running stack, from t
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 from kappa.hooks.registry import Author
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
@@ -20,7 +17,6 @@ from bench.patches import Patch
 from tests.plugins.conftest import Stage, author, checkout, stage
 
 __all__ = ["author", "checkout", "stage"]
-ROOT = Path(__file__).parents[2]
 NAMED = {
     "aggregates swapped": "aggregates (transforms/windows.py: _seen)",
     "key replaced by one of the same type": "keys",
@@ -36,8 +32,7 @@ NAMED = {
 @pytest.fixture
 def live(stage: Stage, author: Author) -> Stage:
     """The first version of ad_ctr serves, from the project's own jobs folder."""
-    shutil.rmtree(stage.checkout / "jobs")
-    shutil.copytree(ROOT / "jobs", stage.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    stage.take_own_code()
     first = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
     deploy.carry_out(stage.platform, first, author, lambda _: None)
     return stage

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import termios
-import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -39,21 +39,24 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     os.close(read)
 
 
-def next_key(held: Keys) -> str | None:
+def next_key(held: Keys, terminal: int) -> str | None:
     """The next key, which the terminal may take a moment to hand on."""
-    for _ in range(100):
-        if key := held.pressed():
-            return key
-        time.sleep(0.01)
-    return None
+    await_typed(terminal)
+    return held.pressed()
+
+
+def await_typed(terminal: int) -> None:
+    """Wait until the terminal has handed on what was typed."""
+    assert select.select([terminal], [], [], 10)[0], "the terminal has handed on nothing within 10 s"
 
 
 def test_keys_come_one_by_one_and_what_is_forgotten_never(terminal: tuple[int, int]) -> None:
     with keys() as held:
-        os.write(terminal[0], b"ab")
-        assert (held.there, next_key(held), next_key(held), held.pressed()) == (True, "a", "b", None)
-        os.write(terminal[0], b"c")
-        time.sleep(0.05)
+        typed, read = terminal
+        os.write(typed, b"ab")
+        assert (held.there, next_key(held, read), next_key(held, read), held.pressed()) == (True, "a", "b", None)
+        os.write(typed, b"c")
+        await_typed(read)
         held.forget()
         assert held.pressed() is None
 

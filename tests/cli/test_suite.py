@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -17,6 +17,7 @@ import pytest
 from cli import testing
 from cli.suite import Count, Part, Run, Step, end
 from cli.testing import closing, parts, run
+from stack import waiting
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -53,11 +54,9 @@ def finished(folder: Path, planned: Part) -> Run:
     return one
 
 
-def until(holds: object, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def until(what: str, holds: Callable[[], bool]) -> None:
+    """Wait for something; fails the test with its name."""
+    assert waiting.until(holds, 30, 0.05), f"not within 30 s: {what}"
 
 
 def test_a_step_that_fails_does_not_keep_the_next_one_from_running(tmp_path: Path) -> None:
@@ -134,12 +133,12 @@ def test_it(started):
         Run(pytest_part(tmp_path, body), tmp_path, CHECKOUT),
         Run(part("b", "sleep 62", "echo no"), tmp_path, CHECKOUT),
     ]
-    until(lambda: (tmp_path / "there").exists())
+    until("the test is at work", lambda: (tmp_path / "there").exists())
     begun = [child for child in psutil.Process().children(recursive=True) if "sleep" in " ".join(child.cmdline())]
     assert len(begun) >= 2
     end(runs, patience=20)
     assert (tmp_path / "cleaned").exists()
-    until(lambda: not any(child.is_running() for child in begun))
+    until("all are gone", lambda: not any(child.is_running() for child in begun))
     assert runs[1].output.read_text() == ""
     assert runs[0].faults() == ["it: pytest: exit code 2, while test_it.py::test_it ran"]
 
@@ -153,7 +152,7 @@ def test_a_term_is_an_interruption(tmp_path: Path) -> None:
     )
     command = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, stderr=subprocess.PIPE)
     mine = psutil.Process(command.pid)
-    until(lambda: any("sleep" in child.name() for child in mine.children()))
+    until("the step has begun", lambda: any("sleep" in child.name() for child in mine.children()))
     (child,) = mine.children()
     command.send_signal(signal.SIGTERM)
     assert command.wait(30) != 0

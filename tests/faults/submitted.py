@@ -54,7 +54,7 @@ class Submitted:
     def await_end(self) -> int:
         """Wait for the JVM's end, and tell how it ended; fails the test if it does not."""
         assert until(lambda: self.has_ended, PATIENCE_SECONDS), self.said[-4_000:]
-        return int(self.jvm.wait())
+        return int(self.jvm.wait(PATIENCE_SECONDS))
 
     def await_gone(self) -> None:
         """Wait until its program has ended, too, which outlives its JVM for a moment."""
@@ -63,17 +63,30 @@ class Submitted:
 
     def kill(self) -> None:
         """End what is left of it."""
-        pid = self.python
-        self.jvm.kill()
-        self.jvm.wait()
-        if pid is not None:
-            with suppress(psutil.NoSuchProcess):
-                psutil.Process(pid).kill()
+        kill(self.jvm, self.python)
 
     def _is(self, status: str) -> bool:
         with suppress(psutil.NoSuchProcess):
             return self.python is not None and psutil.Process(self.python).status() == status
         return False
+
+
+def kill(driver: subprocess.Popen[bytes], orphan: int | None = None) -> int:
+    """kill -9 of a driver's process, of all that it has started, and of one that may have outlived it; how many there
+    were."""
+    found: list[psutil.Process] = []
+    for pid in (driver.pid if driver.poll() is None else None, orphan):
+        with suppress(psutil.NoSuchProcess):
+            found += _family(psutil.Process(pid)) if pid else []
+    for each in found:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    driver.wait(PATIENCE_SECONDS)
+    return len(set(found))
+
+
+def _family(top: psutil.Process) -> list[psutil.Process]:
+    return [top, *top.children(recursive=True)]
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psutil
@@ -14,6 +14,7 @@ from jobs import log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until
+from tests.case import PATIENCE_SECONDS
 from tests.events import mixture
 from tests.rig import Rig
 
@@ -26,7 +27,7 @@ def paused(parts: Layout) -> Iterator[None]:
     (broker,) = [p for p in leftovers.marked(parts.settings.home) if "kafka.Kafka" in p.cmdline()]
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert until(lambda: broker.status() == psutil.STATUS_STOPPED, 60)
+        assert until(lambda: broker.status() == psutil.STATUS_STOPPED, 60), f"the broker goes on: {broker}"
         yield
     finally:
         broker.send_signal(signal.SIGCONT)
@@ -45,11 +46,11 @@ def test_a_broker_that_is_paused_is_waited_for(
         program.await_read()
         before = case.progress("ad_ctr")
         case.produce(records[600:1_200])
-        with paused(parts):
-            rest = threading.Thread(target=case.produce, args=(records[1_200:],))
-            rest.start()
-            program.until("a question has timed out", lambda: "the broker does not answer" in caplog.text)
-        rest.join()
+        with ThreadPoolExecutor(1) as pool:
+            with paused(parts):
+                rest = pool.submit(case.produce, records[1_200:])
+                program.until("a question has timed out", lambda: "the broker does not answer" in caplog.text)
+            rest.result(PATIENCE_SECONDS)
         program.await_read()
         assert case.progress("ad_ctr") != before
         assert case.state("ad_ctr") == "LIVE"

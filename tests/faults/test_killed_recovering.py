@@ -6,30 +6,18 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from stack.waiting import until
 from tests.case import PATIENCE_SECONDS, Case
 from tests.events import mixture
+from tests.faults.submitted import kill
 from tests.rig import Rig
 
 pytestmark = pytest.mark.rig
 LONGEST_SECONDS = 5.0
 """From the take-over to the next kill, at most."""
-
-
-def kill(process: subprocess.Popen[bytes]) -> int:
-    """Kill -9 of Python and of the JVM that it has started; how many processes there were."""
-    driver = psutil.Process(process.pid)
-    found = [driver, *driver.children(recursive=True)]
-    for each in found:
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    process.wait()
-    return len(found)
 
 
 def await_so(case: Case, process: subprocess.Popen[bytes], statement: str, least: int) -> None:

@@ -1,19 +1,13 @@
-"""What goes on beside a test: traffic, commands, and the end of processes by kill -9."""
+"""What goes on beside a test: traffic and commands."""
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-import psutil
-
+from bench.beside import LONGEST_SECONDS, Beside
 from bench.load import Background
-from stack import leftovers
 from tests.running_stack import Command, Stack
-
-LONGEST_SECONDS = 1800
 
 
 @contextmanager
@@ -23,25 +17,23 @@ def load(stack: Stack, seed: int, rate: int = 100, seconds: float = LONGEST_SECO
         yield traffic
 
 
+class _Act(Beside):
+    """Something that ends by itself."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__("act")
+        self._act = act
+
+    def work(self) -> None:
+        """Do it."""
+        self._act()
+
+
 @contextmanager
 def beside(act: Callable[[], object]) -> Iterator[None]:
-    """The body with something else going on, whose failure is the test's."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            act()
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    """The body with something else going on, whose failure is the test's; its end is awaited after it."""
+    with _Act(act):
         yield
-    finally:
-        thread.join(LONGEST_SECONDS)
-    assert not thread.is_alive(), f"what goes on beside has not ended within {LONGEST_SECONDS} s"
-    assert not failures, failures
 
 
 @contextmanager
@@ -50,26 +42,3 @@ def in_background(stack: Stack, *arguments: str, expect: int | None = 0) -> Iter
     results: list[Command] = []
     with beside(lambda: results.append(stack.kappa(*arguments, expect=expect))):
         yield results
-
-
-def processes(stack: Stack, *words: str) -> list[psutil.Process]:
-    """The stack's processes whose command line holds every word."""
-    found = []
-    for process in leftovers.marked(stack.settings.home):
-        try:
-            line = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        # Postgres names its backends after their users, of which one is Airflow.
-        if all(word in line for word in words) and "supervisord" not in line and not line.startswith("postgres"):
-            found.append(process)
-    return found
-
-
-def kill(stack: Stack, *words: str) -> int:
-    """kill -9 of those processes; how many there were."""
-    victims = processes(stack, *words)
-    for process in victims:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGKILL)
-    return len(victims)

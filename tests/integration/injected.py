@@ -1,10 +1,11 @@
-"""Faults of a stack's parts, each proven to have hit: a kill has a victim that dies, and an outage lasts."""
+"""Faults of a stack's parts. What is one process is proven to have been hit: a kill has a victim that dies, and an
+outage lasts; who kills all that match some words is told how many there were."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import psutil
@@ -31,7 +32,8 @@ def process_of(stack: Stack, kind: str, job: str) -> psutil.Process:
     found: list[psutil.Process] = []
 
     def is_there() -> bool:
-        found[:] = _processes(stack, f"{kind} {job}")
+        names = Applications(stack.settings.spark_ui)
+        found[:] = _processes(stack, lambda command: group(command, names) == f"{kind} {job}")
         return len(found) == 1
 
     stack.until(f"{job} has one {kind}", is_there)
@@ -43,6 +45,20 @@ def kill_of(stack: Stack, kind: str, job: str) -> psutil.Process:
     victim = process_of(stack, kind, job)
     _end(stack, victim, signal.SIGKILL)
     return victim
+
+
+def processes(stack: Stack, *words: str) -> list[psutil.Process]:
+    """The stack's processes whose command line holds every word."""
+    return _processes(stack, partial(_has, words))
+
+
+def kill(stack: Stack, *words: str) -> int:
+    """kill -9 of those processes, whose end is not awaited; how many there were."""
+    victims = processes(stack, *words)
+    for process in victims:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+    return len(victims)
 
 
 def kill_and_await(stack: Stack, part: str) -> None:
@@ -89,12 +105,17 @@ def _is_back(stack: Stack, part: str, before: psutil.Process) -> bool:
     return pids not in ([before.pid], [0]) and HEALTHY[part](stack.settings)
 
 
-def _processes(stack: Stack, wanted: str) -> list[psutil.Process]:
-    names, found = Applications(stack.settings.spark_ui), []
+def _processes(stack: Stack, is_meant: Callable[[list[str]], bool]) -> list[psutil.Process]:
+    """The stack's processes whose command line is meant."""
+    found = []
     for process in leftovers.marked(stack.settings.home):
-        try:
-            if group(process.cmdline(), names) == wanted:
+        with suppress(psutil.Error):
+            if is_meant(process.cmdline()):
                 found.append(process)
-        except psutil.Error:
-            continue
     return found
+
+
+def _has(words: tuple[str, ...], command: list[str]) -> bool:
+    """Postgres names its backends after their users, of which one is Airflow."""
+    line = " ".join(command)
+    return all(word in line for word in words) and "supervisord" not in line and not line.startswith("postgres")

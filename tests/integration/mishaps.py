@@ -11,9 +11,8 @@ from enum import StrEnum
 
 from bench.load import produce
 from stack import broker, cluster, postgres
-from tests.integration.beside import kill
 from tests.integration.conftest import ON_EXECUTOR
-from tests.integration.injected import EXECUTOR, JVM, PYTHON, away, kill_and_await, kill_of
+from tests.integration.injected import EXECUTOR, JVM, PYTHON, away, kill, kill_and_await, kill_of
 from tests.running_stack import JOBS, Stack
 
 PAUSE_SECONDS = (20.0, 60.0)

@@ -7,7 +7,8 @@ import time
 import pytest
 from kappa.ports import connect
 
-from tests.integration.beside import kill, load
+from tests.integration.beside import load
+from tests.integration.injected import kill
 from tests.integration.versions import JOB, batches, epochs
 from tests.running_stack import JOBS, Stack
 

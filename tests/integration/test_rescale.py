@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.integration.beside import in_background, kill, load, processes
+from tests.integration.beside import in_background, load
+from tests.integration.injected import kill, processes
 from tests.integration.versions import JOB, batches, is_marked, runs_as
 from tests.running_stack import Stack
 

@@ -4,6 +4,7 @@ for what they promise alike."""
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -14,6 +15,7 @@ from kappa import artifacts
 from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
+from cli.entry import CHECKOUT
 from jobs.settings import Settings
 from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
@@ -34,6 +36,13 @@ CODE = {
 }
 
 
+def edit(checkout: Path, path: str, old: str, new: str) -> None:
+    """Change one file of a checkout; the edit must have found something."""
+    text = (checkout / path).read_text()
+    assert old in text, f"{path} has no '{old}'"
+    (checkout / path).write_text(text.replace(old, new))
+
+
 @dataclass
 class Stage:
     """A platform of fakes, each at hand by its own name."""
@@ -48,8 +57,12 @@ class Stage:
 
     def change(self, path: str, old: str, new: str) -> None:
         """Edit the checkout's code."""
-        file = self.checkout / path
-        file.write_text(file.read_text().replace(old, new))
+        edit(self.checkout, path, old, new)
+
+    def take_own_code(self) -> None:
+        """The checkout holds the project's own jobs folder from now on."""
+        shutil.rmtree(self.checkout / "jobs")
+        shutil.copytree(CHECKOUT / "jobs", self.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
 
     def build(self) -> str:
         """The digest of the checkout's artifact."""

@@ -12,6 +12,7 @@ from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownAr
 
 from jobs import environment
 from jobs.catalog import JOBS
+from tests.plugins.conftest import edit
 from tests.plugins.fakes import NOON
 
 WINDOWS = "jobs/transforms/windows.py"
@@ -20,13 +21,6 @@ WINDOWS = "jobs/transforms/windows.py"
 def code(checkout: Path, job: str = "ad_ctr") -> Code:
     """The fingerprints of one job's code in a checkout."""
     return artifacts.fingerprint(checkout, JOBS[job])
-
-
-def edit(checkout: Path, path: str, old: str, new: str) -> None:
-    """Change one file; the edit must have found something."""
-    text = (checkout / path).read_text()
-    assert old in text
-    (checkout / path).write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize(

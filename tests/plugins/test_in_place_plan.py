@@ -30,8 +30,7 @@ WINDOWS, FATES, SCHEMAS = "jobs/transforms/windows.py", "jobs/transforms/fates.p
 @pytest.fixture
 def live(stage: Stage, author: Author) -> Stage:
     """The first version of ad_ctr serves, from the project's own jobs folder."""
-    shutil.rmtree(stage.checkout / "jobs")
-    shutil.copytree(ROOT / "jobs", stage.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    stage.take_own_code()
     stage.clock.sleep(1)
     first = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
     deploy.carry_out(stage.platform, first, author, lambda _: None)

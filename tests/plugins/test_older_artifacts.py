@@ -23,7 +23,6 @@ from jobs.catalog import JOBS, resolve
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import TOPIC
 
-ROOT = Path(__file__).parents[2]
 OLD = Path(__file__).parent / "manifest-a221cc5.json"
 """What that commit's own `kappa build` wrote."""
 DIGESTS = {
@@ -50,8 +49,7 @@ def old(stage: Stage, author: Author) -> str:
         )  # fmt: skip
         stage.registry.stage(version, author, {})
         stage.registry.go_live(job, 1, author)
-    shutil.rmtree(stage.checkout / "jobs")
-    shutil.copytree(ROOT / "jobs", stage.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    stage.take_own_code()
     artifacts.build(stage.checkout, folder, stage.clock.now().replace(year=2027))
     return digest
 

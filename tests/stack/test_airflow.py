@@ -25,6 +25,8 @@ from stack.layout import Layout
 
 AWAY_SECONDS = 120
 """The api-server took 77 s from a kill to its first answer beside four streams and a load, and 150 s once."""
+ASKED_SECONDS = 20
+"""For a request to arrive whole, and for the end of who answers it."""
 
 
 @pytest.fixture
@@ -41,6 +43,8 @@ def airflow(settings: Settings, refuses: bool = False) -> Iterator[tuple[Setting
     asked: list[dict[str, Any]] = []
 
     class Answer(BaseHTTPRequestHandler):
+        timeout = ASKED_SECONDS
+
         def do_POST(self) -> None:
             self._answer({"access_token": "the token"})
 
@@ -58,14 +62,15 @@ def airflow(settings: Settings, refuses: bool = False) -> Iterator[tuple[Setting
             """Say nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield replace(settings, ports=replace(settings.ports, airflow=server.server_port)), asked
     finally:
         server.shutdown()
-        thread.join()
+        thread.join(ASKED_SECONDS)
         server.server_close()
+    assert not thread.is_alive(), f"the server has not ended within {ASKED_SECONDS} s"
 
 
 def test_connections_lie_in_a_private_file_that_airflow_is_told_of(layout: Layout) -> None:

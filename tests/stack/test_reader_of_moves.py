@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.replays.reader import Key, Snapshot, wrongs
+from tests.view_reader import Key, Snapshot, wrongs
 
 KEY: Key = ("ad_ctr_minute", "c", "2026-01-31 09:30:00+00")
 OLD, NEW = {"ad_ctr": 1, "client_spend": 1}, {"ad_ctr": 2, "client_spend": 2}

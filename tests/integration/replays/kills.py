@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.beside import kill
+from tests.integration.injected import kill
 from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt
 
 STEPS = ("plan", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude")

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from tests.integration.beside import kill, load
+from tests.integration.beside import load
+from tests.integration.injected import kill
 from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt, reprocessing
 from tests.integration.replays.edge import CLIENT
-from tests.integration.replays.off_by_one import is_over, spoil
 from tests.integration.replays.serving import HALF_MINUTE, live, segments
 from tests.running_stack import Stack
 
@@ -25,7 +25,7 @@ def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(grown: 
         load(grown, random.randrange(10**6), rate=60),
         reprocessing(grown, "ad_ctr", reason="one micro off", expect=1) as off,
     ):
-        row = spoil(grown, off)
+        row = _spoil(grown, off)
     kept, said = off.replay, off.said.err
     assert "did not pass the validation" in said
     assert "Nothing was promoted" in said
@@ -37,7 +37,7 @@ def test_a_row_that_is_off_by_one_micro_keeps_the_candidate_from_serving(grown: 
     assert kept.validation is not None
     assert row[1] in (grown.settings.home / kept.validation["folder"] / "report.html").read_text()
     assert segments(grown) == before
-    is_over(grown, off)
+    _is_over(grown, off)
 
 
 @pytest.mark.fault("F30", "a validation that was killed is a failed one: exit code 1, and nothing was promoted")
@@ -55,7 +55,7 @@ def test_a_validation_that_is_killed_keeps_the_candidate_from_serving(grown: Sta
     assert "The validation crashed" in killed.said.err
     assert "exit code -9" in killed.said.err
     assert segments(grown) == before
-    is_over(grown, killed)
+    _is_over(grown, killed)
 
 
 def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_compared_with(grown: Stack) -> None:
@@ -96,3 +96,35 @@ def test_a_changed_rule_outside_its_bands_is_refused(grown: Stack, band: str) ->
 
 def _is_killed(attempt: Attempt, words: tuple[str, ...]) -> bool:
     return kill(attempt.stack, *words) > 0 or bool(attempt.results)
+
+
+def _spoil(stack: Stack, attempt: Attempt) -> tuple[str, str, str]:
+    """Make one final row of the candidate a micro more, as soon as the candidate has it: it is not written again."""
+    candidate, now = attempt.until_staged().versions["ad_ctr"], live(stack)["ad_ctr"]
+    change = f"""
+        update data.ad_ctr_minute_v{candidate} set impression_micros = impression_micros + 1
+        where (client_id, ad_id, window_start) = (
+            select client_id, ad_id, window_start from data.ad_ctr_minute_v{candidate}
+            where window_start + interval '1 minute' <= all (
+                select coalesce(complete_through, '-infinity') from registry.completeness
+                where job = 'ad_ctr' and version in (%s, %s))
+            and impressions > 0 order by window_start, client_id, ad_id limit 1)
+        returning client_id, ad_id, window_start::text"""
+    changed: list[tuple[str, str, str]] = []
+
+    def spoilt() -> bool:
+        changed.extend((a, b, c) for a, b, c in stack.query(change, candidate, now, role="postgres"))
+        return bool(changed)
+
+    stack.until("a final row of the candidate is changed", spoilt, LONGEST_SECONDS)
+    return changed[0]
+
+
+def _is_over(stack: Stack, attempt: Attempt) -> None:
+    """The replay has ended as not valid, and its candidate's driver too."""
+    kept = attempt.replay
+    assert kept.outcome is not None
+    assert kept.outcome.startswith("not valid")
+    ((job, version),) = kept.versions.items()
+    query = "select state, desired from ops.versions where job = %s and version = %s"
+    assert stack.query(query, job, version) == [("CAUGHT_UP", "stopped")]

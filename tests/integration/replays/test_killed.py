@@ -9,9 +9,9 @@ import pytest
 from tests.integration.beside import load
 from tests.integration.replays.attempts import reprocessing
 from tests.integration.replays.kills import STEPS, approve_and_kill
-from tests.integration.replays.reader import Reader
 from tests.integration.replays.serving import live, releases, segments
 from tests.running_stack import Stack
+from tests.view_reader import reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
 
@@ -23,7 +23,7 @@ JOB = "client_spend"
 def test_killed_in_a_step_with_all_of_airflow_it_ends_as_if_it_had_not_been(grown: Stack, step: str) -> None:
     """Every task, the scheduler, the triggerer and the server are killed at once while events flow."""
     before, count = live(grown)[JOB], releases(grown)
-    with Reader(grown.settings) as seen, load(grown, random.randrange(10**6), rate=60):
+    with reading(grown.settings) as seen, load(grown, random.randrange(10**6), rate=60):
         with reprocessing(grown, JOB, reason=f"killed in {step}") as attempt:
             approve_and_kill(attempt, step, "airflow")
         served = segments(grown)

@@ -23,9 +23,9 @@ from jobs import priority
 from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
-from tests.integration.replays.reader import Reader, Seen
 from tests.integration.replays.serving import BOTH, Segment, live, read, releases, segments
 from tests.running_stack import Stack
+from tests.view_reader import Seen, reading
 
 pytestmark = pytest.mark.integration
 
@@ -56,7 +56,7 @@ def moved(grown: Stack, edge: Edge) -> Moved:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     old, count, served = live(grown), releases(grown), [segments(grown)]
-    with Reader(grown.settings) as seen, load(grown, seed, rate=60):
+    with reading(grown.settings) as seen, load(grown, seed, rate=60):
         with reprocessing(grown, *BOTH, reason="same code", options=("--from", edge.text)) as same:
             candidate = same.until_staged().versions["ad_ctr"]
             edge.send_stale()
@@ -129,7 +129,7 @@ def test_a_hand_over_that_did_not_wait_would_be_noticed(
     platform, by = connect(grown.settings), Author("test", "does-not-wait", "test")
     hand = plan_rollback(platform, BOTH).hand
     (driver,) = (d for d in grown.drivers("ad_ctr") if _runs(d, moved.old["ad_ctr"]))
-    with Reader(grown.settings) as seen, load(grown, random.randrange(10**6), rate=100):
+    with reading(grown.settings) as seen, load(grown, random.randrange(10**6), rate=100):
         _more(grown)
         driver.suspend()
         try:
