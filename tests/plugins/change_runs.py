@@ -53,7 +53,8 @@ def repartition(stage: AnyStage, proves: bool = True) -> None:
 def run_all(platform: Platform, old: RunsAs, new: RunsAs, by: Author) -> Change:
     """All steps, as a run makes them."""
     lease.take(platform, "rescale", JOB, by, 900, 0, lambda _: False)
-    change = steps.begin(platform, "rescale" if old.generation != new.generation else "deploy", JOB, 1, old, new, by)
+    steps.begin(platform, "rescale" if old.generation != new.generation else "deploy", JOB, 1, old, new, by)
+    change = steps.of_run(platform, JOB, by)
     standby.prepare(platform, change, by)
     steps.hold(platform, change, by)
     platform.clock.sleep(1)
