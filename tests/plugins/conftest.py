@@ -23,6 +23,10 @@ from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
 from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial, ReleaseTrial, serve
 from tests.plugins.stages import AnyStage, write_checkout
 
+pytest.register_assert_rewrite(
+    "tests.plugins.kill_trials", "tests.plugins.replay_kill_trials", "tests.plugins.change_runs"
+)
+
 
 @dataclass
 class Stage(AnyStage):

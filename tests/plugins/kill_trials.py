@@ -3,6 +3,7 @@ no half. Each is a function of a stage, whatever keeps its registry, and of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -174,13 +175,14 @@ def _began(stage: AnyStage) -> bool:
     return any(entry.action.endswith(".change_begun") for entry in stage.platform.registry.entries(OTHER.run_id))
 
 
-TRIALS = {
+TRIALS: dict[str, Callable[..., None]] = {
     "deploy": partial(deployment, slow_seconds=25),
     "stop": partial(stopping, obedient=False),
     "start": partial(starting, gave_up=True),
     "in_place": partial(change_run_again, repartitions=False),
     "rescale": partial(change_run_again, repartitions=True),
-    "settle": partial(change_settled, committed=False),
+    "settle_back": partial(change_settled, committed=False),
+    "settle_forward": partial(change_settled, committed=True),
     **{f"repair_{trouble}": partial(repairing, trouble=trouble) for trouble in TROUBLES},
     "give_up": giving_up,
 }

@@ -1,4 +1,5 @@
-"""A process that is killed around one of its calls to what lies outside of it, and the loop over all of them."""
+"""A process that is killed around or within one of its calls to what lies outside of it, and the loops over all of
+them, and over some."""
 
 from __future__ import annotations
 
@@ -20,8 +21,6 @@ from tests.plugins.stages import AnyStage
 from tests.plugins.watched import Watched
 
 Staged = TypeVar("Staged", bound=AnyStage)
-
-
 ACTS = {"cluster.submit", "cluster.kill"}
 """The calls of fakes that change something; what those to Postgres do, the transaction says."""
 _WROTE = "select pg_current_xact_id_if_assigned() is not null"

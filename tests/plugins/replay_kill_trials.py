@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from kappa.hooks.registry import Author
@@ -103,7 +104,7 @@ def _replaced(stage: AnyStage) -> None:
     stage.clock.sleep(26 * 3600.0)
 
 
-TRIALS = {
+TRIALS: dict[str, Callable[..., None]] = {
     "replay": replay,
     "prove": proof,
     "promote": promotion,

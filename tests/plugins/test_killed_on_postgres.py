@@ -17,9 +17,13 @@ from tests.plugins import kill_trials, replay_kill_trials
 from tests.plugins.kills import killed_at_some
 from tests.plugins.postgres_stage import PostgresStage, prepare, stage_on_postgres
 
-pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=2)]
+pytestmark = pytest.mark.rig
 Stages = Callable[[], PostgresStage]
-TRIALS = kill_trials.TRIALS | replay_kill_trials.TRIALS
+TRIALS = [
+    pytest.param(trial, id=verb, marks=pytest.mark.long(minutes=minutes))
+    for trials, minutes in ((kill_trials.TRIALS, 1), (replay_kill_trials.TRIALS, 2))
+    for verb, trial in trials.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +32,7 @@ def prepared(parts: Layout) -> Settings:
 
 
 @pytest.fixture
-def stages(
-    prepared: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], PostgresStage]]:
+def stages(prepared: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stages]:
     """Makes a stage at each call, all with the same code, which is in no git; the one before it ends."""
     monkeypatch.setattr(artifacts, "_commit", lambda _: None)
     numbers = count()
@@ -43,7 +45,7 @@ def stages(
         yield make
 
 
-@pytest.mark.parametrize("verb", TRIALS)
-def test_killed_at_some_calls(stages: Stages, verb: str, seed: int) -> None:
-    deaths = killed_at_some(stages, TRIALS[verb], seed)
+@pytest.mark.parametrize("trial", TRIALS)
+def test_killed_at_some_calls(stages: Stages, trial: Callable[..., None], seed: int) -> None:
+    deaths = killed_at_some(stages, trial, seed)
     assert any(death.within for death in deaths), "in none of them a transaction was open"
