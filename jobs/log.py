@@ -6,7 +6,7 @@ import base64
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -20,6 +20,9 @@ Offsets = dict[int, int]
 APPEND_STAMPED = "LogAppendTime"
 REQUEST_TIMEOUT_MS = 15_000
 """For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
+
+
+_C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 
 
 class MissingTopic(Refusal):
@@ -121,7 +124,8 @@ class KafkaLog:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         self._opened: KafkaAdminClient | None = None
-        self._consumer = KafkaConsumer(
+        self._consumer: KafkaConsumer = _opened(
+            KafkaConsumer,
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -147,7 +151,8 @@ class KafkaLog:
     def _admin(self) -> KafkaAdminClient:
         """The connection for questions about the topic; made for the first of them."""
         if self._opened is None:
-            self._opened = KafkaAdminClient(
+            self._opened = _opened(
+                KafkaAdminClient,
                 bootstrap_servers=self._bootstrap,
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
                 bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -225,6 +230,23 @@ class KafkaLog:
         if not numbers:
             raise MissingTopic(self._topic, self._bootstrap)
         return [TopicPartition(self._topic, n) for n in sorted(numbers)]
+
+
+def _opened(make: type[_C], **settings: Any) -> _C:
+    """A client of the broker. One that finds no broker is ended: kafka-python would leave it asking for ever, on a
+    thread of its own, with nobody who could close it. Raises KafkaError."""
+    begun: list[Any] = []
+
+    def connect(**given: Any) -> Any:
+        begun.append(make.DEFAULT_CONFIG["kafka_client"](**given))
+        return begun[-1]
+
+    try:
+        return make(kafka_client=connect, **settings)
+    except BaseException:
+        for client in begun:
+            client.close()
+        raise
 
 
 def check_stamping(topic: Topic) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -73,6 +74,8 @@ class Watcher:
             self.look()
             self._stop.wait(BEAT_SECONDS)
         self.look()
+        self._leave_registry()
+        self._leave_log()
 
     def look(self) -> None:
         """One round; what is away is connected again in the next one. Nothing ends the beats: without them nobody would
@@ -82,17 +85,32 @@ class Watcher:
             self._broken = 0
         except psycopg.Error as error:
             logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
-            self._registry = None
+            self._leave_registry()
         except MissingTopic as missing:
             logger.error("%s", missing)
             self._topic_trouble = str(missing)
         except (KafkaError, OSError) as error:
             logger.warning("the broker does not answer: %r", error)
-            self._log = None
+            self._leave_log()
         except Exception as error:
             logger.exception("a round of the watcher failed")
-            self._registry, self._log, self._broken = None, None, self._broken + 1
+            self._leave_registry()
+            self._leave_log()
+            self._broken += 1
             self._trouble = root_cause.of(error)
+
+    def _leave_registry(self) -> None:
+        if self._registry is not None:
+            with suppress(psycopg.Error):
+                self._registry.close()
+        self._registry = None
+
+    def _leave_log(self) -> None:
+        """A client of the broker that is only let go asks for it for ever, on a thread of its own."""
+        if self._log is not None:
+            with suppress(KafkaError, OSError):
+                self._log.close()
+        self._log = None
 
     def _round(self) -> None:
         if self._registry is None:

@@ -71,12 +71,23 @@ def _without(item: pytest.Item) -> Iterator[pytest.Item]:
         yield _again(item, name, words, more)
 
 
+class Again(pytest.Function):
+    """A test that runs without a safeguard, of a node id of its own: pytest makes it of the function and its
+    parameters alone."""
+
+    @property
+    def nodeid(self) -> str:
+        """That of the test, and the safeguard that is taken away."""
+        without = self.stash.get(WITHOUT, None)
+        return super().nodeid + (f"[{without.id}]" if without else "")
+
+
 def _again(item: pytest.Function, name: str, words: str, more: Sequence[str]) -> pytest.Item:
     """The same test by another name, with the parameters and fixtures of the first."""
     callspec = getattr(item, "callspec", None)
     told = tuple(each.format(**callspec.params) if callspec else each for each in more)
     without = Without(name, words, told)
-    again = pytest.Function.from_parent(
+    again = Again.from_parent(
         item.parent,
         name=f"{item.name}[{without.id}]",
         originalname=item.originalname,

@@ -28,8 +28,16 @@ from stack.down import down
 CHECKOUT = Path(__file__).resolve().parents[1]
 KAPPA = (sys.executable, "-m", "cli.main")
 JOBS = ("ad_ctr", "client_spend", "quarantine")
-QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
-SETTINGS = ("--set", "allowed_lateness_ms=300000", "--set", "cadence_ms=3000", "--set", "executor_cores=1")
+QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n[cluster]\nworker_cores = 12\n"
+ALLOWED_LATENESS_MS = 300_000
+SETTINGS = (
+    "--set",
+    f"allowed_lateness_ms={ALLOWED_LATENESS_MS}",
+    "--set",
+    "cadence_ms=3000",
+    "--set",
+    "executor_cores=1",
+)
 """What all jobs are deployed with: windows are final in minutes, so that a replay has something to compare; there is
 room for candidates beside what is live, and for the other tests beside the stack."""
 SPAN = "3m"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,3 +93,17 @@ def _named(file: Path) -> set[str]:
         return set()
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     return {ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == f"pytest.mark.{MARK}"}
+
+
+def test_every_test_of_a_run_has_a_node_id_of_its_own(request: pytest.FixtureRequest) -> None:
+    """Whoever counts tests counts node ids."""
+    ids = Counter(item.nodeid for item in request.session.items)
+    assert [name for name, count in ids.items() if count > 1] == []
+
+
+def test_a_test_without_its_safeguard_is_named_so(ran: Ran, pytester: pytest.Pytester) -> None:
+    ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    listed = pytester.runpytest_inprocess("--collect-only", "-q").outlines
+    assert [line.partition("::")[2] for line in listed if "::" in line] == [
+        "test_it[1]", "test_it[1][without named 1]", "test_it[2]", "test_it[2][without named 2]",
+    ]  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from stack.waiting import until
 from tests.events import events, mixture
 from tests.rig import Rig
 
@@ -35,3 +38,15 @@ def test_a_case_sees_nothing_of_another(rig: Rig) -> None:
     busy.run_until_read()
     assert quiet.rows() == []
     assert quiet.ends() == {0: 0, 1: 0}
+
+
+def test_a_driver_that_has_ended_leaves_no_client_of_the_broker(rig: Rig) -> None:
+    case, before = rig.case(), clients()
+    case.produce(events(20))
+    case.run_until_read()
+    assert until(lambda: clients() <= before, 60)
+
+
+def clients() -> set[threading.Thread]:
+    """kafka-python has a thread for each."""
+    return {thread for thread in threading.enumerate() if "kafka" in thread.name}

@@ -17,7 +17,7 @@ LONGEST_SECONDS = 1800
 
 
 @contextmanager
-def load(stack: Stack, seed: int, rate: int = 500, seconds: float = LONGEST_SECONDS) -> Iterator[Background]:
+def load(stack: Stack, seed: int, rate: int = 100, seconds: float = LONGEST_SECONDS) -> Iterator[Background]:
     """Traffic that has something of everything, at a rate, until the body ends; what became of it is there after it."""
     with Background(stack.settings, seed, rate, seconds) as traffic:
         yield traffic

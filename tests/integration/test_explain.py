@@ -18,7 +18,7 @@ MEASURES = ("impressions", "clicks", "spend_micros")
 @pytest.fixture(scope="module")
 def told(deployed: Stack) -> Stack:
     """The stack with traffic that has duplicates and repeated clicks, read to its end."""
-    deployed.produce(51, 20_000, "--full-speed")
+    deployed.produce(51, 10_000, "--full-speed")
     deployed.reconcile()
     return deployed
 

@@ -26,7 +26,7 @@ def test_tuning_settings_change_in_place_after_a_trial(tuned: Tuned) -> None:
 @pytest.mark.fault("F25", "another executor takes its place, the driver is the same, and differences are 0")
 def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_twice(tuned: Tuned) -> None:
     stack = tuned.stack
-    with load(stack, 70, rate=300):
+    with load(stack, 70):
         committed = batches(stack, ON_EXECUTOR)
         stack.until("the executor works", lambda: batches(stack, ON_EXECUTOR) > committed)
         owners, victim = epochs(stack), kill_of(stack, EXECUTOR, ON_EXECUTOR)

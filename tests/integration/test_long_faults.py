@@ -29,7 +29,7 @@ SPARK = ("driver JVM", "driver Python", "executor JVM", "Python workers")
 @pytest.mark.long(minutes=8)
 @pytest.mark.fault("F9", "5 min at 500 records/s: no driver ends, batches go on, and differences are 0")
 def test_postgres_is_away_for_five_minutes(deployed: Stack) -> None:
-    with load(deployed, 90):
+    with load(deployed, 90, rate=500):
         while_postgres_is_away(deployed, seconds=300)
     deployed.reconcile()
 
@@ -46,7 +46,7 @@ def test_the_broker_is_killed_six_times(deployed: Stack) -> None:
 def test_the_executor_and_the_worker_are_killed_ten_times(deployed: Stack, tuned: Tuned, seed: int) -> None:
     """The worker takes all drivers along; who watches over them starts them again."""
     rng = random.Random(seed)
-    with load(deployed, seed):
+    with load(deployed, seed, rate=500):
         for victim in rng.sample(["executor"] * 7 + ["worker"] * 3, 10):
             committed = {job: batches(deployed, job) for job in JOBS}
             if victim == "executor":
@@ -64,7 +64,7 @@ def test_the_executor_and_the_worker_are_killed_ten_times(deployed: Stack, tuned
 @pytest.mark.fault("F32", "memory stays below what the worker gives out, no driver ends, all is read within 300 s")
 def test_a_burst_of_ten_times_the_rate_for_a_minute(deployed: Stack, seed: int) -> None:
     owners, most = epochs(deployed), 0.0
-    with load(deployed, seed):
+    with load(deployed, seed, rate=500):
         time.sleep(20)
         with load(deployed, seed + 1, rate=4_500) as burst:
             end = time.monotonic() + 60

@@ -35,7 +35,7 @@ def test_counting_goes_on_for_ten_minutes_without_airflow(deployed: Stack) -> No
 def _without_airflow(deployed: Stack, seconds: float) -> list[tuple[str, int]]:
     """Airflow's processes are killed again and again, then come back; the drivers are the same ones: their epochs."""
     owners, killed = epochs(deployed), 0
-    with load(deployed, 50, rate=300):
+    with load(deployed, 50, rate=100):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             killed += kill(deployed, "airflow")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
+from kafka.errors import KafkaError
 
 from jobs.log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
 from jobs.settings import Settings
 from stack.layout import Layout
+from stack.waiting import until
 from tests.plugins.fakes import FakeLog
 
 HOUR_MS = 3_600_000
@@ -89,3 +92,11 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
 def test_a_missing_topic_is_named(parts: Layout) -> None:
     with pytest.raises(MissingTopic, match="nowhere"):
         KafkaLog(parts.settings.kafka, "nowhere").describe()
+
+
+def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.log.REQUEST_TIMEOUT_MS", 500)
+    before = threading.active_count()
+    with pytest.raises(KafkaError):
+        KafkaLog("127.0.0.1:1", "nowhere")
+    assert until(lambda: threading.active_count() <= before, 30)

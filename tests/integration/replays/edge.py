@@ -13,9 +13,10 @@ from confluent_kafka import Producer
 
 from jobs.catalog import MINUTE_MS
 from jobs.settings import Settings
-from tests.running_stack import Stack
+from tests.running_stack import ALLOWED_LATENESS_MS, Stack
 
 CLIENT, USER = "edge", "u-edge"
+LATE_MS = ALLOWED_LATENESS_MS + MINUTE_MS
 AHEAD_MS, AFTER_MS = 15_000, 3_000
 """How long before T the early ones are sent at least, and how long after T the others."""
 Row = tuple[int, int, int, int, int]
@@ -65,7 +66,7 @@ class Edge:
         self._produce([last, early, *clicks])
         time.sleep(max(0, self.at_ms + AFTER_MS - _now_ms()) / 1000)
         tardy, first = self._record("impression", "tardy", -5_000, 11), self._record("impression", "first", 0, 13)
-        late = self._record("impression", "late", -MINUTE_MS, 17)
+        late = self._record("impression", "late", -LATE_MS, 17)
         self._produce([last, early, tardy, first, late])
 
     def _record(self, kind: str, ad: str, after_t_ms: int, cost_micros: int) -> bytes:

@@ -14,6 +14,8 @@ import psycopg
 from jobs.settings import Settings
 
 POLL_SECONDS = 0.2
+LEISURE = 2
+"""So many times as long as a look takes is nothing looked at: on a busy machine the reader is not what keeps it so."""
 END_SECONDS = 60
 MINUTES = """
 select client_id, window_start::text, count(*), sum(impressions), sum(clicks), sum(spend_micros), bool_and(is_final)
@@ -110,7 +112,7 @@ class Reader:
             self.seen.wrong += wrongs(before, now) if before else ()
             self.seen.longest_gap = max(self.seen.longest_gap, time.monotonic() - ended)
             before, ended = now, time.monotonic()
-            self._stop.wait(max(0.0, begun + POLL_SECONDS - ended))
+            self._stop.wait(max(begun + POLL_SECONDS - ended, LEISURE * (ended - begun)))
 
 
 def look(connection: psycopg.Connection[Any]) -> Snapshot:

@@ -29,7 +29,7 @@ from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 
-MORE_RECORDS = 500
+MORE_RECORDS = 200
 
 
 @dataclass(frozen=True)
