@@ -35,9 +35,9 @@ class Death:
     """A process that dies around its call number `at` to any port (None: never): before it, `after` it, or `within` it,
     once so many statements of it were made, the last time when all were and nothing is committed yet.
 
-    `calls` are those that it made, by port and method; `statements` how often it could have died within each, `acts`
-    those that changed something. What is dead calls nothing any more: what a `finally` would have done, a killed
-    process does not do.
+    `calls` are those that it made, by port and method; `statements` how often it could have died within each; `acts`
+    after how many statements of it each call that changed something had done so first. What is dead calls nothing any
+    more: what a `finally` would have done, a killed process does not do.
     """
 
     at: int | None = None
@@ -45,7 +45,7 @@ class Death:
     within: int | None = None
     calls: list[str] = field(default_factory=list)
     statements: list[int] = field(default_factory=list)
-    acts: set[int] = field(default_factory=set)
+    acts: dict[int, int] = field(default_factory=dict)
     struck: bool = False
 
     def call(self, name: str, act: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -54,7 +54,7 @@ class Death:
             raise Killed
         due = len(self.calls) == self.at
         if name in ACTS:
-            self.acts.add(len(self.calls))
+            self.acts[len(self.calls)] = 0
         self.calls.append(name)
         self.statements.append(0)
         self.struck = due and not self.after and self.within is None
@@ -77,10 +77,10 @@ class Death:
             connection.close()
             self.struck = True
             raise Killed
-        self.statements[here] += 1
         (wrote,) = psycopg.Cursor(connection, row_factory=tuple_row).execute(_WROTE).fetchall()
         if wrote[0]:
-            self.acts.add(here)
+            self.acts.setdefault(here, self.statements[here])
+        self.statements[here] += 1
 
     @contextmanager
     def process(self, platform: Platform) -> Iterator[Platform]:
@@ -148,7 +148,7 @@ def killed_at_some(stages: Callable[[], Staged], trial: Callable[..., None], see
     chance = Random(seed)
     unharmed = _tried(stages, trial, (), Death())
     ends = {0, len(unharmed.calls) - 1}
-    acts = sorted(unharmed.acts - ends)
+    acts = sorted(unharmed.acts.keys() - ends)
     drawn = ends | set(chance.sample(acts, min(calls - len(ends), len(acts))))
     deaths = [death for at in sorted(drawn) for death in _deaths(unharmed, at, chance)]
     for death in deaths:
@@ -158,10 +158,10 @@ def killed_at_some(stages: Callable[[], Staged], trial: Callable[..., None], see
 
 
 def _deaths(unharmed: Death, at: int, chance: Random) -> Iterator[Death]:
-    """The ways to die at a call; within it only where something had been done by then."""
+    """The ways to die at a call; within it only once something was changed."""
     yield Death(at)
-    if at in unharmed.acts and unharmed.statements[at] > 1:
-        yield Death(at, within=chance.randrange(1, unharmed.statements[at]))
+    if at in unharmed.acts and unharmed.statements[at]:
+        yield Death(at, within=chance.randrange(unharmed.acts[at], unharmed.statements[at]))
     yield Death(at, after=True)
 
 
