@@ -12,19 +12,19 @@ from kappa.steps import change as steps
 from kappa.steps import deploy, lease, standby
 from kappa.steps.observe import DeployRequest, plan_deploy
 
-from tests.plugins.conftest import Stage
+from tests.plugins.stages import AnyStage
 
 JOB = "ad_ctr"
 
 
-def deployed(stage: Stage, by: Author) -> RunsAs:
+def deployed(stage: AnyStage, by: Author) -> RunsAs:
     """A live first version, and what it runs as."""
     deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
     (version,) = stage.platform.registry.versions(JOB)
     return RunsAs(version.artifact, version.settings, version.generation)
 
 
-def tuned(stage: Stage, old: RunsAs) -> RunsAs:
+def tuned(stage: AnyStage, old: RunsAs) -> RunsAs:
     """The same with other code that gives the same results."""
     stage.change("jobs/sinks.py", "SINK = 3", "SINK = 4")
     return replace(old, artifact=stage.build(), settings={**old.settings, "cadence_ms": 500})
@@ -35,7 +35,7 @@ def wider(old: RunsAs) -> RunsAs:
     return RunsAs(old.artifact, {**old.settings, "state_partitions": 4}, old.generation + 1)
 
 
-def repartition(stage: Stage, proves: bool = True) -> None:
+def repartition(stage: AnyStage, proves: bool = True) -> None:
     """The Spark application beside the steps: warm after a while, at work once the driver has ended."""
     registry = stage.platform.registry
 
@@ -53,7 +53,8 @@ def repartition(stage: Stage, proves: bool = True) -> None:
 def run_all(platform: Platform, old: RunsAs, new: RunsAs, by: Author) -> Change:
     """All steps, as a run makes them."""
     lease.take(platform, "rescale", JOB, by, 900, 0, lambda _: False)
-    change = steps.begin(platform, "rescale" if old.generation != new.generation else "deploy", JOB, 1, old, new, by)
+    steps.begin(platform, "rescale" if old.generation != new.generation else "deploy", JOB, 1, old, new, by)
+    change = steps.of_run(platform, JOB, by)
     standby.prepare(platform, change, by)
     steps.hold(platform, change, by)
     platform.clock.sleep(1)
@@ -65,7 +66,7 @@ def run_all(platform: Platform, old: RunsAs, new: RunsAs, by: Author) -> Change:
     return platform.registry.change(change.change_id)
 
 
-def now(stage: Stage) -> RunsAs:
+def now(stage: AnyStage) -> RunsAs:
     """What the version runs as, which is also what its one driver was started from."""
     registry = stage.platform.registry
     version = registry.versions(JOB)[0]

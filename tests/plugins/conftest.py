@@ -4,7 +4,6 @@ for what they promise alike."""
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -15,64 +14,39 @@ from kappa import artifacts
 from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
 
-from cli.entry import CHECKOUT
+from jobs.log import Offsets
 from jobs.settings import Settings
 from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
-from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog, FakeRegistry
+from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.registries import FakeTrial, PostgresTrial, Trial
 from tests.plugins.release_trials import FakeReleaseTrial, PostgresReleaseTrial, ReleaseTrial, serve
+from tests.plugins.stages import AnyStage, write_checkout
 
-CODE = {
-    "jobs/run.py": "print('driver')\n",
-    "jobs/standby.py": "print('warm')\n",
-    "jobs/schemas.py": "FIELDS = 1\n",
-    "jobs/fates.py": "LATE = 2\n",
-    "jobs/sinks.py": "SINK = 3\n",
-    "jobs/transforms/windows.py": '"""Doc."""\n\ndef fold(a):\n    """Doc."""\n    return a + 1  # why\n',
-    "jobs/pipelines/pipeline.py": "SHARED = 5\n",
-    "jobs/pipelines/ad_ctr.py": "def build(events):\n    return events\n",
-    "jobs/pipelines/client_spend.py": "def build(events):\n    return events\n",
-}
-
-
-def edit(checkout: Path, path: str, old: str, new: str) -> None:
-    """Change one file of a checkout; the edit must have found something."""
-    text = (checkout / path).read_text()
-    assert old in text, f"{path} has no '{old}'"
-    (checkout / path).write_text(text.replace(old, new))
+pytest.register_assert_rewrite(
+    "tests.plugins.kill_trials", "tests.plugins.replay_kill_trials", "tests.plugins.change_runs"
+)
 
 
 @dataclass
-class Stage:
-    """A platform of fakes, each at hand by its own name."""
+class Stage(AnyStage):
+    """A platform of fakes only."""
 
-    platform: Platform
     registry: FakeRegistry
-    cluster: FakeCluster
-    clock: FakeClock
-    log: FakeLog
-    checkout: Path
     releases: FakeReleases
 
-    def change(self, path: str, old: str, new: str) -> None:
-        """Edit the checkout's code."""
-        edit(self.checkout, path, old, new)
+    def read(self, job: str, version: int, ends: Offsets) -> None:
+        self.registry.next_offsets[job, version] = dict(ends)
+        self.registry.ends[job, version] = dict(ends)
+        self.releases.final[job, version] = self.clock.now()
 
-    def take_own_code(self) -> None:
-        """The checkout holds the project's own jobs folder from now on."""
-        shutil.rmtree(self.checkout / "jobs")
-        shutil.copytree(CHECKOUT / "jobs", self.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
-
-    def build(self) -> str:
-        """The digest of the checkout's artifact."""
-        artifacts_folder = self.platform.settings.artifacts
-        return artifacts.build(self.checkout, artifacts_folder, self.clock.now()).digest
+    def commit(self, job: str, version: int, generation: int) -> None:
+        self.registry.batches.add((job, version, generation))
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    return _write_checkout(tmp_path / "checkout")
+    return write_checkout(tmp_path / "checkout")
 
 
 @pytest.fixture
@@ -88,16 +62,9 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Stag
 
     def make() -> Stage:
         folder = tmp_path / f"stage-{next(numbers)}"
-        return _stage(folder / "state", _write_checkout(folder / "checkout"))
+        return _stage(folder / "state", write_checkout(folder / "checkout"))
 
     return make
-
-
-def _write_checkout(root: Path) -> Path:
-    for path, text in CODE.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
 
 
 def _stage(home: Path, checkout: Path) -> Stage:
@@ -107,7 +74,7 @@ def _stage(home: Path, checkout: Path) -> Stage:
     log = FakeLog({0: 0, 1: 0}, {0: [now_ms - 60_000], 1: []})
     releases = FakeReleases(registry)
     platform = Platform(Settings(home=home), registry, cluster, log.opened, registry.clock, releases)
-    made = Stage(platform, registry, cluster, registry.clock, log, checkout, releases)
+    made = Stage(platform, cluster, registry.clock, log, checkout, registry, releases)
     made.build()
     return made
 

@@ -21,6 +21,7 @@ from kappa.replays import Release
 from kappa.states import Desired, State
 
 from jobs.log import Appended, Identity, Offsets, Topic
+from tests.plugins.driver_side import DriverSide
 from tests.plugins.fake_books import FakeBooks
 from tests.plugins.fake_leases import FakeLeases
 from tests.plugins.fake_memory import NOON, FakeClock
@@ -86,6 +87,19 @@ class FakeRegistry(FakeLeases, FakeBooks):
         self.launches[launch_id] = replace(found, claimed_by=submission_id)
         return True
 
+    def is_intended(self, launch_id: UUID) -> bool:
+        return launch_id in self.launches
+
+    def wanted(self, job: str, version: int) -> Desired:
+        return self.held[job, version].desired
+
+    def leave(self, launch_id: UUID, submission_id: str) -> None:
+        self.end_launch(launch_id)
+
+    def beat(self, job: str, version: int, submission_id: str, epoch: int, commits: bool) -> None:
+        now = self.clock.now()
+        self.beats[job, version] = Heartbeat(epoch, submission_id, now, 0.0, now if commits else None)
+
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         beat = self.beats.get((job, version))
         return replace(beat, age_seconds=(self.clock.now() - beat.beat_at).total_seconds()) if beat else None
@@ -132,7 +146,7 @@ class FakeCluster:
     nothing; a driver in `leaving` has seen the request to stop, and ends whatever is wanted by then.
     """
 
-    def __init__(self, registry: FakeRegistry, slow_seconds: float = 5.0) -> None:
+    def __init__(self, registry: DriverSide, slow_seconds: float = 5.0) -> None:
         self.registry, self.slow = registry, timedelta(seconds=slow_seconds)
         self.submissions: dict[str, tuple[Submission, datetime]] = {}
         self.states: dict[str, DriverState] = {}
@@ -172,21 +186,21 @@ class FakeCluster:
     def _drive(self, name: str, submission: Submission) -> None:
         values = dict(pairwise(submission.arguments))
         job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
-        if "--standby" in submission.arguments and launch_id not in self.registry.launches:
+        if "--standby" in submission.arguments and not self.registry.is_intended(launch_id):
             self._stand_by(name, launch_id)
         elif not self.registry.claim(launch_id, name):
             self.states[name] = DriverState.FINISHED
-        elif name in self.leaving or (self.registry.held[job, version].desired is Desired.STOPPED and self.obedient):
-            self.registry.end_launch(launch_id)
+        elif name in self.leaving or (self.registry.wanted(job, version) is Desired.STOPPED and self.obedient):
+            self.registry.leave(launch_id, name)
             self.states[name] = DriverState.FINISHED
         else:
-            now, loops = self.registry.clock.now(), _is_of(submission, self.looping)
-            epoch = round(now.timestamp()) if loops else 1
-            self.registry.beats[job, version] = Heartbeat(epoch, name, now, 0.0, None if loops else now)
+            loops = _is_of(submission, self.looping)
+            epoch = round(self.registry.clock.now().timestamp()) if loops else 1
+            self.registry.beat(job, version, name, epoch, commits=not loops)
 
     def _stand_by(self, name: str, change_id: UUID) -> None:
         """A driver that is not called yet: warm as soon as it is up, and gone once its change has ended."""
-        if self.registry.changes[change_id].phase in ENDED:
+        if self.registry.change(change_id).phase in ENDED:
             self.states[name] = DriverState.FINISHED
         else:
             self.registry.mark(change_id, Mark.STANDBY)

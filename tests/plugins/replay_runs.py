@@ -16,7 +16,7 @@ from kappa.steps.observe import DeployRequest, plan_deploy
 from kappa.steps.observe_replay import plan_reprocess
 from kappa.steps.validate import Ended
 
-from tests.plugins.conftest import Stage
+from tests.plugins.stages import AnyStage
 
 JOBS = ("ad_ctr", "client_spend")
 PASSED: Mapping[str, Any] = {"success": True, "crashed": False, "compared_rows": 7, "results": [], "comparisons": []}
@@ -27,7 +27,7 @@ WRONG: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def deployed(stage: Stage, by: Author, *jobs: str) -> None:
+def deployed(stage: AnyStage, by: Author, *jobs: str) -> None:
     """Live first versions, whose drivers read."""
     stage.clock.meanwhile.append(lambda: read(stage))
     for job in jobs or JOBS:
@@ -35,18 +35,15 @@ def deployed(stage: Stage, by: Author, *jobs: str) -> None:
     stage.clock.sleep(1)
 
 
-def read(stage: Stage) -> None:
+def read(stage: AnyStage) -> None:
     """Every driver that runs has read the whole log."""
     ends = stage.log.ends()
     for name in stage.cluster.running():
         arguments = stage.cluster.submissions[name][0].arguments
         job, version = (arguments[arguments.index(option) + 1] for option in ("--job", "--version"))
-        key = (job, int(version))
-        beat = stage.registry.beats.get(key)
-        if beat is not None and beat.submission_id == name and key in stage.registry.held:
-            stage.registry.next_offsets[key] = dict(ends)
-            stage.registry.ends[key] = dict(ends)
-            stage.releases.final[key] = stage.clock.now()
+        beat = stage.platform.registry.heartbeat(job, int(version))
+        if beat is not None and beat.submission_id == name:
+            stage.read(job, int(version), ends)
 
 
 def says(outcome: Mapping[str, Any]) -> Any:
@@ -105,6 +102,6 @@ def move(platform: Platform, verb: str, plan: promote.MovePlan, by: Author) -> s
         lease.release(platform, by)
 
 
-def serving(stage: Stage) -> dict[str, int]:
+def serving(stage: AnyStage) -> dict[str, int]:
     """Which version serves each job's live end."""
-    return {job: stage.registry.segments(job)[-1].version for job in JOBS}
+    return {job: stage.platform.registry.segments(job)[-1].version for job in JOBS}

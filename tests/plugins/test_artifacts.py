@@ -12,7 +12,7 @@ from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownAr
 
 from jobs import environment
 from jobs.catalog import JOBS
-from tests.plugins.conftest import edit
+from tests.plugins.stages import edit
 from tests.plugins.fakes import NOON
 
 WINDOWS = "jobs/transforms/windows.py"

@@ -48,6 +48,17 @@ def test_code_that_keeps_ending_makes_way_for_the_old_one(stage: Stage, author: 
     assert now(stage) == old
 
 
+def test_a_run_that_is_cleared_after_its_change_was_undone_changes_anew(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    new = tuned(stage, old)
+    stage.cluster.broken.add(new.artifact)
+    with pytest.raises(steps.ChangeUndone):
+        run_all(stage.platform, old, new, OTHER)
+    stage.cluster.broken.clear()
+    assert run_all(stage.platform, old, new, OTHER).phase is Phase.DONE
+    assert now(stage) == new
+
+
 def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(stage: Stage, author: Author) -> None:
     old = deployed(stage, author)
     change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)

@@ -65,7 +65,7 @@ def begin(platform: Platform, verb: str, job: str, version: int, old: RunsAs, ne
     wanted = Desired.RUNNING if verb == "deploy" else launching.version_of(platform, job, version).desired
     made = Change(uuid4(), job, version, verb, by.run_id, wanted, old, new)
     change = platform.registry.begin_change(made)
-    if change.change_id == made.change_id:
+    if change.change_id not in _begun(platform, job, by):
         platform.registry.record(Entry(by, f"{verb}.{BEGUN}", job, version, {"change_id": str(change.change_id)}))
     return change
 
@@ -147,11 +147,20 @@ def conclude(platform: Platform, change: Change, by: Author) -> str:
 
 
 def of_run(platform: Platform, job: str, by: Author) -> Change:
-    """The change that this run began, also when it has ended. Raises LookupError."""
-    for entry in platform.registry.entries(by.run_id):
-        if entry.job == job and entry.action.endswith(f".{BEGUN}"):
-            return platform.registry.change(UUID(str(entry.evidence["change_id"])))
-    raise LookupError(f"run {by.run_id} began no change of {job}")
+    """The change that this run began, also when it has ended; the newest, where the run was cleared and began another.
+
+    Raises LookupError.
+    """
+    begun = _begun(platform, job, by)
+    if not begun:
+        raise LookupError(f"run {by.run_id} began no change of {job}")
+    return platform.registry.change(begun[-1])
+
+
+def _begun(platform: Platform, job: str, by: Author) -> list[UUID]:
+    """The changes of the job that the run has said it began, the newest last."""
+    said = (e for e in platform.registry.entries(by.run_id) if e.job == job and e.action.endswith(f".{BEGUN}"))
+    return [UUID(str(entry.evidence["change_id"])) for entry in said]
 
 
 def done_sentence(change: Change) -> str:

@@ -1,0 +1,76 @@
+"""A stage: a platform whose cluster, log and clock are fakes, whatever keeps its registry and its releases."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+from kappa import artifacts
+from kappa.ports import Platform
+
+from cli.entry import CHECKOUT
+from jobs.log import Offsets
+from tests.plugins.fake_memory import FakeClock
+from tests.plugins.fakes import FakeCluster, FakeLog
+
+CODE = {
+    "jobs/run.py": "print('driver')\n",
+    "jobs/standby.py": "print('warm')\n",
+    "jobs/schemas.py": "FIELDS = 1\n",
+    "jobs/fates.py": "LATE = 2\n",
+    "jobs/sinks.py": "SINK = 3\n",
+    "jobs/transforms/windows.py": '"""Doc."""\n\ndef fold(a):\n    """Doc."""\n    return a + 1  # why\n',
+    "jobs/pipelines/pipeline.py": "SHARED = 5\n",
+    "jobs/pipelines/ad_ctr.py": "def build(events):\n    return events\n",
+    "jobs/pipelines/client_spend.py": "def build(events):\n    return events\n",
+}
+
+
+@dataclass
+class AnyStage(ABC):
+    """A platform on which whole runs can be tried, each of its fakes at hand by its own name."""
+
+    platform: Platform
+    cluster: FakeCluster
+    clock: FakeClock
+    log: FakeLog
+    checkout: Path
+
+    def change(self, path: str, old: str, new: str) -> None:
+        """Edit the checkout's code."""
+        edit(self.checkout, path, old, new)
+
+    def take_own_code(self) -> None:
+        """The checkout holds the project's own jobs folder from now on."""
+        shutil.rmtree(self.checkout / "jobs")
+        shutil.copytree(CHECKOUT / "jobs", self.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def build(self) -> str:
+        """The digest of the checkout's artifact."""
+        artifacts_folder = self.platform.settings.artifacts
+        return artifacts.build(self.checkout, artifacts_folder, self.clock.now()).digest
+
+    @abstractmethod
+    def read(self, job: str, version: int, ends: Offsets) -> None:
+        """A version's driver has read the log up to these ends of it."""
+
+    @abstractmethod
+    def commit(self, job: str, version: int, generation: int) -> None:
+        """A version's driver commits a batch from a generation of its checkpoint."""
+
+
+def edit(checkout: Path, path: str, old: str, new: str) -> None:
+    """Change one file of a checkout; the edit must have found something."""
+    text = (checkout / path).read_text()
+    assert old in text, f"{path} has no '{old}'"
+    (checkout / path).write_text(text.replace(old, new))
+
+
+def write_checkout(root: Path) -> Path:
+    """A checkout with a little code."""
+    for path, text in CODE.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
