@@ -12,8 +12,8 @@ from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownAr
 
 from jobs import environment
 from jobs.catalog import JOBS
-from tests.plugins.stages import edit
 from tests.plugins.fakes import NOON
+from tests.plugins.stages import edit
 
 WINDOWS = "jobs/transforms/windows.py"
 
