@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewPartitions, NewTopic
+from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
 from jobs.log import KafkaLog
@@ -39,7 +40,8 @@ def make_again(case: Case) -> None:
 
         def made() -> bool:
             if name not in client.list_topics():
-                client.create_topics([topic])
+                with suppress(TopicAlreadyExistsError):  # made, but the broker does not tell it yet
+                    client.create_topics([topic])
             return name in client.list_topics()
 
         assert until(made, 60)
