@@ -79,13 +79,17 @@ def _test(
 
 
 def run(planned: Sequence[Part], folder: Path) -> int:
-    """Run the parts side by side to their end; returns how much failed. An interruption ends all of them."""
+    """Run the parts side by side to their end; returns how much failed. An interruption ends all of them, and shows
+    what they have come to."""
     runs = [Run(part, folder, CHECKOUT) for part in planned]
+    left = list(runs)
     try:
-        _watch(runs)
+        _watch(left)
     except KeyboardInterrupt:
         messages.print("interrupted: taking down what was started; this may take a minute")
-        end(runs)
+        end(left)
+        for one in left:
+            _show(one)
         _sum_up(runs)
         raise
     return _sum_up(runs)
@@ -103,9 +107,9 @@ def _workplace() -> Iterator[Path]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _watch(runs: Sequence[Run]) -> None:
-    """Until all are over: each one's output when it ends, and now and then which tests run."""
-    left, begun, told = list(runs), time.monotonic(), time.monotonic()
+def _watch(left: list[Run]) -> None:
+    """Until none is left: each one's output when it ends, and now and then which tests run."""
+    begun = told = time.monotonic()
     announced: set[str] = set()
     while left:
         for one in [one for one in left if not one.working]:

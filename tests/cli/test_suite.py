@@ -144,18 +144,20 @@ def test_it(started):
 
 
 def test_a_term_is_an_interruption(tmp_path: Path) -> None:
-    """The command itself: its children are gone when it is."""
+    """The command itself: its children are gone when it is, and what they have said is shown."""
     script = (
         "import sys; from pathlib import Path; from cli import testing; from cli.suite import Part, Step\n"
-        "testing.parts = lambda *_: [Part('a', [Step('s', ['sleep', '63'])])]\n"
+        "testing.parts = lambda *_: [Part('a', [Step('s', ['sh', '-c', 'echo half; exec sleep 63'])])]\n"
         "import typer; app = typer.Typer(); testing.register(app); app()"
     )
-    command = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, stderr=subprocess.PIPE)
+    command = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, stdout=subprocess.PIPE)
     mine = psutil.Process(command.pid)
     until("the step has begun", lambda: any("sleep" in child.name() for child in mine.children()))
     (child,) = mine.children()
     command.send_signal(signal.SIGTERM)
-    assert command.wait(30) != 0
+    said, _ = command.communicate(timeout=30)
+    assert command.returncode != 0
+    assert b"half" in said
     assert not child.is_running()
 
 
