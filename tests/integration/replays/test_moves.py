@@ -29,7 +29,7 @@ from tests.view_reader import Seen, reading
 
 pytestmark = pytest.mark.integration
 
-MORE_RECORDS = 200
+MORE_RECORDS = 300
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,8 @@ def test_a_hand_over_that_did_not_wait_would_be_noticed(
         driver.suspend()
         try:
             _more(grown)
+            looks = seen.looks
+            grown.until("the reader sees what was read", lambda: seen.looks >= looks + 2)
             platform.releases.hand_over(hand, by)
             grown.until("the reader has seen it", lambda: len(seen.versions) > 1)
         finally:
