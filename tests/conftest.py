@@ -81,7 +81,7 @@ def _needs(item: pytest.Item) -> int:
 @pytest.fixture(scope="session", autouse=True)
 def shared(request: pytest.FixtureRequest) -> Iterator[Starting | None]:
     """The shared stack, begun before the first test; None where no test of this run needs it."""
-    if not any(_needs(item) == STACK for item in request.session.items):
+    if not any(_needs(item) >= STACK for item in request.session.items):
         yield None
         return
     with starting() as begun:
