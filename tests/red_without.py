@@ -77,23 +77,12 @@ def _without(item: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
         yield _again(item, name, words, more)
 
 
-class Again(pytest.Function):
-    """A test that runs without a safeguard, of a node id of its own: pytest makes it of the function and its
-    parameters alone."""
-
-    @property
-    def nodeid(self) -> str:
-        """That of the test, and the safeguard that is taken away."""
-        without = self.stash.get(WITHOUT, None)
-        return super().nodeid + (f"[{without.id}]" if without else "")
-
-
 def _again(item: pytest.Function, name: str, words: str, more: Sequence[str]) -> pytest.Item:
     """The same test by another name, with the parameters and fixtures of the first."""
     callspec = getattr(item, "callspec", None)
     told = tuple(each.format(**callspec.params) if callspec else each for each in more)
     without = Without(name, words, told)
-    again = Again.from_parent(
+    again = pytest.Function.from_parent(
         item.parent,
         name=f"{item.name}[{without.id}]",
         originalname=item.originalname,
@@ -101,6 +90,8 @@ def _again(item: pytest.Function, name: str, words: str, more: Sequence[str]) ->
         fixtureinfo=item._fixtureinfo,
     )
     again.stash[WITHOUT] = without
+    # pytest makes the id, also that of the reports, of the function and its parameters alone.
+    again._id = type(item.id).parse(f"{item.nodeid}[{without.id}]")
     return again
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from bench import uneven_backlog
 from bench.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
+from cli.suite import Count
 from jobs import reach
 from tests.red_without import MARK
 
@@ -114,3 +115,11 @@ def test_a_test_without_its_safeguard_is_named_so(ran: Ran, pytester: pytest.Pyt
     assert [line.partition("::")[2] for line in listed if "::" in line] == [
         "test_it[1]", "test_it[1][without named 1]", "test_it[2]", "test_it[2][without named 2]",
     ]  # fmt: skip
+
+
+def test_both_are_counted(ran: Ran, pytester: pytest.Pytester) -> None:
+    ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    pytester.runpytest_inprocess("-p", "tests.tally", "--tally", "tally.json").assert_outcomes(passed=4)
+    count = Count.read(pytester.path / "tally.json")
+    assert count is not None
+    assert (count.selected, count.passed, count.ended) == (4, 4, 4)
