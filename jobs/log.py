@@ -124,7 +124,7 @@ class KafkaLog:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         self._opened: KafkaAdminClient | None = None
-        self._consumer: KafkaConsumer = _opened(
+        self._consumer: KafkaConsumer = connected(
             KafkaConsumer,
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
@@ -151,7 +151,7 @@ class KafkaLog:
     def _admin(self) -> KafkaAdminClient:
         """The connection for questions about the topic; made for the first of them."""
         if self._opened is None:
-            self._opened = _opened(
+            self._opened = connected(
                 KafkaAdminClient,
                 bootstrap_servers=self._bootstrap,
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -232,7 +232,7 @@ class KafkaLog:
         return [TopicPartition(self._topic, n) for n in sorted(numbers)]
 
 
-def _opened(make: type[_C], **settings: Any) -> _C:
+def connected(make: type[_C], **settings: Any) -> _C:
     """A client of the broker. One that finds no broker is ended: kafka-python would leave it asking for ever, on a
     thread of its own, with nobody who could close it. Raises KafkaError."""
     begun: list[Any] = []

@@ -12,6 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import BrokerNotAvailableError, KafkaError, TopicAlreadyExistsError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from jobs.log import connected
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Ports, Settings, Topic
 from stack.layout import Layout
@@ -138,9 +139,7 @@ def healthy(settings: Settings) -> bool:
 def ask(settings: Settings, seconds: float = 5.0) -> None:
     """Ask the broker for its metadata; each of its answers may take so long. Raises KafkaError."""
     milliseconds = round(seconds * 1000)
-    with KafkaAdminClient(
-        bootstrap_servers=settings.kafka, request_timeout_ms=milliseconds, bootstrap_timeout_ms=milliseconds
-    ) as admin:
+    with _admin(settings, milliseconds, milliseconds) as admin:
         if not admin.describe_cluster()["brokers"]:
             raise BrokerNotAvailableError
 
@@ -186,8 +185,13 @@ def _retention_ms(topic: Topic) -> str:
     return str(topic.retention_hours * 3_600_000)
 
 
-def _admin(settings: Settings) -> KafkaAdminClient:
-    return KafkaAdminClient(bootstrap_servers=settings.kafka, request_timeout_ms=5000, bootstrap_timeout_ms=2000)
+def _admin(settings: Settings, request_ms: int = 5000, bootstrap_ms: int = 2000) -> KafkaAdminClient:
+    return connected(
+        KafkaAdminClient,
+        bootstrap_servers=settings.kafka,
+        request_timeout_ms=request_ms,
+        bootstrap_timeout_ms=bootstrap_ms,
+    )
 
 
 def _file(layout: Layout) -> Path:

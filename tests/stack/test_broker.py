@@ -1,10 +1,14 @@
-"""The id under which a broker's storage is formatted."""
+"""The id under which a broker's storage is formatted; and what is left of asking a broker that is away."""
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from uuid import UUID
 
-from stack.broker import cluster_id
+from jobs.settings import Ports, Settings
+from stack.broker import cluster_id, healthy
+from stack.waiting import until
 
 
 def test_a_cluster_id_never_looks_like_an_option() -> None:
@@ -13,3 +17,9 @@ def test_a_cluster_id_never_looks_like_an_option() -> None:
     found = cluster_id(lambda: next(drawn))
     assert len(found) == 22
     assert not found.startswith("-")
+
+
+def test_asking_for_a_broker_that_is_away_leaves_no_client_behind(tmp_path: Path) -> None:
+    before = threading.active_count()
+    assert not healthy(Settings(tmp_path, ports=Ports(kafka=1)))
+    assert until(lambda: threading.active_count() <= before, 30)
