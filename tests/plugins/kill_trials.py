@@ -10,6 +10,7 @@ from functools import partial
 from kappa.changes import Mark, Phase, RunsAs
 from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
+from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform
 from kappa.states import Desired, State
 from kappa.steps import change as changing
@@ -39,9 +40,14 @@ def deployment(stage: AnyStage, death: Death, slow_seconds: int) -> None:
     """A first deployment, whose driver needs so long to come to life."""
     stage.cluster.slow = timedelta(seconds=slow_seconds)
     plan = plan_deploy(stage.platform, DeployRequest(JOB))
+    carried_out(stage, death, plan, FIRST)
+
+
+def carried_out(stage: AnyStage, death: Death, plan: DeployPlan, by: Author) -> None:
+    """Killed and carried out again, the plan has one driver serve version 1."""
     with death.process(stage.platform) as mortal:
-        deploy.carry_out(mortal, plan, FIRST, lambda _: None)
-    deploy.carry_out(stage.platform, plan, FIRST, lambda _: None)
+        deploy.carry_out(mortal, plan, by, lambda _: None)
+    deploy.carry_out(stage.platform, plan, by, lambda _: None)
     stage.clock.sleep(120)
     assert stage.cluster.running() == [claimed(stage)]
     assert first(stage) == (State.LIVE, Desired.RUNNING)
@@ -67,13 +73,7 @@ def starting(stage: AnyStage, death: Death, gave_up: bool) -> None:
     if gave_up:
         stage.platform.registry.give_up(JOB, 1, "broken")
     plan = plan_start(stage.platform, JOB)
-    with death.process(stage.platform) as mortal:
-        deploy.carry_out(mortal, plan, OTHER, lambda _: None)
-    deploy.carry_out(stage.platform, plan, OTHER, lambda _: None)
-    stage.clock.sleep(120)
-    assert stage.cluster.running() == [claimed(stage)]
-    assert first(stage) == (State.LIVE, Desired.RUNNING)
-    assert len(stage.platform.releases.releases()) == 1
+    carried_out(stage, death, plan, OTHER)
 
 
 def change_run_again(stage: AnyStage, death: Death, repartitions: bool) -> None:

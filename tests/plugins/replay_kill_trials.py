@@ -55,13 +55,18 @@ def promotion(stage: AnyStage, death: Death) -> None:
     deployed(stage, FIRST)
     run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
     plan = promote.plan_promote(stage.platform, JOBS, THIRD)
-    with death.process(stage.platform) as mortal:
-        move(mortal, promote.PROMOTE, plan, THIRD)
-    assert serving(stage) in (OLD, NEW)
-    move(stage.platform, promote.PROMOTE, plan, THIRD)
+    moved(stage, death, promote.PROMOTE, plan)
     assert serving(stage) == NEW
     assert len(stage.platform.releases.releases()) == 3
     assert len(stage.cluster.running()) == 4
+
+
+def moved(stage: AnyStage, death: Death, verb: str, plan: promote.MovePlan) -> None:
+    """Killed and made again, the move has both jobs serve one side's versions at any time."""
+    with death.process(stage.platform) as mortal:
+        move(mortal, verb, plan, THIRD)
+    assert serving(stage) in (OLD, NEW)
+    move(stage.platform, verb, plan, THIRD)
 
 
 def rollback(stage: AnyStage, death: Death, stopped: bool) -> None:
@@ -71,10 +76,7 @@ def rollback(stage: AnyStage, death: Death, stopped: bool) -> None:
     if stopped:
         end_driver(stage.platform, "ad_ctr", 1, FIRST)
     plan = promote.plan_rollback(stage.platform, JOBS)
-    with death.process(stage.platform) as mortal:
-        move(mortal, promote.ROLLBACK, plan, THIRD)
-    assert serving(stage) in (OLD, NEW)
-    move(stage.platform, promote.ROLLBACK, plan, THIRD)
+    moved(stage, death, promote.ROLLBACK, plan)
     assert serving(stage) == OLD
     assert len(stage.platform.releases.releases()) == 4
     assert len(stage.cluster.running()) == 4
