@@ -17,11 +17,12 @@ from typing import Any
 
 import psycopg
 import pyspark
-from kappa.plans.submission import JVM_OPTIONS, PLANNING_MB
+from kappa.plans.submission import JVM_OPTIONS, archived, jars, local_memory_mb
 
 from cli.entry import CHECKOUT
 from jobs import catalog
 from jobs.log import KafkaLog
+from jobs.settings import Settings
 from stack.layout import Layout
 from stack.passwords import SUPERUSER
 
@@ -124,15 +125,14 @@ class Staged:
             process.wait()
 
     def _environment(self) -> dict[str, str]:
-        memory_mb = self.settings["executor_memory_mb"] + PLANNING_MB
-        return {**self.layout.surroundings, **local_spark(self.layout.settings.jars, memory_mb)}
+        memory_mb = local_memory_mb(self.settings)
+        return {**self.layout.surroundings, **local_spark(self.layout.settings, memory_mb)}
 
 
-def local_spark(jars: Path, memory_mb: int) -> dict[str, str]:
+def local_spark(settings: Settings, memory_mb: int) -> dict[str, str]:
     """The environment of a process that has its own Spark, on two cores, with the jars of a driver."""
-    files = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
-    options = f"{JVM_OPTIONS} -XX:SharedArchiveFile={jars.with_suffix('.jsa')}"
-    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {files} --driver-java-options '{options}'"
+    options = f"--driver-java-options '{JVM_OPTIONS} {archived(settings)}'"
+    submit = f"--master local[2] --driver-memory {memory_mb}m --jars {jars(settings)} {options}"
     local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
     return {
         "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.catalog import MOST_KEPT
 from jobs.log import Offsets
 from jobs.reach import Ends
 
 LONGEST_MS = 10_000
-MOST_RECORDS = 20_000
-"""A large batch has no more than this: also the quarantine holds so many in memory (docs/decisions/0039)."""
+MOST_RECORDS = MOST_KEPT
+"""A large batch has no more than this, as it may be the quarantine's (docs/decisions/0039)."""
 FAR_BATCHES = 3
 """So many large batches are unread far behind; near the end it is less than one. To change costs a query's start."""
 

@@ -128,12 +128,12 @@ def parts() -> Iterator[Layout]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark as the jobs configure it, in this process, on two cores, with the jars that a driver has."""
-    folder = tmp_path_factory.mktemp("state") / "jars" / "spark"
+    home = Settings(tmp_path_factory.mktemp("state"))
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
     wanted = [jar for jar in jars.read() if jar.group == "spark"]
-    jars.fetch(wanted, jars.repository(os.environ), cache, {"spark": folder})
-    class_archive.name(Layout(Settings(folder.parent.parent), CHECKOUT))
-    os.environ |= local_spark(folder, SPARK_MEMORY_MB)
+    jars.fetch(wanted, jars.repository(os.environ), cache, {"spark": home.jars})
+    class_archive.name(Layout(home, CHECKOUT))
+    os.environ |= local_spark(home, SPARK_MEMORY_MB)
     spark = session.create("tests", resolve(find("ad_ctr"), {}))
     del os.environ["PYSPARK_SUBMIT_ARGS"]
     spark.sparkContext.setLogLevel("ERROR")

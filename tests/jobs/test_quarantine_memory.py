@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from kappa.plans.submission import PLANNING_MB
+from kappa.plans.submission import local_memory_mb
 from pyspark.sql import SparkSession
 
 from bench.staged_driver import local_spark
@@ -48,10 +48,10 @@ def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driv
     settings = catalog.resolve(JOB, {})
     most = settings["records_per_batch"]
     assert most == next(s.most for s in JOB.settings if s.name == "records_per_batch")
-    memory_mb = settings["executor_memory_mb"] + PLANNING_MB
     ran = subprocess.run(
         [sys.executable, "-m", "tests.jobs.long_dead_letters", str(most), "5000", "5000"], cwd=CHECKOUT,
-        env={**os.environ, **local_spark(parts.settings.jars, memory_mb)}, capture_output=True, text=True, timeout=200,
+        env={**os.environ, **local_spark(parts.settings, local_memory_mb(settings))}, capture_output=True, text=True,
+        timeout=200,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-1_000:] + ran.stderr[-4_000:]
     told = json.loads(ran.stdout.splitlines()[-1])

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.refusals import Refusal
 from jobs.settings import HOST, Settings
 from kappa.changes import Change
-from kappa.plans.submission import AUTHENTICATED, PLANNING_MB, SHORT_JVM_OPTIONS, archived, environment, jars
+from kappa.plans.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, environment, jars, local_memory_mb
 
 
 class Program(StrEnum):
@@ -72,7 +72,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
         application=str(artifact / "jobs" / f"{program}.py"),
         arguments=(*of_version, "--change", str(change.change_id)),
         jars=jars(settings),
-        driver_memory=f"{change.new.settings['executor_memory_mb'] + PLANNING_MB}m",
+        driver_memory=f"{local_memory_mb(change.new.settings)}m",
         configuration={
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,

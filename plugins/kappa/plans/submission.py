@@ -81,7 +81,12 @@ def _master(settings: Settings, given: Mapping[str, int]) -> str:
 
 
 def _driver_memory_mb(given: Mapping[str, int]) -> int:
-    return given["driver_memory_mb"] if given["executors"] else given["executor_memory_mb"] + PLANNING_MB
+    return given["driver_memory_mb"] if given["executors"] else local_memory_mb(given)
+
+
+def local_memory_mb(given: Mapping[str, int]) -> int:
+    """The heap of a process that plans and does the work itself."""
+    return given["executor_memory_mb"] + PLANNING_MB
 
 
 def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
