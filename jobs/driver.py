@@ -57,9 +57,10 @@ class Driver:
         self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
         self._checkpoint = query.checkpoint_of(settings, version)
         self._sink: BatchSink | None = None
+        self._earlier = Committed()
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
         self._witness = query.witness_of(settings, version)
-        self._watcher = Watcher(settings, version, beat, self._newest_committed, self._trouble)
+        self._watcher = Watcher(settings, version, beat, self._told, self._trouble)
         self._extra_delay_ms = 0
         self._why, self._is_red = "", True
         self._eviction = Eviction()
@@ -123,7 +124,8 @@ class Driver:
 
     def _attempt(self, spark: SparkSession) -> None:
         """One query from start to end; what ends it and passes is kept in `_why`."""
-        self._sink, self._why = None, ""
+        self._write_to(None)
+        self._why = ""
         try:
             self._run_queries(spark)
         except (KafkaError, OSError, *TRANSIENT) as error:
@@ -207,7 +209,7 @@ class Driver:
         version = replace(self._version, settings=given)
         run = query.run_of(self._settings, version, progress[0], self._extra_delay_ms, evicting=evicting)
         self._watcher.delay_ms = run.watermark_delay_ms
-        self._sink = sink = query.sink_of(
+        sink = query.sink_of(
             self._settings,
             self._version,
             self._identity.epoch,
@@ -218,6 +220,7 @@ class Driver:
             self._witness,
             last_read,
         )
+        self._write_to(sink)
         return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
 
     def _finish(self, running: StreamingQuery, sink: BatchSink, writer: DataStreamWriter) -> None:
@@ -249,6 +252,19 @@ class Driver:
 
     def _newest_committed(self) -> Committed:
         return self._sink.committed if self._sink is not None else Committed()
+
+    def _write_to(self, sink: BatchSink | None) -> None:
+        """The sink of the query that comes next; what the one before it committed is kept for the heartbeat."""
+        if self._newest_committed().batch_id is not None:
+            self._earlier = self._newest_committed()
+        self._sink = sink
+
+    def _told(self) -> Committed:
+        """What this driver committed last, by whichever query, and how far the present one is."""
+        present = self._newest_committed()
+        if present.batch_id is not None:
+            return present
+        return replace(self._earlier, next_offsets=present.next_offsets)
 
     def _trouble(self) -> str:
         """Why the present batch is not committed, where it has not been for a while."""
