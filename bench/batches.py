@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.live import Database, Version
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 _BATCHES = """
 select batch_id, generation, read, rows_changed, extract(epoch from committed_at)::float8 * 1000

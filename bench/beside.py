@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 LONGEST_SECONDS = 1_800.0
 

@@ -19,8 +19,8 @@ from bench.live import Database, Version
 from cli import verbs
 from cli.entry import settings
 from cli.following import Outcome
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from traffic.sources import seconds_of
 from truth.topic import KafkaTopic
 

@@ -27,7 +27,7 @@ from bench.load import Background, now_ms
 from bench.minutes import Sample, by_minute
 from bench.replays import sentence
 from cli.entry import settings
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from traffic.log import KafkaLog
 from traffic.play import SystemClock, play
 from traffic.records import Event, Kind, Record, encode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.patches import Patch
 
-WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "jobs/catalog.py"
+WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "plugins/kappa/core/catalog.py"
 
 DANGERS = (
     Patch(

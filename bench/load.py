@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Self
 
 from bench.beside import Beside
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from traffic.log import KafkaLog
 from traffic.play import Played, SystemClock, play
 from traffic.records import Record

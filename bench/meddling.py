@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from bench import replays
 from bench.live import Database, Said, ask, kappa
 from bench.replays import ASKED_AFTER, REASON, sentence
-from jobs.log import KafkaLog
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.kafka_log import KafkaLog
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from stack import leftovers
 
 RETENTION_MS = 3_600_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.small_stack import small_stack
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from stack.layout import Layout
 
 FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")

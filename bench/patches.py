@@ -13,8 +13,9 @@ from pathlib import Path
 
 from bench.live import CommandFailed
 from cli.entry import CHECKOUT
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.core.spark_environment import search_path
 
 FOLDERS = ("cli", "jobs", "plugins", "stack", "traffic", "truth")
 """What the command `build` imports."""
@@ -63,7 +64,7 @@ def build(settings: Settings, patch: Patch) -> str:
 
 
 def _built(settings: Settings, copy: Path) -> str:
-    paths = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "KAPPA_HOME": str(settings.home)}
+    paths = {"PYTHONPATH": search_path(copy), "KAPPA_HOME": str(settings.home)}
     command = [sys.executable, "-P", "-m", "cli.main", "build", "--json"]
     done = subprocess.run(command, cwd=copy, env={**os.environ, **paths}, capture_output=True, text=True)
     if done.returncode:

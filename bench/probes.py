@@ -15,8 +15,8 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Prod
 from bench.beside import Beside
 from bench.live import Database
 from bench.load import now_ms
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from traffic.records import Event, encode
 
 VIEWS = {

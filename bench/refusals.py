@@ -23,7 +23,7 @@ from bench.patches import Patch
 from bench.replays import sentence
 from bench.rescale import parts
 from cli.entry import settings
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 JOB = "ad_ctr"
 REASON = "bench.refusals"

@@ -28,7 +28,7 @@ from bench.meddling import (
     too_many_cores,
 )
 from cli.entry import settings
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 JOB = "ad_ctr"
 Cause = Callable[[Settings, Database, str], str]

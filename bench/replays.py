@@ -14,8 +14,8 @@ from bench.live import Database, Said, ask
 from cli.airflow_runs import USER, Airflow, Run
 from cli.questions import ANSWERS, answer, open_question
 from cli.replaying import REPROCESS_DAG
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 REASON = "bench"
 POLL_SECONDS = 1.0

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of tables.")]
 

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 Stead = Callable[..., Any]
 """Takes what stood there, and what the test says besides; gives what is put in its place."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.report import say
 from cli.entry import CHECKOUT
-from jobs.settings import Ports, load
+from kappa.core.settings import Ports, load
 from stack import broker, class_archive, cluster, jars, passwords, postgres, schema
 from stack.down import down
 from stack.layout import Layout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -17,12 +16,13 @@ from typing import Any
 
 import psycopg
 import pyspark
-from kappa.plans.submission import JVM_OPTIONS, archived, jars, local_memory_mb
 
 from cli.entry import CHECKOUT
-from jobs import catalog
-from jobs.log import KafkaLog
-from jobs.settings import Settings
+from kappa.core import catalog
+from kappa.core.kafka_log import KafkaLog
+from kappa.core.settings import Settings
+from kappa.core.spark_environment import search_path
+from kappa.plans.submission import JVM_OPTIONS, archived, jars, local_memory_mb
 from stack.layout import Layout
 from stack.passwords import SUPERUSER
 
@@ -135,7 +135,7 @@ def local_spark(settings: Settings, memory_mb: int) -> dict[str, str]:
     submit = f"--master local[2] --driver-memory {memory_mb}m --jars {jars(settings)} {options}"
     local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
     return {
-        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), str(CHECKOUT / "plugins")]),
+        "PYTHONPATH": search_path(CHECKOUT),
         "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError, Message, Producer
 from bench.load import now_ms
 from bench.moved_broker import BrokerClock
 from bench.report import say
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from traffic.records import Event, encode
 
 OLDEST_EVENT_MS = 6_900_000

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from kappa.hooks.reach import Unreachable
 from kappa.leases import Lease, dag_of
-
-from jobs.refusals import Refusal
-from jobs.settings import Settings
 from stack.passwords import airflow_users
 
 USER = "admin"

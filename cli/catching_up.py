@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from cli.airflow_runs import Run, Seen
 from kappa.hooks.registry import Author, Entry
 from kappa.plans.catch_up import Progress, Reading, judge, together
 from kappa.ports import Platform
 from kappa.steps.catch_up import Pursuit, pursuit_of
 from kappa.steps.launch import version_of
 from kappa.steps.live_end import live_lag_seconds
-
-from cli.airflow_runs import Run, Seen
 
 READINGS = 120
 """Rate and ETA are over the latest so many looks, some minutes."""

@@ -11,15 +11,15 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
-from kappa.hooks.clients import Client, ClientBook
-from kappa.hooks.registry import Author
 from rich.console import Console
 from rich.table import Table
 
 from cli.airflow_runs import run_id
 from cli.entry import settings
 from cli.options import reason_required
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.hooks.clients import Client, ClientBook
+from kappa.hooks.registry import Author
 
 MICROS = 1_000_000
 CLIENT_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

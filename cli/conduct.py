@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from kappa.hooks.registry import Author, Entry
-from kappa.ports import Platform, connect
-from kappa.steps import lease
-
 from cli.airflow_runs import USER, Airflow, Holders, run_id
 from cli.following import Follower, Outcome, Watch
 from cli.showing import err
-from jobs.catalog import find
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.catalog import find
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.hooks.registry import Author, Entry
+from kappa.ports import Platform, connect
+from kappa.steps import lease
 
 LEASE_SECONDS = 600.0
 """The longest that a verb in place holds a job, should its process be killed."""

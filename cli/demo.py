@@ -9,10 +9,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from kappa.hooks.registry import Version
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import connect
-from kappa.steps.observe import found
 from rich.console import Group
 
 from cli import demo_replay, entry, showing, verbs
@@ -21,9 +17,13 @@ from cli.demo_play import RATE, Laid, Playing, gentle, log_laid, playing
 from cli.demo_stage import Measured, Stage, err, screen
 from cli.reading import looking
 from cli.stack import bring_up
-from jobs import catalog
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core import catalog
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.hooks.registry import Version
+from kappa.plans.start_point import EARLIEST
+from kappa.ports import connect
+from kappa.steps.observe import found
 from stack.passwords import airflow_login, airflow_users
 from stack.postgres import BINARIES
 from traffic.log import KafkaLog, Log

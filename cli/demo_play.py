@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic.log import Log
 from traffic.open_bandit import play_seconds
 from traffic.play import Played, SystemClock, play

@@ -8,14 +8,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kappa.hooks.registry import Version
-from kappa.plans import bands
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.price import duration
-from kappa.plans.reprocess_refusals import NoFreeCores
-from kappa.ports import connect
-from kappa.replays import Answer, Parity, Replay
-from kappa.steps.observe_replay import plan_reprocess
 from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
@@ -27,7 +19,15 @@ from cli.demo_served import NOTHING, Served, Totals
 from cli.demo_stage import Stage, err, screen
 from cli.following import Outcome
 from cli.keys import Always, keys
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.hooks.registry import Version
+from kappa.plans import bands
+from kappa.plans.candidate import ReprocessRequest
+from kappa.plans.price import duration
+from kappa.plans.reprocess_refusals import NoFreeCores
+from kappa.ports import connect
+from kappa.replays import Answer, Parity, Replay
+from kappa.steps.observe_replay import plan_reprocess
 
 JOBS = ("ad_ctr", "client_spend")
 SETTING, OLD_MS, INTERVAL_MS = "click_interval_ms", 10_000, 30_000

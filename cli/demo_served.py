@@ -11,7 +11,7 @@ from rich.table import Table
 from cli.airflow_runs import Run, Seen
 from cli.demo_play import FINAL_AFTER_MS, Laid
 from cli.reading import Reading
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic.open_bandit import CAMPAIGNS
 
 ROLE = "kappa_reader"

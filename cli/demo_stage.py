@@ -14,7 +14,7 @@ from cli import demo_served as served
 from cli.demo_play import Laid
 from cli.demo_served import Totals
 from cli.reading import Reading
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack.footprint import memory_bytes
 
 PLAIN_SECONDS = 15.0

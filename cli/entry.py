@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs import settings as platform
-from jobs.settings import Settings
+from kappa.core import settings as platform
+from kappa.core.settings import Settings
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

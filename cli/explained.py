@@ -8,13 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from kappa import artifacts
-from kappa.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
 from rich.markup import escape
 from rich.table import Table
 
 from cli import showing
-from jobs.catalog import Effect, find
+from kappa import artifacts
+from kappa.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
+from kappa.core.catalog import Effect, find
 from stack.job_detail import shown as plain
 from truth.explain import Fated, expected
 from truth.fates import MINUTE_MS

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Registry
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from cli.airflow_runs import RESULT_TASK, Airflow, Run, Seen
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.hooks.reach import Unreachable
+from kappa.hooks.registry import Registry
 from stack.programs import LONGEST_START_SECONDS
 
 Answer = TypeVar("Answer")

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import typer
-from kappa.hooks.registry import Launch
-from kappa.ports import connect
 from rich.markup import escape
 from rich.table import Table
 
 from cli import showing
 from cli.reading import ROLE, Reading
-from jobs.catalog import find
-from jobs.settings import Settings
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.hooks.registry import Launch
+from kappa.ports import connect
 from stack import job_detail, outages
 
 TREND_SECONDS = 4.0

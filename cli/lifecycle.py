@@ -6,18 +6,18 @@ import json
 from typing import Annotated
 
 import typer
-from kappa import artifacts
-from kappa.plans.deploy import Action
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import connect
-from kappa.steps.observe import plan_deploy, plan_start, plan_stop
 from rich.table import Table
 
 from cli import showing, verbs
 from cli.entry import settings
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.showing import err
-from jobs.refusals import Refusal
+from kappa import artifacts
+from kappa.core.refusals import Refusal
+from kappa.plans.deploy import Action
+from kappa.plans.start_point import EARLIEST
+from kappa.ports import connect
+from kappa.steps.observe import plan_deploy, plan_start, plan_stop
 
 
 class NotKeyValue(Refusal):

@@ -14,8 +14,8 @@ from cli import explained, showing
 from cli.client import CLIENT_PATTERN
 from cli.entry import settings
 from cli.options import Json
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from truth.explain import Number
 from truth.fates import MINUTE_MS
 from truth.lineage import Lineage, trace

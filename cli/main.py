@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 FAMILIES = (
     "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "replaying", "promoting", "retiring",

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
-from kappa.hooks.registry import Author
-from kappa.plans.repair import RepairPlan
-from kappa.ports import Platform, connect
-from kappa.steps import restore
-from kappa.steps.repair import carry_out, plan_repair
 
 from cli import showing
 from cli.conduct import attempt, by_airflow, in_place
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
-from jobs.catalog import find
+from kappa.core.catalog import find
+from kappa.hooks.registry import Author
+from kappa.plans.repair import RepairPlan
+from kappa.ports import Platform, connect
+from kappa.steps import restore
+from kappa.steps.repair import carry_out, plan_repair
 
 REPAIR_DAG = "repair_stream"
 VERB = "repair"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 
 def version_number(given: str) -> int:

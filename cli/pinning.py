@@ -6,16 +6,16 @@ import getpass
 from typing import Annotated
 
 import typer
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author
-from kappa.ports import Platform, connect
 
 from cli import showing
 from cli.airflow_runs import run_id
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
-from jobs.catalog import find
+from kappa.core.catalog import find
+from kappa.hooks.conflicts import UnknownVersion
+from kappa.hooks.registry import Author
+from kappa.ports import Platform, connect
 
 VERB = "pin"
 

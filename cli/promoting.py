@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from kappa.hooks.registry import Author
-from kappa.ports import Platform, connect
-from kappa.steps import promote as promoting
-from kappa.steps.promote import PROMOTE, ROLLBACK, MovePlan
 
 from cli import showing
 from cli.airflow_runs import USER, Holders, run_id
@@ -19,8 +15,12 @@ from cli.entry import settings
 from cli.following import Outcome, Watch
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
 from cli.showing import err
-from jobs.catalog import find
-from jobs.settings import Settings
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.hooks.registry import Author
+from kappa.ports import Platform, connect
+from kappa.steps import promote as promoting
+from kappa.steps.promote import PROMOTE, ROLLBACK, MovePlan
 from stack.passwords import AIRFLOW_USERS
 
 PROMOTE_DAG = "promote_stream"

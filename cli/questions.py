@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kappa.hooks.reach import Unreachable
-
 from cli.airflow_runs import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
 from cli.keys import Keys
+from kappa.hooks.reach import Unreachable
 
 WAITING = "awaiting_input"
 ANSWERS = {"a": "Approve", "r": "Reject"}

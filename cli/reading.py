@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from kappa.hooks.reach import Unreachable
 from psycopg.rows import dict_row
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.hooks.reach import Unreachable
 
 ROLE = "kappa_operator"
 Reading = psycopg.Connection[dict[str, Any]]

@@ -7,13 +7,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
-from kappa.plans import bands
-from kappa.plans.approving import answer_sentence
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import Platform, connect
-from kappa.replays import Answer, Approval, Parity
-from kappa.steps.observe_replay import plan_reprocess
 
 from cli import showing, verbs
 from cli.airflow_runs import Airflow
@@ -25,7 +18,14 @@ from cli.keys import Keys, keys
 from cli.lifecycle import pair
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.questions import Questions
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.plans import bands
+from kappa.plans.approving import answer_sentence
+from kappa.plans.candidate import ReprocessRequest
+from kappa.plans.start_point import EARLIEST
+from kappa.ports import Platform, connect
+from kappa.replays import Answer, Approval, Parity
+from kappa.steps.observe_replay import plan_reprocess
 
 REPROCESS_DAG = "reprocess_stream"
 VERB = "reprocess"

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from kappa.hooks.registry import Author
-from kappa.ports import connect
-from kappa.steps.retire import VERB, plan_retire
 
 from cli import showing
 from cli.airflow_runs import Holders, run_id
@@ -17,8 +14,11 @@ from cli.conduct import by_airflow
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
-from jobs.catalog import find
-from jobs.settings import Settings
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.hooks.registry import Author
+from kappa.ports import connect
+from kappa.steps.retire import VERB, plan_retire
 
 RETIRE_DAG = "retire_versions"
 

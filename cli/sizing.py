@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from kappa.plans.rescale import RescaleRequest
-from kappa.plans.rescale_refusals import NothingAsked
-from kappa.ports import connect
-from kappa.steps.rescale import plan_rescale
 
 from cli import showing
 from cli.conduct import by_airflow, when_held
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
-from jobs.catalog import find
+from kappa.core.catalog import find
+from kappa.plans.rescale import RescaleRequest
+from kappa.plans.rescale_refusals import NothingAsked
+from kappa.ports import connect
+from kappa.steps.rescale import plan_rescale
 
 RESCALE_DAG = "rescale_stream"
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from kappa.plans.price import duration
-from kappa.steps.resume import resume_all
 from rich.console import Console
 from rich.markup import escape
 
 from cli import entry, job_detail, showing
-from jobs.fates import Fate
-from jobs.settings import Settings
+from kappa.core.fates import Fate
+from kappa.core.settings import Settings
+from kappa.plans.price import duration
+from kappa.steps.resume import resume_all
 from stack.down import check_ours, down, wipe
 from stack.status import status
 from stack.up import Echo, up

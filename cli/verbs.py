@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from cli.conduct import by_airflow, in_place, when_held
+from cli.entry import CHECKOUT
+from cli.following import Outcome
+from cli.showing import err
 from kappa import artifacts
 from kappa.artifacts import Artifact
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
 from kappa.hooks.registry import Author
 from kappa.plans.switch import NothingDeployed
 from kappa.ports import Platform, connect
 from kappa.steps import deploy as deploying
 from kappa.steps import stop as stopping
 from kappa.steps.observe import DeployRequest, found, plan_start, plan_stop
-
-from cli.conduct import by_airflow, in_place, when_held
-from cli.entry import CHECKOUT
-from cli.following import Outcome
-from cli.showing import err
-from jobs.catalog import find
-from jobs.settings import Settings
 
 DEPLOY_DAG = "deploy_stream"
 STOP_DAG = "stop_stream"

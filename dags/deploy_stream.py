@@ -12,7 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
+
 from kappa import artifacts
+from kappa.core.settings import from_environment
 from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
@@ -22,8 +24,6 @@ from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.plans.finite import Program
 from kappa.steps import change, deploy
 from kappa.steps.observe import plan_deploy
-
-from jobs.settings import from_environment
 
 Json = dict[str, Any]
 NEXT = {Action.FIRST: "stage", Action.RESUME: "stage", Action.IN_PLACE: "begin", Action.UNCHANGED: "conclude"}

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
+
+from kappa.core.settings import from_environment
 from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.operators.replay_graphs import replay_graph
 from kappa.steps import reprocess
 from kappa.steps.observe_replay import closed_span_start, plan_reprocess
-
-from jobs.settings import from_environment
 
 VERB = reprocess.PROVE
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
+
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce, incidents
 from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting

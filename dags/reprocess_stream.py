@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
+
 from kappa import artifacts
+from kappa.core.settings import from_environment
 from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.operators.replay_graphs import replay_graph
 from kappa.steps import reprocess
 from kappa.steps.observe_replay import plan_reprocess
-
-from jobs.settings import from_environment
 
 VERB = reprocess.VERB
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
+
 from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting

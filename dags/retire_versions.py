@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
+
 from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
 from kappa.operators.holding import is_over

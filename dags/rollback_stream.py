@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
+
 from kappa.operators import replay_form
 from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.operators.replay_graphs import move_graph

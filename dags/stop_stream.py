@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
+
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting

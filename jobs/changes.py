@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import psycopg
 from psycopg.rows import dict_row
 
-from jobs.refusals import Refusal
 from jobs.registry import connect
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 
 class UnknownChange(Refusal):

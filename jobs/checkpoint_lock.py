@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 
 from jobs import connections
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.5

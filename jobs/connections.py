@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.abc import PQGen
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 ROLE = "kappa_writer"
 CONNECT_SECONDS = 10

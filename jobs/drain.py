@@ -10,13 +10,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from jobs import query, reach
-from jobs.checkpoints import check, check_offsets
 from jobs.generations import check_settled
 from jobs.reach import WatermarkTooFast
-from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
-from jobs.settings import Settings
 from jobs.watcher import fresh_ends
+from kappa.core.checkpoints import check, check_offsets
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.drain")
 TRIES = 3

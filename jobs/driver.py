@@ -16,18 +16,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import log_identity, pace, query, reach, root_cause, session
-from jobs.checkpoints import DamagedOffsets, check, check_offsets
 from jobs.eviction import Eviction
-from jobs.log import Offsets
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, WatermarkTooFast
-from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry, Version
-from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from jobs.sinks.ledger import Fenced
 from jobs.transactions import TRANSIENT
 from jobs.watcher import Watcher, own_beat
+from kappa.core.checkpoints import DamagedOffsets, check, check_offsets
+from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from jobs import state_proof
 from jobs.changes import Generation
-from jobs.checkpoint_copies import complete, copy_running, link
-from jobs.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
-from jobs.refusals import Refusal
 from jobs.state_proof import Proof
+from kappa.core.checkpoint_copies import complete, copy_running, link
+from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
+from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.generations")
 PREPARED_BYTES = 8_000_000_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.fates import REFUSED, Fate
+from kappa.core.fates import REFUSED, Fate
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from jobs import environment
 from jobs.changes import ChangeEnded
-from jobs.refusals import Refusal
+from kappa.core import environment
+from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.outcome")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Key = Mapping[str, Any]

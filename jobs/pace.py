@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.catalog import MOST_KEPT
-from jobs.log import Offsets
 from jobs.reach import Ends
+from kappa.core.catalog import MOST_KEPT
+from kappa.core.kafka_log import Offsets
 
 LONGEST_MS = 10_000
 MOST_RECORDS = MOST_KEPT

@@ -13,16 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import catalog, reach, sources
-from jobs.checkpoints import Checkpoint
-from jobs.log import KafkaLog, LastRead, Offsets
+from jobs import reach, sources
 from jobs.log_identity import LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
 from jobs.registry import Version, connect
-from jobs.settings import Settings
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
+from kappa.core import catalog
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.query")
 FIRST_RECORDS = 2_000

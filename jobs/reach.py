@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from jobs.log import Log, Offsets
-from jobs.refusals import Refusal
+from kappa.core.kafka_log import Log, Offsets
+from kappa.core.refusals import Refusal
 
 MARGIN_MS = 60_000
 """For clocks that differ a little: part of every delay (architecture, section 3)."""

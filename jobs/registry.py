@@ -11,11 +11,11 @@ from psycopg.rows import class_row, dict_row
 
 from jobs import connections, ownership
 from jobs.heartbeat import WRITE_BEAT, Beat
-from jobs.log import LastRead, Offsets
 from jobs.ownership import Connection, LaunchLost
 from jobs.reach import Ends
 from jobs.restarts import COUNT_STARTS, Starts
-from jobs.settings import Settings
+from kappa.core.kafka_log import LastRead, Offsets
+from kappa.core.settings import Settings
 
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)

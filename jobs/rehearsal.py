@@ -12,9 +12,10 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs import catalog, session
+from jobs import session
 from jobs.pipelines import ad_ctr
 from jobs.pipelines.pipeline import Run
+from kappa.core import catalog
 
 JOB = catalog.find("ad_ctr")
 BATCHES = 3

@@ -17,15 +17,15 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__)
 from pyspark.sql import SparkSession
 
 from jobs import generations, outcome, session
-from jobs import settings as platform
 from jobs.changes import Change, ChangeEnded, Desk, PostgresDesk, check_open
 from jobs.checkpoint_lock import CheckpointLock
-from jobs.checkpoints import Checkpoint
 from jobs.drain import drain
 from jobs.outcome import Outcome
-from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry
-from jobs.settings import Settings
+from kappa.core import settings as platform
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.repartition")
 PROGRAM = "repartition"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.refusals import Refusal
-from jobs.settings import Supervision
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Supervision
 
 
 @dataclass(frozen=True)

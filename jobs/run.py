@@ -14,16 +14,17 @@ from types import FrameType
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
-from jobs import environment, restarts, standby
-from jobs import settings as platform
+from jobs import restarts, standby
 from jobs.changes import PostgresDesk
 from jobs.driver import Driver, Identity, Orphaned
 from jobs.outcome import ParentGone
 from jobs.ownership import LaunchLost
-from jobs.refusals import Refusal
 from jobs.registry import ALIVE, DriverRegistry
-from jobs.settings import Settings
 from jobs.sinks.ledger import Fenced
+from kappa.core import environment
+from kappa.core import settings as platform
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.run")
 

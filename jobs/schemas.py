@@ -45,15 +45,3 @@ EVENT = StructType(
 
 EVENT_WITH_BYTES = StructType([*EVENT.fields, StructField("key", BinaryType()), StructField("value", BinaryType())])
 """An event beside the bytes it was decoded from, for the jobs that keep what they refuse."""
-
-MEASURES = (
-    "impressions",
-    "clicks",
-    "impression_micros",
-    "click_micros",
-    "seen_impressions",
-    "seen_clicks",
-    "seen_impression_micros",
-    "seen_click_micros",
-)
-"""The columns of a windowed job's row beside its keys and `window_start`: what was counted, and what arrived."""

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from jobs.log import Offsets
+from kappa.core.kafka_log import Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""

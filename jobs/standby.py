@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.changes import Desk
-from jobs.checkpoints import Checkpoint
-from jobs.log import KafkaLog, Offsets
 from jobs.query import FIRST_RECORDS
 from jobs.registry import DriverRegistry, Version
-from jobs.settings import Settings
 from jobs.sinks.noop_sink import NoopSink
 from jobs.transactions import TRANSIENT
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.standby")
 STANDBY = "standby"

@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.checkpoints import Checkpoint, StatefulOperator
-from jobs.refusals import Refusal
+from kappa.core.checkpoints import Checkpoint, StatefulOperator
+from kappa.core.refusals import Refusal
 
 
 class StateDiffers(Refusal):

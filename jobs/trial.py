@@ -21,15 +21,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import outcome, query, session
-from jobs import settings as platform
 from jobs.changes import PostgresDesk, check_open
-from jobs.checkpoint_copies import copy_running
-from jobs.checkpoints import Checkpoint
 from jobs.outcome import Outcome
-from jobs.refusals import Refusal
 from jobs.registry import DriverRegistry
-from jobs.settings import Settings
 from jobs.sinks.noop_sink import NoopSink
+from kappa.core import settings as platform
+from kappa.core.checkpoint_copies import copy_running
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.trial")
 PROGRAM = "trial"

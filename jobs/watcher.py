@@ -15,12 +15,12 @@ from kafka.errors import KafkaError
 
 from jobs import pace, reach, root_cause
 from jobs.heartbeat import Beat
-from jobs.log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from jobs.priority import Priority, gives_way
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry, Version
-from jobs.settings import Settings
 from jobs.sinks.batch_sink import Committed
+from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
+from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.watcher")
 BEAT_SECONDS = 1.0

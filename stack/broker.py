@@ -12,9 +12,9 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import BrokerNotAvailableError, KafkaError, TopicAlreadyExistsError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from jobs.log import connected
-from jobs.refusals import Refusal
-from jobs.settings import HOST, Ports, Settings, Topic
+from kappa.core.kafka_log import connected
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Ports, Settings, Topic
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
 

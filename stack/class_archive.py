@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.settings import HOST, load
+from kappa.core.settings import HOST, load
+from kappa.core.spark_environment import environment, search_path
 from stack.cluster import java, spark_home
 from stack.layout import Layout
 
@@ -47,7 +48,7 @@ def begin(layout: Layout) -> None:
     with (layout.logs / "class-archive.log").open("ab") as log:
         subprocess.Popen(
             ["nice", "-n", "19", layout.python, "-m", "stack.class_archive"], cwd=layout.checkout,
-            env={**layout.surroundings, "PYTHONPATH": str(layout.checkout)}, stdin=subprocess.DEVNULL,
+            env={**layout.surroundings, "PYTHONPATH": search_path(layout.checkout)}, stdin=subprocess.DEVNULL,
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
 
@@ -75,13 +76,8 @@ def make(layout: Layout) -> None:
 def _environment(layout: Layout, new: Path) -> Mapping[str, str]:
     submit = f"--master local[1] --driver-java-options '{_OPTIONS} -XX:ArchiveClassesAtExit={new}'"
     local = f"--conf spark.driver.host={HOST} --conf spark.driver.bindAddress={HOST}"
-    return {
-        **layout.surroundings,
-        "PYTHONPATH": str(layout.checkout),
-        "PYSPARK_PYTHON": layout.python,
-        "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell",
-        "SPARK_LOCAL_IP": HOST,
-    }
+    program = environment(layout.checkout, layout.python)
+    return {**layout.surroundings, **program, "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell"}
 
 
 if __name__ == "__main__":

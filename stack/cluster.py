@@ -10,8 +10,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from jobs.refusals import Refusal
-from jobs.settings import HOST, Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Settings
 from stack import passwords
 from stack.layout import Layout, package_folder
 from stack.programs import Program

@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
 
-from jobs.settings import HOST, Settings
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import search_path
 from stack import connections, passwords
 from stack.layout import Layout, package_folder
 from stack.passwords import AIRFLOW_ROLE, AIRFLOW_USERS
@@ -100,7 +101,7 @@ def environment(layout: Layout) -> dict[str, str]:
         "PATH": f"{spark / 'bin'}:{layout.surroundings['PATH']}",
         "SPARK_HOME": str(spark),
         "AIRFLOW_HOME": str(layout.airflow),
-        "PYTHONPATH": f"{layout.checkout}:{layout.checkout / 'plugins'}",
+        "PYTHONPATH": search_path(layout.checkout),
         "PYTHONUNBUFFERED": "1",
         # Airflow names its processes; without this the name would overwrite the mark in their environment.
         "SPT_NOENV": "1",

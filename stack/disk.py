@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 NEEDED_BYTES = 2_000_000_000
 

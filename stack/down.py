@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from stack import leftovers, parts
 from stack.exclusion import exclusive
 from stack.layout import Layout

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 
 class Busy(Refusal):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 LOCK = Path(__file__).with_name("jars.lock")
 CENTRAL = "https://repo.maven.apache.org/maven2"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import outages, replay_status
 
 RUNBOOK = "docs/runbook.md"

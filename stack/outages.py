@@ -16,8 +16,8 @@ import psycopg
 from kafka.errors import KafkaError
 from psycopg.rows import dict_row
 
-from jobs.refusals import Refusal
-from jobs.settings import HOST, Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Settings
 from stack import broker, postgres
 
 BOUND_SECONDS = 4.0

@@ -8,7 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
-from jobs.settings import HOST, ROLES, Settings
+from kappa.core.settings import HOST, ROLES, Settings
 
 SUPERUSER = "postgres"
 AIRFLOW_ROLE = "airflow"

@@ -7,8 +7,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from stack import passwords
 from stack.connections import FINITE_CORES
 

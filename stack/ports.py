@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 
 import psutil
 
-from jobs.refusals import Refusal
-from jobs.settings import HOST, Ports
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Ports
 from stack.programs import Program
 
 

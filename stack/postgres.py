@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from jobs.refusals import Refusal
-from jobs.settings import HOST, ROLES, Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, ROLES, Settings
 from stack import passwords
 from stack.layout import Layout, package_folder
 from stack.passwords import AIRFLOW_ROLE, SUPERUSER

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 LONGEST_START_SECONDS = 300
 """So long after its start a program works, also beside much else; what needs one waits for as long."""

@@ -10,7 +10,7 @@ from alembic.config import Config
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

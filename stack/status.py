@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import job_status, outages
 from stack.job_status import RUNBOOK
 from stack.layout import Layout

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import (
     broker,
     class_archive,

@@ -18,11 +18,12 @@ from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
 from bench.staged_driver import Staged
-from jobs import catalog, run
-from jobs.checkpoints import Checkpoint
-from jobs.log import KafkaLog, Offsets
+from jobs import run
 from jobs.registry import DriverRegistry
-from jobs.settings import Settings
+from kappa.core import catalog
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.settings import Settings
 from stack.layout import Layout
 from stack.passwords import SUPERUSER
 from stack.waiting import until

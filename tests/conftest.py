@@ -14,8 +14,8 @@ from bench.small_stack import small_stack
 from bench.staged_driver import local_spark
 from cli.entry import CHECKOUT
 from jobs import session
-from jobs.catalog import find, resolve
-from jobs.settings import Settings
+from kappa.core.catalog import find, resolve
+from kappa.core.settings import Settings
 from stack import class_archive, jars
 from stack.layout import Layout
 from tests.integration.replays.edge import Edge

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from itertools import repeat
 from typing import Self
 
-from jobs.settings import HOST, Settings
+from kappa.core.settings import HOST, Settings
 
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 OF_A_BATCH = b"copy stage "

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from bench.staged_driver import stage
 from jobs import driver, watcher
-from jobs.settings import Settings, load
+from kappa.core.settings import Settings, load
 from stack import broker, postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

@@ -21,8 +21,9 @@ import psycopg
 import pytest
 
 from bench.load import KNOBS
-from jobs.log import KafkaLog
-from jobs.settings import Ports, Settings, load
+from kappa.core.kafka_log import KafkaLog
+from kappa.core.settings import Ports, Settings, load
+from kappa.core.spark_environment import search_path
 from stack import leftovers
 from stack.down import down
 
@@ -147,7 +148,7 @@ def starting() -> Iterator[Starting]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    return {**os.environ, "KAPPA_HOME": str(settings.home), "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT}/plugins"}
+    return {**os.environ, "KAPPA_HOME": str(settings.home), "PYTHONPATH": search_path(CHECKOUT)}
 
 
 def _keep_logs(settings: Settings) -> None:

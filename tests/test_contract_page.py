@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import typer
-from kappa.states import State
 
 from cli.main import app
-from jobs.catalog import JOBS, Effect
-from jobs.fates import Fate
+from kappa.core.catalog import JOBS, Effect
+from kappa.core.fates import Fate
+from kappa.core.states import State
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "contract.md").read_text()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic.mapping import BadRow, Columns, event_of, fields_of, require_columns
 from traffic.records import Kind, Record, encode
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 QUEUE_RECORDS = 500_000
 _SERVE_EVERY = 1_000

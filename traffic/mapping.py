@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic.records import Event
 
 FIELDS = Event._fields

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic.records import Event, Kind, Record, encode
 
 POLICIES = ("random", "bts")

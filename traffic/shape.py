@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 _MINUTE_MS = 60_000
 

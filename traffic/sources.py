@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from traffic import files, open_bandit, synthetic
 from traffic.files import OnBad
 from traffic.mapping import Columns

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from truth.compare import Difference
 from truth.decode import LogRecord
 from truth.explain import Examined, Fated, Number, Part, Total, added, examine, held_against, totals

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from truth.days import Client
 from truth.fates import FATES, Rules
 from truth.postgres_rows import Connection, rows_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from truth.agreement import disagreements
 from truth.compare import Difference, compare
 from truth.completeness import Serving, standing

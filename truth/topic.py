@@ -14,7 +14,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from truth.decode import LogRecord
 
 _TIMEOUT_S = 10.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from jobs import catalog
 from jobs.pipelines.pipeline import Run
 from jobs.transforms import decode, fates, windows
+from kappa.core import catalog
 
 JOB = catalog.find("ad_ctr")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.fates import QUARANTINED, Fate
 from jobs.pipelines.pipeline import Run
 from jobs.transforms import decode, fates
+from kappa.core.fates import QUARANTINED, Fate
 
 _WHY = {
     Fate.FUTURE: "event_time is further past append_time than the future bound",

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jobs import connections, transactions
-from jobs.catalog import Job
 from jobs.connections import Connection
 from jobs.sinks import rows
+from kappa.core.catalog import Job
 
 Connect = Callable[[], Connection]
 _LIMIT = """select set_config('transaction_timeout', %(ms)s, false),

@@ -13,8 +13,6 @@ from pyspark.sql import DataFrame
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
 from jobs import observations, reach, root_cause
-from jobs.checkpoints import Checkpoint
-from jobs.log import LastRead, Offsets
 from jobs.log_identity import Answer, LogSilent, LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
@@ -23,6 +21,8 @@ from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.transactions import TRANSIENT
 from jobs.transforms.fates import OBSERVATION
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import LastRead, Offsets
 
 logger = logging.getLogger("kappa.sink")
 GIVE_UP_SECONDS = 900

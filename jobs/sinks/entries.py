@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.fates import Fate
 from jobs.observations import Observed, Tally
-from jobs.refusals import Refusal
+from kappa.core.fates import Fate
+from kappa.core.refusals import Refusal
 
 
 class DoubleEntryBroken(Refusal):

@@ -14,13 +14,13 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from jobs.catalog import Job
-from jobs.fates import QUARANTINED, Fate
-from jobs.log import LastRead, Offsets
 from jobs.observations import Observed, Tally
-from jobs.refusals import Refusal
 from jobs.sinks import entries, rows
 from jobs.sinks.rows import Connection
+from kappa.core.catalog import Job
+from kappa.core.fates import QUARANTINED, Fate
+from kappa.core.kafka_log import LastRead, Offsets
+from kappa.core.refusals import Refusal
 
 
 class Fenced(Refusal):

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 from psycopg import sql
 
-from jobs.catalog import Job
 from jobs.observations import Tally
-from jobs.schemas import MEASURES
 from jobs.sinks.entries import Change
+from kappa.core.catalog import Job
+from kappa.core.measures import MEASURES
 
 STAGE = sql.Identifier("pg_temp", "stage")
 Connection = psycopg.Connection[tuple[Any, ...]]

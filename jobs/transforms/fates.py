@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.fates import REFUSED, Fate
+from kappa.core.fates import REFUSED, Fate
 
 OBSERVATION = "log"
 """Name under which a batch's counts are observed."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
-from jobs.schemas import MEASURES
+from kappa.core.measures import MEASURES
 
 EVENTS = "events"
 """The column that holds the set: list<struct(kind, id, offset, cost)>, as `windows.element` makes them."""

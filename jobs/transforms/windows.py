@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.catalog import Job
-from jobs.schemas import MEASURES
 from jobs.transforms import fold
+from kappa.core.catalog import Job
+from kappa.core.measures import MEASURES
 
 IDENTITY = ("client_id", "ad_id")
 """What an event's identity comprises beside its id or user; a group's keys need not repeat it."""

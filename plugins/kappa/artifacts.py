@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs import environment
-from jobs.catalog import JOBS, Job
-from jobs.environment import MANIFEST
-from jobs.refusals import Refusal
 from kappa import digests
+from kappa.core import environment
+from kappa.core.catalog import JOBS, Job
+from kappa.core.environment import MANIFEST
+from kappa.core.refusals import Refusal
+from kappa.digests import KERNEL
 
 
 class UnknownArtifact(Refusal):
@@ -111,8 +112,20 @@ def _name(root: Path, versions: Mapping[str, str]) -> str:
 
 
 def sources(root: Path) -> list[Path]:
-    """The files that make up an artifact: all Python files of `jobs`."""
-    return sorted((root / "jobs").rglob("*.py"))
+    """The files that make up an artifact, at the same places as in a checkout: the jobs, and the kernel that they
+    import."""
+    package = (root / KERNEL.parent).glob("__init__.py")
+    return sorted([*(root / "jobs").rglob("*.py"), *package, *(root / KERNEL).rglob("*.py")])
+
+
+def copy_sources(checkout: Path, folder: Path) -> list[Path]:
+    """Copy the files that make up an artifact to the same places below a folder; their copies."""
+    copies = []
+    for file in sources(checkout):
+        copy = folder / file.relative_to(checkout)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copies.append(shutil.copyfile(file, copy))
+    return copies
 
 
 def build(checkout: Path, artifacts: Path, now: datetime) -> Artifact:
@@ -130,10 +143,7 @@ def build(checkout: Path, artifacts: Path, now: datetime) -> Artifact:
 def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
     """Copy the sources and write the manifest; named by what was copied, should the checkout change
     meanwhile."""
-    for file in sources(checkout):
-        copy = folder / file.relative_to(checkout)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
+    for copy in copy_sources(checkout, folder):
         copy.chmod(0o444)
     versions, fingerprints = environment.present(), {job.name: fingerprint(folder, job) for job in JOBS.values()}
     digest, created_at = _name(folder, versions), now.astimezone(UTC)
@@ -146,9 +156,9 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
 
 def fingerprint(root: Path, job: Job) -> Code:
     """The fingerprints of one job's code in a checkout, were it built here and now."""
-    code, versions = root / "jobs", environment.present()
-    result, parts = digests.result_code(code, job, versions), digests.parts(code, job, versions)
-    return Code(digests.state_shape(code, job), result, parts)
+    versions = environment.present()
+    result, parts = digests.result_code(root, job, versions), digests.parts(root, job, versions)
+    return Code(digests.state_shape(root, job), result, parts)
 
 
 def _put(folder: Path, target: Path) -> None:
@@ -164,7 +174,7 @@ def _commit(checkout: Path) -> str | None:
     """The checkout's git commit, marked when its jobs differ from it; None without git."""
     try:
         commit = _git(checkout, "rev-parse", "HEAD")
-        return f"{commit}-dirty" if _git(checkout, "status", "--porcelain", "--", "jobs") else commit
+        return f"{commit}-dirty" if _git(checkout, "status", "--porcelain", "--", "jobs", str(KERNEL)) else commit
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from kappa.states import Desired
+from kappa.core.states import Desired
 
 
 class Phase(StrEnum):

@@ -9,15 +9,20 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from jobs.catalog import JOBS, Effect, Job
+from kappa.core.catalog import JOBS, Effect, Job
 
 DIGEST_LENGTH = 16
 PART_LENGTH = 8
 LONGEST_VALUE = 24
 """A constant up to this length is named by its value, which says more than a digest."""
-STATEFUL_MODULES = ("transforms/windows.py", "schemas.py")
-"""What a window keeps: the aggregates and the element of its set, over the measures of the schemas."""
-RESULT_MODULES = ("schemas.py", "fates.py", "sources.py", "session.py")
+KERNEL = Path("plugins", "kappa", "core")
+"""What the jobs share with the rest of the system."""
+STATEFUL_MODULES = ("jobs/transforms/windows.py", "plugins/kappa/core/measures.py")
+"""What a window keeps: the aggregates and the element of its set, over the measures of its row."""
+RESULT_MODULES = (
+    "jobs/schemas.py", "jobs/sources.py", "jobs/session.py",
+    "plugins/kappa/core/fates.py", "plugins/kappa/core/measures.py",
+)  # fmt: skip
 """Beside transforms and pipelines: which records a query is given, and how Spark is set that computes with them."""
 ENVIRONMENT = "environment: "
 """How the parts call a package that decides numbers."""
@@ -61,7 +66,7 @@ def _is_docstring(body: list[ast.stmt]) -> bool:
 def state_shape(code: Path, job: Job) -> str:
     """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, aggregates.
 
-    `code` is a `jobs` folder. The aggregates and the element of the set are the code of its stateful modules.
+    `code` is a checkout or an artifact. The aggregates and the element of the set are the code of its stateful modules.
     """
     operators = [code_digest(code / name) for name in STATEFUL_MODULES] if job.stateful else []
     return digest(
@@ -119,8 +124,8 @@ def _defined(statement: ast.stmt) -> str:
 
 def _result_modules(code: Path, job: Job) -> list[Path]:
     others = JOBS.keys() - {job.name}
-    pipelines = [file for file in sorted((code / "pipelines").glob("*.py")) if file.stem not in others]
-    return sorted((code / "transforms").glob("*.py")) + [code / name for name in RESULT_MODULES] + pipelines
+    pipelines = [file for file in sorted((code / "jobs/pipelines").glob("*.py")) if file.stem not in others]
+    return sorted((code / "jobs/transforms").glob("*.py")) + [code / name for name in RESULT_MODULES] + pipelines
 
 
 def _record(job: Job) -> dict[str, object]:

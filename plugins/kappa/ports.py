@@ -11,8 +11,8 @@ from typing import Protocol
 
 from kafka.errors import KafkaError
 
-from jobs.log import KafkaLog, Log
-from jobs.settings import Settings
+from kappa.core.kafka_log import KafkaLog, Log
+from kappa.core.settings import Settings
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Registry

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-from jobs.catalog import Approval as Approval
-from jobs.log import Offsets
+from kappa.core.catalog import Approval as Approval
+from kappa.core.kafka_log import Offsets
 from kappa.hooks.registry import Segment
 
 

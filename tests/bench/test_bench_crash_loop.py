@@ -13,7 +13,7 @@ from bench.crash_loop import Watch
 from bench.faults import Fault
 from bench.live import Said
 from bench.minutes import Sample
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 OLD, NEW = "a" * 16, "b" * 16
 WELL = Sample(0.0, "LIVE", "running", OLD[:8], 0.5, 3, 10, 1.0, None, 100)

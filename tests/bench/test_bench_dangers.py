@@ -6,25 +6,25 @@ With `-s` the words are printed: what the bench shows on a running stack, from t
 from __future__ import annotations
 
 import pytest
-from kappa.hooks.registry import Author
-from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.steps import deploy
-from kappa.steps.observe import DeployRequest, plan_deploy
 
 from bench import patches
 from bench.dangers import ALLOWED, DANGERS
 from bench.patches import Patch
+from kappa.hooks.registry import Author
+from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.steps import deploy
+from kappa.steps.observe import DeployRequest, plan_deploy
 from tests.plugins.conftest import Stage, author, checkout, stage
 
 __all__ = ["author", "checkout", "stage"]
 NAMED = {
-    "aggregates swapped": "aggregates (transforms/windows.py: _seen)",
+    "aggregates swapped": "aggregates (jobs/transforms/windows.py: _seen)",
     "key replaced by one of the same type": "keys",
     "window of 5 minutes": "window",
-    "element of the set: the slot instead of the user": "element of the set (transforms/windows.py: element)",
-    "expression: a click counts twice": "what is counted of the set (transforms/fold.py: count)",
-    "expression: the cost is doubled as it is decoded": "transforms/decode.py: _fields",
-    "limit: a record as old as is allowed is late": "fates (transforms/fates.py: with_fate)",
+    "element of the set: the slot instead of the user": "element of the set (jobs/transforms/windows.py: element)",
+    "expression: a click counts twice": "what is counted of the set (jobs/transforms/fold.py: count)",
+    "expression: the cost is doubled as it is decoded": "jobs/transforms/decode.py: _fields",
+    "limit: a record as old as is allowed is late": "fates (jobs/transforms/fates.py: with_fate)",
 }
 """What the table names of each danger."""
 

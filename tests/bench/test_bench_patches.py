@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kappa import artifacts
 
 from bench import patches
 from bench.dangers import ALLOWED, CATALOGUE, DANGERS
 from bench.faults import PATCHES
 from bench.patches import Patch, PatchDoesNotFit
-from jobs.catalog import JOBS
-from jobs.settings import Settings
+from kappa import artifacts
+from kappa.core.catalog import JOBS
+from kappa.core.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 OF_CODE = [danger for danger in DANGERS if danger.file != CATALOGUE]
@@ -24,7 +23,7 @@ HARMLESS = [ALLOWED, *PATCHES.values()]
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "jobs", tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    artifacts.copy_sources(ROOT, tmp_path)
     return tmp_path
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease
 
 from cli.airflow_runs import Airflow, AirflowRefused, Holders, NoPassword, Run
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.hooks.reach import Unreachable
+from kappa.leases import Lease
 from stack.passwords import airflow_users
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from kappa.hooks.registry import Author, Entry
-from kappa.ports import Platform
-from kappa.states import State
-from kappa.steps.catch_up import Pursuit
 
 from cli.airflow_runs import Run, Seen
 from cli.catching_up import CatchUps
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.core.states import State
+from kappa.hooks.registry import Author, Entry
+from kappa.ports import Platform
+from kappa.steps.catch_up import Pursuit
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

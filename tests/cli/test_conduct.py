@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from cli import conduct, verbs
+from cli.following import Outcome
+from kappa.core.catalog import UnknownJob
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.ports import Platform
 from kappa.steps.observe import DeployRequest
-
-from cli import conduct, verbs
-from cli.following import Outcome
-from jobs.catalog import UnknownJob
-from jobs.refusals import Refusal
-from jobs.settings import Settings
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 

@@ -8,9 +8,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from kappa.plans import bands
-from kappa.plans.reprocess_refusals import NoFreeCores
-from kappa.replays import Parity
 
 from cli import demo_replay
 from cli.demo_play import Laid
@@ -19,7 +16,10 @@ from cli.demo_served import Served
 from cli.demo_stage import Measured, Stage
 from cli.following import Outcome
 from cli.keys import Always, Keys
-from jobs.catalog import find
+from kappa.core.catalog import find
+from kappa.plans import bands
+from kappa.plans.reprocess_refusals import NoFreeCores
+from kappa.replays import Parity
 from tests.plugins.registries import version
 
 LAID = Laid(1_700_000_000_000, 1_700_000_100_000, 1_700_007_360_000)

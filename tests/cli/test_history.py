@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from cli import history, showing
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from tests.running_stack import Stack
 
 NEWEST: dict[str, Any] = {

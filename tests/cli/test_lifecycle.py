@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from kappa.hooks.reach import Unreachable
 from typer.testing import CliRunner, Result
 
 from cli import lifecycle
-from jobs.catalog import UnknownJob
+from kappa.core.catalog import UnknownJob
+from kappa.hooks.reach import Unreachable
 
 pytestmark = pytest.mark.usefixtures("home")
 

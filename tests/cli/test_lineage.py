@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from cli import entry, explained, lineage, showing
 from cli.lineage import InvalidQuestion, asked
-from jobs.refusals import Refusal
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from truth.compare import Difference
 from truth.explain import Examined, Fated, Number, Part
 from truth.fates import Row, Rules

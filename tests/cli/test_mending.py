@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 import typer
-from kappa.hooks.registry import Author
-from kappa.ports import Platform
-from kappa.steps import restore
 from typer.testing import CliRunner, Result
 
 from cli import mending
 from cli.following import Outcome
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.hooks.registry import Author
+from kappa.ports import Platform
+from kappa.steps import restore
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 

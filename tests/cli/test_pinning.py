@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import typer
+
+from cli import options, pinning
+from kappa.core.settings import Settings
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author
 from kappa.ports import Platform
-
-from cli import options, pinning
-from jobs.settings import Settings
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

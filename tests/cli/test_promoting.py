@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 import typer
-from kappa.hooks.registry import Author
-from kappa.ports import Platform
-from kappa.steps import promote as steps_of_promotion
 from typer.testing import CliRunner, Result
 
 from cli import conduct, promoting, retiring
 from cli.following import Outcome
 from cli.options import NoReason
-from jobs.catalog import UnknownJob
-from jobs.refusals import Refusal
+from kappa.core.catalog import UnknownJob
+from kappa.core.refusals import Refusal
+from kappa.hooks.registry import Author
+from kappa.ports import Platform
+from kappa.steps import promote as steps_of_promotion
 from tests.plugins.fakes import FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("home")

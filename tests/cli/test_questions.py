@@ -13,7 +13,7 @@ import pytest
 from cli.airflow_runs import Airflow, Run, Seen
 from cli.keys import Always, Keys
 from cli.questions import Questions
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack.passwords import airflow_users
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from cli import releases
-from jobs.catalog import UnknownJob
-from jobs.refusals import Refusal
+from kappa.core.catalog import UnknownJob
+from kappa.core.refusals import Refusal
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 T = "2026-01-31 09:30:00+00"

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 import typer
-from kappa.plans.bands import InvalidBand
-from kappa.plans.candidate import ReprocessRequest
-from kappa.ports import Platform
-from kappa.replays import Approval, Band, Parity
 from typer.testing import CliRunner, Result
 
 from cli import replaying
 from cli.following import Outcome
 from cli.lifecycle import NotKeyValue
-from jobs.catalog import UnknownJob
+from kappa.core.catalog import UnknownJob
+from kappa.plans.bands import InvalidBand
+from kappa.plans.candidate import ReprocessRequest
+from kappa.ports import Platform
+from kappa.replays import Approval, Band, Parity
 from tests.plugins.replay_plans import planned
 
 pytestmark = pytest.mark.usefixtures("home")

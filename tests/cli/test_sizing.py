@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 import typer
-from kappa.plans.rescale import RescaleRequest
-from kappa.plans.rescale_refusals import NothingAsked
 from typer.testing import CliRunner, Result
 
 from cli import sizing
 from cli.following import Outcome
-from jobs.catalog import UnknownJob
-from jobs.refusals import Refusal
+from kappa.core.catalog import UnknownJob
+from kappa.core.refusals import Refusal
+from kappa.plans.rescale import RescaleRequest
+from kappa.plans.rescale_refusals import NothingAsked
 
 pytestmark = pytest.mark.usefixtures("home")
 

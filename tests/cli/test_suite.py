@@ -17,6 +17,7 @@ import pytest
 from cli import testing
 from cli.suite import Count, Part, Run, Step, end
 from cli.testing import closing, parts, run
+from kappa.core.spark_environment import search_path
 from stack import waiting
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -150,7 +151,8 @@ def test_a_term_is_an_interruption(tmp_path: Path) -> None:
         "testing.parts = lambda *_: [Part('a', [Step('s', ['sh', '-c', 'echo half; exec sleep 63'])])]\n"
         "import typer; app = typer.Typer(); testing.register(app); app()"
     )
-    command = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, stdout=subprocess.PIPE)
+    own = {**os.environ, "PYTHONPATH": search_path(CHECKOUT)}
+    command = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, env=own, stdout=subprocess.PIPE)
     mine = psutil.Process(command.pid)
     until("the step has begun", lambda: any("sleep" in child.name() for child in mine.children()))
     (child,) = mine.children()

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+
+from kappa.core.settings import Settings
 from kappa.operators import answers
 from kappa.operators.note import RunName
-
-from jobs.settings import Settings
 
 RUN = RunName("reprocess_stream", "run-1")
 BOB = {"id": "bob", "name": "bob"}

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.exceptions import TaskAwaitingInput, TaskDeferred
+
 from kappa.hooks.reach import Unreachable
 from kappa.operators import asking, catching_up
 from kappa.plans.catch_up import CatchUp, Progress

@@ -13,8 +13,8 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
-from kappa.operators import assets, finite
 
+from kappa.operators import assets, finite
 from stack.connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"

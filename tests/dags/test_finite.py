@@ -16,14 +16,14 @@ import psutil
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
+
 from kappa.changes import Change, Phase, RunsAs
+from kappa.core.settings import Settings
+from kappa.core.states import Desired
 from kappa.operators import finite
 from kappa.operators.finite import FiniteSparkOperator, NoOutcome
 from kappa.plans.finite import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
-from kappa.states import Desired
 from kappa.steps import change as change_steps
-
-from jobs.settings import Settings
 from stack.waiting import until
 
 SETTINGS = {"executor_memory_mb": 600, "executor_cores": 4, "state_partitions": 2}
@@ -92,7 +92,7 @@ def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(ho
     assert work.arguments == (
         "--home", str(home.home), "--job", "ad_ctr", "--version", "3", "--change", str(CHANGE.change_id)
     )  # fmt: skip
-    assert work.environment["PYTHONPATH"] == str(artifact)
+    assert work.environment["PYTHONPATH"] == f"{artifact}:{artifact}/plugins"
     assert work.environment["PYSPARK_PYTHON"] == "/env/bin/python"
     assert work.environment["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar"

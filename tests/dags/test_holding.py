@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
+
 from kappa.leases import Lease
 from kappa.operators import conduct, holding
 from kappa.operators.conduct import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease

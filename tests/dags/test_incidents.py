@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from airflow.sdk._shared.module_loading import import_string
+
 from kappa.triggers.incidents import Incident, IncidentTrigger, Memory, due
 
 SILENT = Incident("ad_ctr", 1, "silent")

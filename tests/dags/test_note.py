@@ -7,9 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from kappa.operators import note
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.operators import note
 
 RUN = note.RunName("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
+
+from kappa.core.catalog import JOBS, find, resolve
+from kappa.core.settings import Cluster
 from kappa.leases import dag_of
 from kappa.operators import replay_form
 from kappa.plans.bands import InvalidBand
 from kappa.plans.rescale import slots
 from kappa.replays import Approval, Band, Parity
-
-from jobs.catalog import JOBS, find, resolve
-from jobs.settings import Cluster
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from jobs import log
+from kappa.core import kafka_log as log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until

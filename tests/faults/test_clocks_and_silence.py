@@ -8,9 +8,10 @@ from datetime import datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import catalog, sources
+from jobs import sources
 from jobs.pipelines import ad_ctr, client_spend
 from jobs.pipelines.pipeline import Run
+from kappa.core import catalog
 from tests.case import Case
 from tests.events import event, events, mixture
 from tests.rig import Rig

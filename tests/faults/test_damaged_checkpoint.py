@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
+
+from kappa.core.checkpoint_restore import NotRestorable
 from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps import lease, restore
 from kappa.steps.repair import nobody_ended
-
-from jobs.checkpoint_restore import NotRestorable
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served

@@ -12,8 +12,8 @@ from kafka.admin import NewPartitions, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
-from jobs.log import KafkaLog
 from jobs.sinks.batch_sink import BatchSink
+from kappa.core.kafka_log import KafkaLog
 from stack.waiting import until
 from tests.case import Case
 from tests.events import events

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
-from kappa.hooks.launches import PostgresLaunches
 
 from jobs import ownership
 from jobs.ownership import Driven, LaunchLost
 from jobs.registry import DriverRegistry
+from kappa.hooks.launches import PostgresLaunches
 from tests.case import Case
 from tests.rig import Rig
 

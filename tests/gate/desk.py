@@ -14,13 +14,14 @@ import psycopg
 from gate import brief as briefs
 from gate import running
 from gate.findings import Finding, Verdict
-from kappa.hooks.registry import Version
-from kappa.plans.validation import MEASURES, Subject, brief
-from kappa.replays import Approval, Band, Parity, Replay, Standing
-from kappa.states import Desired, State
 
-from jobs.catalog import find
-from jobs.settings import Settings
+from kappa.core.catalog import find
+from kappa.core.measures import MEASURES
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
+from kappa.hooks.registry import Version
+from kappa.plans.validation import Subject, brief
+from kappa.replays import Approval, Band, Parity, Replay, Standing
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LIVE, CANDIDATE = 9001, 9002

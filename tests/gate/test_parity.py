@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kappa.replays import Band, Parity
 
+from kappa.replays import Band, Parity
 from tests.gate.desk import CANDIDATE, LIVE, Desk, ad_rows, altered, blocking, client_rows, found, minute
 
 pytestmark = pytest.mark.rig

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kappa.plans.validation import Outcome
 from kappa.steps.validate import PROGRAM, outcome_of, run_program
-
 from tests.gate.desk import CANDIDATE, Desk, ad_rows, altered
 
 pytestmark = pytest.mark.rig

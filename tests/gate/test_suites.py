@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kappa.hooks.postgres import PostgresRegistry
 
+from kappa.hooks.postgres import PostgresRegistry
 from tests.gate.desk import CANDIDATE, LIVE, Desk, Row, ad_rows, altered, blocking, client_rows, found, minute
 
 pytestmark = pytest.mark.rig

@@ -11,7 +11,7 @@ from functools import partial
 import psutil
 
 from bench.groups import Applications, group
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import broker, cluster, leftovers, postgres
 from stack.layout import Layout
 from stack.supervision import Supervisor

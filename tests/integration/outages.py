@@ -7,7 +7,7 @@ import signal
 import time
 from functools import partial
 
-from jobs.log import KafkaLog
+from kappa.core.kafka_log import KafkaLog
 from stack import broker, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from bench.groups import Applications, group
-from jobs.log import KafkaLog, Offsets
+from kappa.core.kafka_log import KafkaLog, Offsets
 from stack import cluster
 from stack.footprint import memory_by_process
 from tests.integration.beside import load

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from kappa.ports import connect
 
+from kappa.ports import connect
 from tests.integration.beside import load
 from tests.integration.injected import kill
 from tests.integration.versions import JOB, batches, epochs

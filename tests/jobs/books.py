@@ -11,14 +11,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from jobs.catalog import Job, find
-from jobs.fates import QUARANTINED, REFUSED, Fate
-from jobs.log import Offsets
 from jobs.observations import Observed, Tally
 from jobs.registry import connect
-from jobs.schemas import MEASURES
 from jobs.sinks import ledger, rows
 from jobs.sinks.ledger import Batch, Owner, Written
+from kappa.core.catalog import Job, find
+from kappa.core.fates import QUARANTINED, REFUSED, Fate
+from kappa.core.kafka_log import Offsets
+from kappa.core.measures import MEASURES
 from tests.case import Case
 from tests.jobs.records import NOON
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import generations
-from jobs.checkpoints import Checkpoint
 from jobs.state_proof import Proof
+from kappa.core.checkpoints import Checkpoint
 from tests.jobs import streams
 
 WINDOWS = 30

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from jobs.log import Appended, Identity, MissingTopic, Offsets
 from jobs.registry import Version
+from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets
 
 VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, {0: 5, 1: 0}, 1)
 

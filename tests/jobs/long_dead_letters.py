@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import sys
 
-from jobs import catalog, session
+from jobs import session
 from jobs.pipelines import quarantine
 from jobs.pipelines.pipeline import Run
+from kappa.core import catalog
 from tests.jobs.records import dead_letters
 
 JOB = catalog.find("quarantine")

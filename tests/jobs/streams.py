@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import schemas
-from jobs.catalog import find
 from jobs.transforms import windows
+from kappa.core.catalog import find
 from tests.jobs.records import MINUTE, NOON
 
 DELAY_MS = 7_560_000

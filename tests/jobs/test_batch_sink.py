@@ -13,15 +13,15 @@ from types import SimpleNamespace
 import pytest
 
 from jobs import observations
-from jobs.catalog import find, resolve
-from jobs.checkpoints import Checkpoint
-from jobs.log import Identity
 from jobs.log_identity import LogRewritten, LogWitness, TopicReplaced
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms
 from jobs.registry import connect
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
+from kappa.core.catalog import find, resolve
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
 from tests.jobs.held_log import VERSION, Held
 from tests.jobs.records import NOON

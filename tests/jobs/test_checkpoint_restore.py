@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from jobs.checkpoint_restore import Mend, NotRestorable, Source, carry_out, plan
-from jobs.checkpoints import (
+from kappa.core.checkpoint_restore import Mend, NotRestorable, Source, carry_out, plan
+from kappa.core.checkpoints import (
     PARTITIONS,
     Checkpoint,
     CheckpointLost,
@@ -21,7 +21,7 @@ from jobs.checkpoints import (
     check,
     check_offsets,
 )
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 TOPIC = "ad_events"
 

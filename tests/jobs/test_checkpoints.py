@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.checkpoints import (
+from kappa.core.checkpoints import (
     PARTITIONS,
     PROVIDER,
     Checkpoint,

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import generations
-from jobs.checkpoints import Checkpoint
 from jobs.state_proof import StateDiffers
+from kappa.core.checkpoints import Checkpoint
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, without_batch
 

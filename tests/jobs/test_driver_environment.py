@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -12,9 +11,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from jobs import environment, outcome, run
-from jobs.environment import OtherEnvironment
-from jobs.settings import Settings
+from jobs import outcome, run
+from kappa import artifacts
+from kappa.core import environment
+from kappa.core.environment import OtherEnvironment
+from kappa.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,14 +67,14 @@ def test_a_driver_says_so_before_it_takes_its_version_over(tmp_path: Path, monke
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
-    """An artifact of the project's own jobs that was built with another Spark."""
-    shutil.copytree(ROOT / "jobs", tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    """An artifact of the project's own code that was built with another Spark."""
+    artifacts.copy_sources(ROOT, tmp_path)
     return artifact(tmp_path, pyspark="4.1.9")
 
 
 def test_a_finite_program_refuses_before_it_acts(foreign: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plugins']\n"
         "from pathlib import Path\n"
         "from jobs import outcome\n"
         "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: outcome.Outcome('it acted', {})))\n"

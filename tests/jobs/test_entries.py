@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.fates import REFUSED, Fate
 from jobs.observations import Observed, Tally
 from jobs.sinks.entries import Change, DoubleEntryBroken, check, fates, stateless_fates
+from kappa.core.fates import REFUSED, Fate
 
 NOTHING = Tally()
 OBSERVED = Observed(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.fates import Fate
 from jobs.observations import Tally
-from jobs.schemas import MEASURES
 from jobs.sinks.entries import DoubleEntryBroken
 from jobs.sinks.ledger import Batch, Fenced, OffsetsDoNotJoin, OffsetsHaveGaps
+from kappa.core.fates import Fate
+from kappa.core.measures import MEASURES
 from tests.case import Case
 from tests.jobs.books import (
     FIRST,

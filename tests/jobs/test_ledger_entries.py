@@ -8,9 +8,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from jobs.schemas import MEASURES
 from jobs.sinks.entries import DoubleEntryBroken
 from jobs.sinks.ledger import Batch
+from kappa.core.measures import MEASURES
 from tests.jobs.books import (
     CLICK,
     FIRST,

@@ -18,18 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.errors import IdleInTransactionSessionTimeout, TransactionTimeout
 
-from jobs import catalog, registry, transactions
-from jobs.checkpoints import Checkpoint
-from jobs.fates import Fate
+from jobs import registry, transactions
 from jobs.log_identity import Answer
 from jobs.observations import Tally
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Reach
 from jobs.registry import connect
-from jobs.settings import Settings
 from jobs.sinks import ledger
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch, Owner, Written
+from kappa.core import catalog
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.fates import Fate
+from kappa.core.settings import Settings
 from stack.passwords import SUPERUSER
 from stack.waiting import until
 from tests.case import Case

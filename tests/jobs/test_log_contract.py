@@ -12,8 +12,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
-from jobs.log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
-from jobs.settings import Settings
+from kappa.core.kafka_log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
+from kappa.core.settings import Settings
 from stack.layout import Layout
 from stack.waiting import until
 from tests.plugins.fakes import FakeLog
@@ -95,7 +95,7 @@ def test_a_missing_topic_is_named(parts: Layout) -> None:
 
 
 def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.log.REQUEST_TIMEOUT_MS", 500)
+    monkeypatch.setattr("kappa.core.kafka_log.REQUEST_TIMEOUT_MS", 500)
     before = threading.active_count()
     with pytest.raises(KafkaError):
         KafkaLog("127.0.0.1:1", "nowhere")

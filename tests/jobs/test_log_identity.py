@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import log, log_identity
-from jobs.log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
+from jobs import log_identity
 from jobs.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
+from kappa.core import kafka_log as log
+from kappa.core.kafka_log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
 from tests.jobs.held_log import VERSION, Held
 
 TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")

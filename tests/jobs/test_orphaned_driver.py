@@ -10,7 +10,7 @@ import pytest
 
 from jobs.driver import Driver, Identity, Orphaned
 from jobs.registry import Version
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "topic-one", None, {0: 0}, 1)
 

@@ -13,9 +13,9 @@ import pytest
 from jobs import outcome, session
 from jobs.changes import Change, ChangeEnded, Generation, RunsAs
 from jobs.outcome import Exit, Outcome, ParentGone
-from jobs.refusals import Refusal
 from jobs.repartition import NotHeld, rescale, wait_until_held
-from jobs.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jobs import pace
-from jobs.catalog import find, resolve
 from jobs.reach import Ends
+from kappa.core.catalog import find, resolve
 
 SLOW = {"cadence_ms": 2_000, "records_per_batch": 4_000, "allowed_lateness_ms": 7}
 FAR = {**SLOW, "cadence_ms": 10_000, "records_per_batch": 20_000}

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from kappa.plans.submission import local_memory_mb
 from pyspark.sql import SparkSession
 
 from bench.staged_driver import local_spark
 from cli.entry import CHECKOUT
-from jobs import catalog
 from jobs.sinks import rows
 from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
+from kappa.core import catalog
+from kappa.plans.submission import local_memory_mb
 from stack.layout import Layout
 from tests.events import Sent, events
 from tests.jobs.records import dead_letters

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from jobs import query
-from jobs.catalog import find, resolve
 from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
 from jobs.registry import Version
-from jobs.settings import Settings
+from kappa.core.catalog import find, resolve
+from kappa.core.settings import Settings
 
 HOUR = 3_600_000
 LATENESS = 2 * HOUR

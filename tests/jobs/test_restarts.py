@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from kappa.states import Desired
 
 from jobs import run
 from jobs.driver import Driver
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry
 from jobs.restarts import CrashLoop, Starts, StartsInVain, check
-from jobs.settings import Supervision
+from kappa.core.settings import Supervision
+from kappa.core.states import Desired
 from stack.layout import Layout
 from tests.case import Case
 from tests.events import events

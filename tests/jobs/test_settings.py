@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs import catalog
-from jobs.catalog import Effect, JobSettingOutOfRange, UnknownJob, UnknownJobSetting, find, resolve
-from jobs.settings import InvalidSetting, UnknownSetting, from_environment, load
+from kappa.core import catalog
+from kappa.core.catalog import Effect, JobSettingOutOfRange, UnknownJob, UnknownJobSetting, find, resolve
+from kappa.core.settings import InvalidSetting, UnknownSetting, from_environment, load
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:

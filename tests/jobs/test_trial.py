@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import trial
-from jobs.checkpoint_copies import copy_running
-from jobs.checkpoints import Checkpoint
 from jobs.sinks.noop_sink import NoopSink
 from jobs.trial import TrialFailed, attempt, wait_for_batch
+from kappa.core.checkpoint_copies import copy_running
+from kappa.core.checkpoints import Checkpoint
 from tests.jobs import streams
 
 

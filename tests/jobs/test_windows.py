@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import schemas
-from jobs.catalog import find, resolve
 from jobs.pipelines import ad_ctr, client_spend, quarantine
 from jobs.pipelines.pipeline import Run
-from jobs.schemas import MEASURES
+from kappa.core.catalog import find, resolve
+from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 
 SETTINGS = resolve(find("ad_ctr"), {})

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from kappa.core.states import State
 from kappa.hooks.bookkeeping import Bookkeeping
 from kappa.hooks.postgres import PostgresRegistry
-from kappa.states import State
-
 from tests.case import Case
 from tests.plugins.fake_books import FakeBatch
 from tests.plugins.fakes import NOON, FakeRegistry

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.ports import Platform
-from kappa.states import Desired, State
 from kappa.steps import change as steps
 from kappa.steps import deploy, lease, standby
 from kappa.steps.observe import DeployRequest, plan_deploy
-
 from tests.plugins.stages import AnyStage
 
 JOB = "ad_ctr"

@@ -10,12 +10,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
 from kappa import artifacts
+from kappa.core.kafka_log import Offsets
+from kappa.core.settings import Settings
 from kappa.hooks.registry import Author, Registry
 from kappa.ports import Platform
-
-from jobs.log import Offsets
-from jobs.settings import Settings
 from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry

@@ -6,8 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kappa.changes import Change, Mark
-from kappa.states import Desired
-
+from kappa.core.states import Desired
 from tests.plugins.fake_memory import FakeClock
 
 

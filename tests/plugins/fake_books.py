@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from kappa.core.states import State
 from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
-from kappa.states import State
-
 from tests.plugins.fake_health import FakeHealth
 from tests.plugins.fake_memory import Key
 

@@ -8,11 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.core.checkpoints import Planned
+from kappa.core.states import Desired, State
 from kappa.hooks.conflicts import Unsettled
 from kappa.hooks.registry import OPEN_END
-from kappa.states import Desired, State
-
-from jobs.checkpoints import Planned
 from tests.plugins.fake_memory import Key, Memory
 
 

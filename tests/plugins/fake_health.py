@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kappa.core.states import OVER, Desired, State
 from kappa.hooks.registry import Health
-from kappa.states import OVER, Desired, State
-
 from tests.plugins.fake_changes import FakeChanges
 from tests.plugins.fake_memory import NOON, Key
 

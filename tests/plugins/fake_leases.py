@@ -8,7 +8,6 @@ from datetime import timedelta
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Entry
 from kappa.leases import Lease
-
 from tests.plugins.fake_memory import Key, Memory
 
 

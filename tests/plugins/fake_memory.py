@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from kappa.core.kafka_log import Offsets
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author, Entry, Heartbeat, Launch, Segment, Version
 from kappa.hooks.staging import STAGED
 from kappa.replays import Release
-
-from jobs.log import Offsets
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 Key = tuple[str, int]

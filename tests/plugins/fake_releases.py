@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from kappa.core.states import Desired, State, check_transition
 from kappa.hooks.conflicts import StagedByAnother
 from kappa.hooks.registry import OPEN_END, Author, Entry, Segment, Version
 from kappa.hooks.release_conflicts import (
@@ -25,8 +26,6 @@ from kappa.hooks.release_replays import answered
 from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.staging import REPLAYED
 from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
-from kappa.states import Desired, State, check_transition
-
 from tests.plugins.fake_memory import Key, Memory
 
 ROWS_BYTES = 8192

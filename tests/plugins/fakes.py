@@ -12,15 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from kappa.changes import ENDED, Mark
+from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
+from kappa.core.states import Desired, State
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
 from kappa.hooks.staging import DEPLOYED
 from kappa.replays import Release
-from kappa.states import Desired, State
-
-from jobs.log import Appended, Identity, Offsets, Topic
 from tests.plugins.driver_side import DriverSide
 from tests.plugins.fake_books import FakeBooks
 from tests.plugins.fake_leases import FakeLeases

@@ -8,12 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 from uuid import UUID
 
+from kappa.core.catalog import MINUTE_MS
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
 from kappa.plans.hand_over import HandOverPlan
 from kappa.plans.segments import edge, instant_ms, of_job
 from kappa.replays import Approval, Parity, Release, Replay
-
-from jobs.catalog import MINUTE_MS
 from tests.plugins.fakes import NOON
 
 JOBS = ("ad_ctr", "client_spend")

@@ -8,15 +8,14 @@ from datetime import timedelta
 from functools import partial
 
 from kappa.changes import Mark, Phase, RunsAs
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform
-from kappa.states import Desired, State
 from kappa.steps import change as changing
 from kappa.steps import deploy, lease, repair, stop
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
-
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.kills import Death
 from tests.plugins.stages import AnyStage

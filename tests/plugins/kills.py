@@ -13,10 +13,10 @@ from random import Random
 from typing import Any, TypeVar
 
 import psycopg
-from kappa.ports import Platform
 from psycopg.rows import tuple_row
 
-from jobs.log import Log
+from kappa.core.kafka_log import Log
+from kappa.ports import Platform
 from tests.plugins.stages import AnyStage
 from tests.plugins.watched import Watched
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from uuid import UUID
 
 import psycopg
-from kappa.changes import Change, Mark
-from kappa.ports import Platform
-from kappa.states import Desired
 from psycopg import sql
 
 from jobs.heartbeat import Beat
-from jobs.log import Offsets
 from jobs.registry import DriverRegistry
-from jobs.settings import Settings
+from kappa.changes import Change, Mark
+from kappa.core.kafka_log import Offsets
+from kappa.core.settings import Settings
+from kappa.core.states import Desired
+from kappa.ports import Platform
 from stack import postgres, schema
 from stack.passwords import SUPERUSER
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog

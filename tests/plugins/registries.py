@@ -11,14 +11,14 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import psycopg
-from kappa.changes import Change, Mark
-from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import Author, Heartbeat, Registry, Version
-from kappa.states import Desired, State
 from psycopg.types.json import Jsonb
 
-from jobs.checkpoints import Planned
-from jobs.settings import Settings
+from kappa.changes import Change, Mark
+from kappa.core.checkpoints import Planned
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
+from kappa.hooks.postgres import PostgresRegistry
+from kappa.hooks.registry import Author, Heartbeat, Registry, Version
 from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import psycopg
+
+from kappa.core.kafka_log import Offsets
+from kappa.core.settings import Settings
+from kappa.core.states import State
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Registry, Segment
 from kappa.hooks.release_postgres import PostgresReleases
 from kappa.hooks.releases import Releases
 from kappa.replays import Approval, Band, HandOver, Parity, Replay
-from kappa.states import State
-
-from jobs.log import Offsets
-from jobs.settings import Settings
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeRegistry
 from tests.plugins.registries import BY, PostgresTrial, version

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from kappa.core.states import State
 from kappa.hooks.registry import Author
 from kappa.replays import Answer
-from kappa.states import State
 from kappa.steps import promote, reprocess, retire
 from kappa.steps.stop import end_driver
-
 from tests.plugins.kills import Death
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 from tests.plugins.stages import AnyStage

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kappa import digests
 from kappa.artifacts import Code
+from kappa.core.catalog import JOBS, MINUTE_MS, resolve
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts
@@ -18,15 +22,11 @@ from kappa.plans.reprocess import ReprocessPlan, decide_reprocess
 from kappa.plans.start_point import StartPoint
 from kappa.plans.wanted import Found
 from kappa.replays import Band
-from kappa.states import Desired, State
-
-from jobs.catalog import JOBS, MINUTE_MS, resolve
-from jobs.refusals import Refusal
 
 ROOT = Path(__file__).parents[2]
 TOPIC = ("ad_events", "topic-one")
-CODE = Code("shape", "result", {"fates.py: LATE": "2"})
-OTHER = Code("shape", "other result", {"fates.py: LATE": "3"})
+CODE = Code("shape", "result", {"plugins/kappa/core/fates.py: LATE": "2"})
+OTHER = Code("shape", "other result", {"plugins/kappa/core/fates.py: LATE": "3"})
 BOTH = ("ad_ctr", "client_spend")
 T = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS
 HOUR_MS = 60 * MINUTE_MS

@@ -15,7 +15,6 @@ from kappa.steps import catch_up, deploy, hand_over, lease, promote, reprocess
 from kappa.steps.observe import DeployRequest, plan_deploy
 from kappa.steps.observe_replay import plan_reprocess
 from kappa.steps.validate import Ended
-
 from tests.plugins.stages import AnyStage
 
 JOBS = ("ad_ctr", "client_spend")

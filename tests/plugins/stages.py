@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
-from kappa import artifacts
-from kappa.ports import Platform
-
 from cli.entry import CHECKOUT
-from jobs.log import Offsets
+from kappa import artifacts
+from kappa.core.kafka_log import Offsets
+from kappa.ports import Platform
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog
 
@@ -19,7 +17,9 @@ CODE = {
     "jobs/run.py": "print('driver')\n",
     "jobs/standby.py": "print('warm')\n",
     "jobs/schemas.py": "FIELDS = 1\n",
-    "jobs/fates.py": "LATE = 2\n",
+    "plugins/kappa/__init__.py": "",
+    "plugins/kappa/core/fates.py": "LATE = 2\n",
+    "plugins/kappa/core/measures.py": "MEASURES = (1,)\n",
     "jobs/sinks.py": "SINK = 3\n",
     "jobs/transforms/windows.py": '"""Doc."""\n\ndef fold(a):\n    """Doc."""\n    return a + 1  # why\n',
     "jobs/pipelines/pipeline.py": "SHARED = 5\n",
@@ -43,9 +43,10 @@ class AnyStage(ABC):
         edit(self.checkout, path, old, new)
 
     def take_own_code(self) -> None:
-        """The checkout holds the project's own jobs folder from now on."""
-        shutil.rmtree(self.checkout / "jobs")
-        shutil.copytree(CHECKOUT / "jobs", self.checkout / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+        """The checkout holds the project's own jobs and kernel from now on, and no other."""
+        for file in artifacts.sources(self.checkout):
+            file.unlink()
+        artifacts.copy_sources(CHECKOUT, self.checkout)
 
     def build(self) -> str:
         """The digest of the checkout's artifact."""

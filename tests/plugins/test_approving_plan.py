@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+
+from kappa.core.catalog import JOBS, Job
 from kappa.plans.approving import (
     LaxerThanPolicy,
     NotValidated,
@@ -19,8 +21,6 @@ from kappa.plans.approving import (
     decide_approval,
 )
 from kappa.replays import Answer, Approval, Parity, Replay
-
-from jobs.catalog import JOBS, Job
 
 ASK, AUTO = Approval.ASK, Approval.AUTO
 REPLAY = Replay(UUID(int=1), "run-1", {"ad_ctr": 2, "client_spend": 5}, {"ad_ctr": 1, "client_spend": 4}, None,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from kappa import artifacts, digests
 from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
-
-from jobs import environment
-from jobs.catalog import JOBS
+from kappa.core import environment
+from kappa.core.catalog import JOBS
 from tests.plugins.fakes import NOON
 from tests.plugins.stages import edit
 
@@ -40,7 +40,7 @@ def test_an_expression_of_the_stateful_module_changes_both_digests(checkout: Pat
     assert after.result_code != before.result_code
 
 
-@pytest.mark.parametrize("path", ["jobs/fates.py", "jobs/pipelines/pipeline.py"])
+@pytest.mark.parametrize("path", ["plugins/kappa/core/fates.py", "jobs/pipelines/pipeline.py"])
 def test_an_expression_elsewhere_changes_results_only(checkout: Path, path: str) -> None:
     before = code(checkout)
     edit(checkout, path, "=", "= 1 +")
@@ -49,9 +49,9 @@ def test_an_expression_elsewhere_changes_results_only(checkout: Path, path: str)
     assert after.state_shape == before.state_shape
 
 
-def test_a_measure_of_the_schemas_changes_both_digests(checkout: Path) -> None:
+def test_another_measure_changes_both_digests(checkout: Path) -> None:
     before = code(checkout)
-    edit(checkout, "jobs/schemas.py", "1", "2")
+    edit(checkout, "plugins/kappa/core/measures.py", "1", "2")
     after = code(checkout)
     assert after.state_shape != before.state_shape
     assert after.result_code != before.result_code
@@ -67,7 +67,7 @@ def test_another_jobs_pipeline_and_the_sink_change_neither(checkout: Path) -> No
 def test_a_key_more_changes_the_state(checkout: Path) -> None:
     job = JOBS["ad_ctr"]
     wider = replace(job, keys=(*job.keys, "slot_id"))
-    folder = checkout / "jobs"
+    folder = checkout
     assert digests.state_shape(folder, wider) != digests.state_shape(folder, job)
     assert digests.result_code(folder, wider, {}) != digests.result_code(folder, job, {})
 
@@ -75,11 +75,11 @@ def test_a_key_more_changes_the_state(checkout: Path) -> None:
 def test_parts_name_the_definition_that_differs_and_short_constants_by_value(checkout: Path) -> None:
     before = code(checkout).parts
     edit(checkout, WINDOWS, "a + 1", "a + 2")
-    edit(checkout, "jobs/fates.py", "2", "3")
+    edit(checkout, "plugins/kappa/core/fates.py", "2", "3")
     after = code(checkout).parts
     changed = {name for name in after if after[name] != before[name]}
-    assert changed == {"transforms/windows.py: fold", "fates.py: LATE"}
-    assert (before["fates.py: LATE"], after["fates.py: LATE"]) == ("2", "3")
+    assert changed == {"jobs/transforms/windows.py: fold", "plugins/kappa/core/fates.py: LATE"}
+    assert (before["plugins/kappa/core/fates.py: LATE"], after["plugins/kappa/core/fates.py: LATE"]) == ("2", "3")
 
 
 def test_parts_name_keys_window_and_table_of_the_catalogue(checkout: Path) -> None:
@@ -101,7 +101,7 @@ def test_where_records_come_from_and_how_spark_is_set_change_results_only(checko
     after = code(checkout)
     assert after.result_code != before.result_code
     assert after.state_shape == before.state_shape
-    assert after.parts[f"{path.removeprefix('jobs/')}: OPTION"] == "2"
+    assert after.parts[f"{path}: OPTION"] == "2"
 
 
 @pytest.mark.parametrize("package", ["python", "pyspark", "msgspec", "pyarrow", "numpy", "tzdata"])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
-from kappa.plans import bands as band_texts
-from kappa.plans.bands import MEASURES, InvalidBand, NoBands, UnknownBand, UnusedBands
-from kappa.replays import Band, Parity
 
+from kappa.plans import bands as band_texts
+from kappa.plans.bands import InvalidBand, NoBands, UnknownBand, UnusedBands
+from kappa.replays import Band, Parity
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
-    ROOT,
     refusal,
 )
 
@@ -25,14 +22,6 @@ def test_a_band_of_no_measure_of_the_jobs_is_refused() -> None:
     unknown = (Band("ctr", "up", None),)
     assert "'ctr'" in refusal(UnknownBand, parity=Parity.DECLARED, bands=unknown)
     assert "(they have none)" in refusal(UnknownBand, "quarantine", parity=Parity.DECLARED, bands=(CLICKS_DOWN,))
-
-
-def test_the_measures_that_bands_may_name_are_those_of_the_rows() -> None:
-    tree = ast.parse((ROOT / "jobs" / "schemas.py").read_text())
-    assigned = {
-        n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
-    }
-    assert ast.literal_eval(assigned["MEASURES"]) == MEASURES
 
 
 @pytest.mark.parametrize("written", ["clicks:down:50", "clicks:any", "seen_clicks:up:0"])

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
 
+from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
 from tests.plugins.book_trials import JOB, BookTrial, FakeBookTrial, PostgresBookTrial, ago
 
 KEEP = timedelta(hours=72)

@@ -9,15 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
+from kappa.core.settings import Settings
+from kappa.core.states import State
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author
 from kappa.plans.catch_up import CatchUp, Progress
 from kappa.ports import Platform
 from kappa.replays import Standing
-from kappa.states import State
 from kappa.steps.catch_up import POLL_SECONDS, Pursuit, Watch
-
-from jobs.settings import Settings
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
+from kappa.core.states import State
 from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
 from kappa.replays import Standing
-from kappa.states import State
-
 from tests.plugins.fakes import NOON
 
 EXPECTED = 100_000

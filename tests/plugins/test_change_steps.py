@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+
 from kappa.changes import Phase, RunsAs
+from kappa.core.states import Desired
 from kappa.hooks.registry import Author
 from kappa.plans.finite import work_folder
-from kappa.states import Desired
 from kappa.steps import change as steps
 from kappa.steps.settle import CheckpointHeld, settle
-
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
+
 from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.checkpoints import Planned
+from kappa.core.states import Desired, State
 from kappa.hooks.conflicts import UnknownVersion, Unsettled
 from kappa.hooks.registry import Author, Registry, Version
-from kappa.states import Desired, State
-
-from jobs.checkpoints import Planned
 from tests.plugins.registries import BY, OTHER, Trial, version
 
 OLD = RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)

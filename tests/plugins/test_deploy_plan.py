@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from kappa.artifacts import TamperedArtifact
+from kappa.core.kafka_log import Compacted, WrongTimestampType
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
 from kappa.steps.observe_replay import plan_reprocess
-
-from jobs.log import Compacted, WrongTimestampType
-from jobs.refusals import Refusal
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")
-FATES, WINDOWS = "jobs/fates.py", "jobs/transforms/windows.py"
+FATES, WINDOWS = "plugins/kappa/core/fates.py", "jobs/transforms/windows.py"
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_other_results_are_refused_with_old_new_and_the_command(live: Stage) -> 
     plan = plan_deploy(live.platform, DeployRequest("ad_ctr", artifact=live.build()))
     assert plan.action is Action.REFUSED
     assert plan.why[0] == f"the result digest was {old} and would be {plan.wanted.result_digest}."
-    assert [(d.what, d.old, d.new) for d in plan.differences] == [("fates.py: LATE", "2", "3")]
+    assert [(d.what, d.old, d.new) for d in plan.differences] == [("plugins/kappa/core/fates.py: LATE", "2", "3")]
     assert "./kappa reprocess ad_ctr --from earliest" in plan.why[1]
     with pytest.raises(DeployRefused, match="v1 is as it was"):
         refuse_if_refused(plan)

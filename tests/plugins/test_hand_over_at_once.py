@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
+
 from kappa.hooks import release_hand_over
 from kappa.hooks.release_conflicts import SegmentsChanged
 from kappa.replays import HandOver, Release
-
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
 from tests.plugins.registries import OTHER
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan

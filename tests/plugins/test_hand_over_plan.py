@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
+from kappa.core.catalog import MINUTE_MS
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import hand_over_refusals as refusals
 from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows, standing_releases
 from kappa.replays import Release, Standing
-from kappa.states import Desired, State
-
-from jobs.catalog import MINUTE_MS
-from jobs.refusals import Refusal
 from tests.plugins.fakes import NOON
 from tests.plugins.hand_overs import (
     BOTH,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+
 from kappa.changes import Change, RunsAs
+from kappa.core.states import Desired, State
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Entry, Health, Registry
-from kappa.states import Desired, State
-
 from tests.plugins.registries import BY, Trial, version
 
 SILENT = "silent: wanted running, but no heartbeat for 30 s"

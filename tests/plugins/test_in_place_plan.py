@@ -8,23 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from kappa import artifacts
 from kappa.changes import RunsAs
+from kappa.core import environment
+from kappa.core.catalog import JOBS
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.plans.differences import LABELS, Difference, table
-from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
-
-from jobs import environment
-from jobs.catalog import JOBS
 from tests.plugins.conftest import Stage
 
 ROOT = Path(__file__).parents[2]
 AD_CTR = DeployRequest("ad_ctr")
 FOLD = "jobs/transforms/fold.py"
-WINDOWS, FATES, SCHEMAS = "jobs/transforms/windows.py", "jobs/transforms/fates.py", "jobs/schemas.py"
+WINDOWS, FATES = "jobs/transforms/windows.py", "jobs/transforms/fates.py"
+MEASURES = "plugins/kappa/core/measures.py"
 
 
 @pytest.fixture
@@ -68,9 +69,9 @@ def check_refused(plan: DeployPlan, what: str, why: str) -> None:
 
 SWAPPED = [
     (WINDOWS, "        F.count_if(~click),\n        F.count_if(click),\n",
-     "        F.count_if(click),\n        F.count_if(~click),\n", "aggregates (transforms/windows.py: _seen)"),
-    (SCHEMAS, '"seen_impressions",\n    "seen_clicks",', '"seen_clicks",\n    "seen_impressions",',
-     "order of the aggregates (schemas.py: MEASURES)"),
+     "        F.count_if(click),\n        F.count_if(~click),\n", "aggregates (jobs/transforms/windows.py: _seen)"),
+    (MEASURES, '"seen_impressions",\n    "seen_clicks",', '"seen_clicks",\n    "seen_impressions",',
+     "order of the aggregates (plugins/kappa/core/measures.py: MEASURES)"),
 ]  # fmt: skip
 
 
@@ -81,30 +82,32 @@ def test_swapped_aggregates_are_refused(live: Stage, path: str, old: str, new: s
 
 def test_a_key_replaced_by_one_of_the_same_type_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], keys=("client_id", "user_id")))
-    plan = planned(live, "jobs/catalog.py", 'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")')
+    plan = planned(
+        live, "plugins/kappa/core/catalog.py", 'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")'
+    )
     check_refused(plan, "keys", "Spark compares types, not names")
     assert ("client_id, ad_id", "client_id, user_id") in [(d.old, d.new) for d in plan.differences]
 
 
 def test_another_window_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], window_ms=300_000))
-    plan = planned(live, "jobs/catalog.py", "window_ms: int = MINUTE_MS", "window_ms: int = 300_000")
+    plan = planned(live, "plugins/kappa/core/catalog.py", "window_ms: int = MINUTE_MS", "window_ms: int = 300_000")
     check_refused(plan, "window", "Spark would not notice")
     assert ("60000 ms", "300000 ms") in [(d.old, d.new) for d in plan.differences]
 
 
 def test_another_element_of_the_set_is_refused(live: Stage) -> None:
     plan = planned(live, WINDOWS, 'F.col("user_id").cast("binary")', 'F.col("slot_id").cast("binary")')
-    check_refused(plan, "element of the set (transforms/windows.py: element)", "duplicates would count twice")
+    check_refused(plan, "element of the set (jobs/transforms/windows.py: element)", "duplicates would count twice")
 
 
 EXPRESSIONS = [
     (FOLD, "np.bincount(row[clicked]", "2 * np.bincount(row[clicked]",
-     "what is counted of the set (transforms/fold.py: count)"),
+     "what is counted of the set (jobs/transforms/fold.py: count)"),
     (FOLD, "np.lexsort((offset, identity))", "np.lexsort((-offset, identity))",
-     "which of the set counts (transforms/fold.py: _first_of_each)"),
+     "which of the set counts (jobs/transforms/fold.py: _first_of_each)"),
     ("jobs/transforms/decode.py", "pa.array([e.cost_micros for e in events]",
-     "pa.array([2 * e.cost_micros for e in events]", "transforms/decode.py: _fields"),
+     "pa.array([2 * e.cost_micros for e in events]", "jobs/transforms/decode.py: _fields"),
 ]  # fmt: skip
 
 
@@ -122,7 +125,7 @@ def test_another_fate_limit_is_refused_as_code_and_as_setting(live: Stage) -> No
     with pytest.raises(DeployRefused, match="reprocess ad_ctr --from earliest --set allowed_lateness_ms=60000\\."):
         refuse_if_refused(plan)
     limit = planned(live, FATES, 'age > settings["allowed_lateness_ms"]', 'age >= settings["allowed_lateness_ms"]')
-    check_refused(limit, "fates (transforms/fates.py: with_fate)", "other numbers")
+    check_refused(limit, "fates (jobs/transforms/fates.py: with_fate)", "other numbers")
 
 
 def test_another_click_interval_is_refused(live: Stage) -> None:

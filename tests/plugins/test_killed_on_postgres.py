@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from kappa import artifacts
 
-from jobs.settings import Settings
+from kappa import artifacts
+from kappa.core.settings import Settings
 from stack.layout import Layout
 from tests.plugins import kill_trials, replay_kill_trials
 from tests.plugins.kills import killed_at_some

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.steps import lease
-
 from tests.plugins.conftest import Stage
 
 OTHER = Author("other", "run-2", "needs it")

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author, Registry
 from kappa.leases import LIVE_END, Lease
-
 from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial
 

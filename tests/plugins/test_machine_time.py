@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
+
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
@@ -15,7 +16,6 @@ from kappa.ports import Platform, WallClock, wait_until
 from kappa.steps import catch_up, lease, reprocess
 from kappa.steps.observe_replay import plan_reprocess
 from kappa.steps.ready import FIRST_BEAT_SECONDS, Impatience
-
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import FakeClock
 from tests.plugins.replay_runs import JOBS, deployed

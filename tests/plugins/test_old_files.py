@@ -13,11 +13,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
 from kappa.hooks.registry import Author
 from kappa.plans.old_files import KEEP, Keep
 from kappa.steps import airflow_history, old_files
 from kappa.steps.airflow_history import HistoryKept, Said
-
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from kappa.plans.old_files import DAY, KEEP, Found, InUse, Kind, decide
 
+from kappa.plans.old_files import DAY, KEEP, Found, InUse, Kind, decide
 from tests.plugins.fake_memory import NOON
 
 HOUR = timedelta(hours=1)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+
 from kappa.hooks.bookkeeping import BatchesTorn, BooksDiffer
 from kappa.hooks.registry import Author
 from kappa.plans.old_files import KEEP
 from kappa.steps import old_rows
-
 from tests.plugins.conftest import Stage
 from tests.plugins.fake_books import FakeBatch, FakeBooks
 from tests.plugins.registries import BY, version

@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from kappa import artifacts, digests
+from kappa.core import environment
+from kappa.core.catalog import JOBS, resolve
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author, Version
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.replays import Parity
-from kappa.states import Desired, State
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
 from kappa.steps.observe_replay import plan_reprocess
-
-from jobs import environment
-from jobs.catalog import JOBS, resolve
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import TOPIC
 
@@ -70,7 +70,7 @@ def test_todays_code_beside_it_is_refused_by_name_and_called_a_replay(stage: Sta
     named = {d.what: (d.old, d.new) for d in plan.differences}
     for package, version in environment.present().items():
         assert named[f"environment: {package}"] == ("unknown", version)
-    assert named["sources.py: stream"][0] == "none"
+    assert named["jobs/sources.py: stream"][0] == "none"
     with pytest.raises(DeployRefused, match=rf"./kappa reprocess {job} --from earliest --artifact \w+"):
         refuse_if_refused(plan)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+
+from kappa.core.catalog import JOBS, resolve
 from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import DeployRefused, refuse_if_refused
@@ -11,8 +13,6 @@ from kappa.replays import Answer, Parity
 from kappa.steps import deploy, hand_over, lease, promote
 from kappa.steps.observe import DeployRequest, plan_deploy
 from kappa.steps.observe_replay import plan_reprocess
-
-from jobs.catalog import JOBS, resolve
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.plans.approving import OwnRequest, WasRejected
 from kappa.replays import Answer
-from kappa.states import Desired, State
 from kappa.steps import hand_over, lease, promote
 from kappa.steps.stop import end_driver
-
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 

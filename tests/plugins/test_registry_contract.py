@@ -8,13 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Registry, Segment
-from kappa.states import Desired, State
-
-from jobs.settings import Settings
 from tests.plugins.registries import BY, OTHER, version
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from kappa.core.states import State
 from kappa.hooks.registry import BEGINNING, Author
 from kappa.hooks.release_conflicts import (
     BrokenSegments,
@@ -14,8 +16,6 @@ from kappa.hooks.release_conflicts import (
     SegmentsChanged,
 )
 from kappa.replays import Answer
-from kappa.states import State
-
 from tests.plugins.registries import version
 from tests.plugins.release_trials import (
     ReleaseTrial,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+
 from kappa.changes import RunsAs
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
-from kappa.states import Desired, State
 from kappa.steps import change, deploy, lease, repair
 from kappa.steps.observe import DeployRequest, plan_deploy
-
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"

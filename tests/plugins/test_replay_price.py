@@ -9,13 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+
+from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.candidate import throttle
 from kappa.plans.price import LogFacts, eta_seconds, infeasible, slack_seconds
 from kappa.plans.start_point import utc
 from kappa.replays import Standing
-
-from jobs.catalog import JOBS, MINUTE_MS, resolve
 from tests.plugins.replay_plans import (
     BOTH,
     HOUR_MS,

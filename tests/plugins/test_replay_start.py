@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
+from kappa.core.catalog import MINUTE_MS
+from kappa.core.refusals import Refusal
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.reprocess import choose_start
 from kappa.plans.start_point import InvalidStart, LogHead, LogTooShort, utc
-
-from jobs.catalog import MINUTE_MS
-from jobs.refusals import Refusal
 from tests.plugins.replay_plans import (
     BOTH,
     CODE,

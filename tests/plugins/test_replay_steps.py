@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+
+from kappa.core.states import State
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.reprocess_refusals import NoFreeCores
 from kappa.replays import Answer
-from kappa.states import State
 from kappa.steps import catch_up, lease, promote, reprocess
 from kappa.steps.lease import NotHolder
 from kappa.steps.observe_replay import closed_span_start, plan_reprocess
-
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, WRONG, deployed, run_all, serving
 

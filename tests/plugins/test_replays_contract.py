@@ -6,12 +6,12 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+
 from kappa.hooks.conflicts import StagedByAnother, UnknownVersion
 from kappa.hooks.release_conflicts import (
     UnknownReplay,
 )
 from kappa.replays import Answer, Standing
-
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     START,

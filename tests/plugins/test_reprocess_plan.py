@@ -9,8 +9,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+
 from kappa import digests
 from kappa.artifacts import Code
+from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
+from kappa.core.states import Desired, State
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.approving import LaxerThanPolicy
 from kappa.plans.candidate import ReprocessRequest, given
@@ -19,9 +22,6 @@ from kappa.plans.start_point import utc
 from kappa.plans.switch import NothingDeployed
 from kappa.plans.wanted import Found
 from kappa.replays import Approval, Band, Parity
-from kappa.states import Desired, State
-
-from jobs.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from tests.plugins.replay_plans import (
     BOTH,
     CLICKS_DOWN,
@@ -75,7 +75,7 @@ def test_a_proof_asks_nobody_and_throws_its_candidates_away() -> None:
 
 def test_other_code_is_replayed_under_declared_parity_and_named() -> None:
     plan = planned(code=OTHER, parity=Parity.DECLARED, bands=(CLICKS_DOWN,))
-    assert [d.what for d in plan.candidates[0].differences] == ["fates.py: LATE"]
+    assert [d.what for d in plan.candidates[0].differences] == ["plugins/kappa/core/fates.py: LATE"]
     assert dict(plan.rows())["parity"] == "declared (clicks:down:50)"
     assert "ad_ctr, client_spend: other logic, so other numbers may come out" in plan.why
 
@@ -132,7 +132,7 @@ def test_with_an_executor_the_driver_takes_a_core_more() -> None:
 def test_exact_parity_of_other_logic_is_refused_naming_what_differs(asked: dict[str, Any]) -> None:
     said = refusal(refusals.ExactParityOfOtherLogic, **asked)
     assert "--parity declared" in said
-    assert ("fates.py: LATE" in said) or ("click_interval_ms  10000  30000" in said)
+    assert ("plugins/kappa/core/fates.py: LATE" in said) or ("click_interval_ms  10000  30000" in said)
 
 
 def test_exact_parity_may_show_that_an_upgrade_changes_no_number() -> None:
@@ -141,7 +141,10 @@ def test_exact_parity_may_show_that_an_upgrade_changes_no_number() -> None:
     assert [(d.what, d.old, d.new) for d in plan.candidates[0].differences] == [
         ("environment: pyspark", "unknown", "4.2.1")
     ]
-    refusal(refusals.ExactParityOfOtherLogic, code=replace(upgraded, parts={**upgraded.parts, "fates.py: LATE": "3"}))
+    refusal(
+        refusals.ExactParityOfOtherLogic,
+        code=replace(upgraded, parts={**upgraded.parts, "plugins/kappa/core/fates.py: LATE": "3"}),
+    )
 
 
 def test_exact_parity_allows_what_only_tunes() -> None:
@@ -192,7 +195,7 @@ def test_a_request_survives_json_and_may_leave_out_what_is_as_by_default() -> No
 def test_the_approval_policy_is_in_no_digest(policy: Approval) -> None:
     job = JOBS["ad_ctr"]
     other = replace(job, approval=policy)
-    code = ROOT / "jobs"
+    code = ROOT
     assert digests.result_code(code, other, {}) == digests.result_code(code, job, {})
     assert digests.state_shape(code, other) == digests.state_shape(code, job)
     assert digests.parts(code, other, {}) == digests.parts(code, job, {})

@@ -6,6 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
+
+from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import rescale_refusals as refusals
 from kappa.plans.rescale import (
@@ -18,10 +22,6 @@ from kappa.plans.rescale import (
 )
 from kappa.plans.switch import NothingDeployed
 from kappa.plans.wanted import Found
-from kappa.states import Desired, State
-
-from jobs.catalog import JOBS, JobSettingOutOfRange, resolve
-from jobs.refusals import Refusal
 
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE = StateFacts(ROCKS, ("stateStoreSave",), 2, 2_000_000, 4_500_000, pending=True)

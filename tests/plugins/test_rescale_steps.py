@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from kappa.hooks.registry import Author
 from kappa.plans.rescale import Action, RescaleRequest
 from kappa.plans.rescale_refusals import OldArtifact
 from kappa.steps import deploy, rescale
 from kappa.steps.observe import DeployRequest, plan_deploy
-
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"
@@ -44,6 +44,7 @@ def test_code_that_cannot_move_its_state_is_not_asked_to(stage: Stage, author: A
 
 def test_the_plan_shows_what_lies_in_the_checkpoint(stage: Stage, author: Author) -> None:
     (stage.checkout / "jobs" / "repartition.py").write_text("PROGRAM = 1\n")
+    stage.clock.sleep(1)
     stage.build()
     deployed(stage, author)
     plan = rescale.plan_rescale(stage.platform, RescaleRequest(JOB, 4))

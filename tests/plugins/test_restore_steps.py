@@ -7,14 +7,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+from kappa.core.states import State
 from kappa.hooks.registry import Author
 from kappa.plans.switch import NothingDeployed
-from kappa.states import State
 from kappa.steps import lease, restore
 from kappa.steps.lease import NotHolder
 from kappa.steps.repair import nobody_ended
 from kappa.steps.settle import CheckpointHeld
-
 from tests.jobs.test_checkpoint_restore import TOPIC, batch, fill
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import version

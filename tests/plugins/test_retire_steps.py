@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Author
 from kappa.replays import Answer
-from kappa.states import Desired, State
 from kappa.steps import lease, retire
-
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving
 

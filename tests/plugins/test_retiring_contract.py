@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+
+from kappa.core.states import Desired, IllegalTransition, State
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.release_conflicts import (
     AlreadyRetired,
@@ -11,8 +13,6 @@ from kappa.hooks.release_conflicts import (
     StillServes,
 )
 from kappa.replays import Freed
-from kappa.states import Desired, IllegalTransition, State
-
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     ReleaseTrial,

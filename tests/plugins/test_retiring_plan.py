@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans.retiring import Action, RetirePlan, Windows, decide_retire, kept_until
-from kappa.states import Desired, State
-
 from tests.plugins.fakes import NOON
 from tests.seeds import any_seed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from kappa.core.catalog import MINUTE_MS
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
 from kappa.plans.hand_over import back, forward
 from kappa.plans.segments import BrokenSegments, check_whole, edge, of_job, same, serving
 from kappa.replays import Release
-
-from jobs.catalog import MINUTE_MS
 from tests.plugins.hand_overs import (
     BOTH,
     JOBS,

@@ -6,9 +6,10 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+
 from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.states import Desired
 from kappa.plans.settle import Direction, decide
-from kappa.states import Desired
 
 OLD = RunsAs("old-code", {"state_partitions": 2}, 1)
 CHANGE = Change(UUID(int=1), "ad_ctr", 1, "rescale", "run-1", Desired.RUNNING, OLD, OLD)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+
 from kappa.hooks.registry import Author
 from kappa.steps import change as steps
 from kappa.steps import standby
 from kappa.steps.settle import settle
-
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 

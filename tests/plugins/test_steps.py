@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from kappa.core.states import Desired, IllegalTransition, State, check_transition
 from kappa.hooks.conflicts import StagedByAnother
 from kappa.hooks.registry import Author, Heartbeat
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform
-from kappa.states import Desired, IllegalTransition, State, check_transition
 from kappa.steps import deploy
 from kappa.steps.launch import launch
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
 from kappa.steps.ready import NotReady, wait_ready
 from kappa.steps.resume import ensure_running
 from kappa.steps.stop import stop
-
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death
 

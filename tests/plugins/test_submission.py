@@ -8,15 +8,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kappa.hooks.registry import Version
-from kappa.hooks.spark import Submission
-from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
-from kappa.states import Desired, State
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
-from jobs.catalog import find, resolve
-from jobs.settings import Settings
+from kappa.core.catalog import find, resolve
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
+from kappa.hooks.registry import Version
+from kappa.hooks.spark import Submission
+from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 
 JVM_WITHOUT_MEMORY = 3
 """Its exit code."""

@@ -11,15 +11,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kappa.plans.validation import MEASURES, Subject, brief, database, read_outcome
+from sqlalchemy import make_url
+
+from kappa.core.settings import Settings
+from kappa.plans.validation import Subject, brief, database, read_outcome
 from kappa.plans.validation_text import markdown
 from kappa.replays import Approval, Band, Parity, Replay, Standing
 from kappa.steps import validate as step
 from kappa.steps.validate import Ended, validate
-from sqlalchemy import make_url
-
-from jobs.schemas import MEASURES as COLUMNS
-from jobs.settings import Settings
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version
 
@@ -37,10 +36,6 @@ OUTCOME: dict[str, Any] = {
 
 def standing(through: datetime | None) -> Standing:
     return Standing({}, {}, through, None, 0, 0.0, 0, None)
-
-
-def test_measures_are_the_columns_that_the_jobs_write() -> None:
-    assert MEASURES == COLUMNS
 
 
 def test_a_moment_is_told_as_the_last_whole_millisecond_so_that_nothing_is_final_too_early() -> None:

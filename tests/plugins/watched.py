@@ -8,10 +8,11 @@ from copy import copy
 from typing import Any, Self
 
 import psycopg
+from psycopg.rows import DictRow
+
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.release_postgres import PostgresReleases
 from kappa.hooks.transactions import Connection, PostgresTransactions
-from psycopg.rows import DictRow
 
 Watch = Callable[[psycopg.Connection[Any]], None]
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kappa.operators.conduct import DEFAULTS
 
-from jobs.settings import Cluster, Settings
+from kappa.core.settings import Cluster, Settings
+from kappa.operators.conduct import DEFAULTS
 from stack import connections, control, passwords, pools
 from stack.layout import Layout
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+
 from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps import airflow_history
-
 from stack import control
 from stack.layout import Layout
 from stack.passwords import AIRFLOW_ROLE

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from jobs.catalog import JOBS, resolve
-from jobs.settings import Settings
+from kappa.core.catalog import JOBS, resolve
+from kappa.core.settings import Settings
 from stack import postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from kappa.hooks.postgres import PostgresRegistry
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
+from kappa.hooks.postgres import PostgresRegistry
 from stack import postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

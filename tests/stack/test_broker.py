@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from uuid import UUID
 
-from jobs.settings import Ports, Settings
+from kappa.core.settings import Ports, Settings
 from stack.broker import cluster_id, healthy
 from stack.waiting import until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from jobs.settings import InvalidSetting, Ports, Settings, UnknownSetting, load
+from kappa.core.settings import InvalidSetting, Ports, Settings, UnknownSetting, load
 from stack import disk, ports, postgres
 from stack.broker import NAME as KAFKA
 from stack.cluster import NoJava

@@ -10,15 +10,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+
+from bench.small_stack import small_cluster
+from kappa.core.catalog import find, resolve
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
 from kappa.plans.submission import submission
-from kappa.states import Desired, State
-
-from bench.small_stack import small_cluster
-from jobs.catalog import find, resolve
-from jobs.settings import Settings
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
 

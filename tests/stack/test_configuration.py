@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from supervisor.options import ServerOptions
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import broker, control, parts, passwords, supervision
 from stack.layout import Layout
 from stack.programs import Program

@@ -12,7 +12,7 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

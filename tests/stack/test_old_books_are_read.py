@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from kappa.hooks.release_postgres import PostgresReleases
 
+from kappa.hooks.release_postgres import PostgresReleases
 from tests.case import Case
 from tests.plugins.book_trials import JOB, PostgresBookTrial, ago
 from tests.rig import Rig

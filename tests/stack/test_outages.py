@@ -18,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli import stack as commands
-from jobs.settings import Ports, Settings
+from kappa.core.settings import Ports, Settings
 from stack import broker, postgres
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from jobs.settings import ROLES
+from kappa.core.settings import ROLES
 from tests.case import Case
 from tests.rig import Rig
 

@@ -19,13 +19,13 @@ from uuid import uuid4
 
 import psutil
 import pytest
+
+from bench.small_stack import small_cluster
+from kappa.core.catalog import find, resolve
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
 from kappa.plans.submission import submission
-from kappa.states import Desired, State
-
-from bench.small_stack import small_cluster
-from jobs.catalog import find, resolve
 from stack import cluster, leftovers, passwords
 from stack.layout import Layout
 from stack.waiting import until

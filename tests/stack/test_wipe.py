@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.entry import CHECKOUT
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from stack import down, passwords
 from stack.down import ENTRIES, KEPT, NotOurs, check_ours, wipe
 from tests.running_stack import Stack

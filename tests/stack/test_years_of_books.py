@@ -9,13 +9,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.rows import DictRow, dict_row
+
+from cli import history
 from kappa.hooks.registry import Author
 from kappa.plans.old_files import KEEP
 from kappa.ports import connect
 from kappa.steps import old_rows
-from psycopg.rows import DictRow, dict_row
-
-from cli import history
 from stack import job_status, replay_status
 from tests.case import Case
 from tests.rig import Rig

@@ -15,7 +15,7 @@ from hashlib import md5
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jobs.log import KafkaLog
+from kappa.core.kafka_log import KafkaLog
 from tests.case import Case
 from tests.events import Sent, event
 from tests.jobs.books import _moment as utc

@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from tests.events import Sent, events
 from tests.rig import Rig
 from tests.truth.fake_ports import FakeDatabase, FakeTopic

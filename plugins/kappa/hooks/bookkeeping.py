@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 
 class BooksDiffer(Refusal):

@@ -9,11 +9,11 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from jobs.checkpoints import Planned
 from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.core.checkpoints import Planned
+from kappa.core.states import Desired
 from kappa.hooks.conflicts import UnknownVersion, Unsettled
 from kappa.hooks.transactions import Connection, PostgresTransactions, take_turn
-from kappa.states import Desired
 
 _CHANGE = "select change_id, job, version, verb, run_id, desired, old, new, phase, marks from registry.change "
 _OPEN = _CHANGE + "where job = %s and version = %s and ended_at is null"

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import psycopg
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.transactions import Connection, audit

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.refusals import Refusal
 from kappa.changes import Change
+from kappa.core.refusals import Refusal
 from kappa.leases import Lease
 
 

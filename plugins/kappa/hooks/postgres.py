@@ -8,6 +8,7 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from kappa.core.states import Desired, State
 from kappa.hooks import staging, statements
 from kappa.hooks.bookkeeping_postgres import PostgresBookkeeping
 from kappa.hooks.changes import PostgresChanges
@@ -17,7 +18,6 @@ from kappa.hooks.launches import PostgresLaunches
 from kappa.hooks.leases import PostgresLeases
 from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
 from kappa.hooks.transactions import Connection, audit, take_turn
-from kappa.states import Desired, State
 
 
 class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth, PostgresBookkeeping):

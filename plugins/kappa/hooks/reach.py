@@ -3,7 +3,7 @@ refusal."""
 
 from __future__ import annotations
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 
 class Unreachable(Refusal):

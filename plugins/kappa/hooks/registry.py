@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from jobs.checkpoints import Planned
-from jobs.log import Offsets
 from kappa.changes import Change, Mark, Phase
+from kappa.core.checkpoints import Planned
+from kappa.core.kafka_log import Offsets
+from kappa.core.states import Desired, State
 from kappa.hooks.bookkeeping import Bookkeeping
 from kappa.leases import Lease
-from kappa.states import Desired, State
 
 OPEN_END = "infinity"
 BEGINNING = "-infinity"

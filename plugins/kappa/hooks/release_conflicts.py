@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.core.states import State
 from kappa.hooks.registry import Segment
 from kappa.replays import HandOver, Lag
-from kappa.states import State
 
 
 class UnknownReplay(Refusal):

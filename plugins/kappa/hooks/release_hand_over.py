@@ -15,6 +15,7 @@ from psycopg import errors
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from kappa.core.states import State
 from kappa.hooks import statements
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author, Entry, Segment
@@ -24,7 +25,6 @@ from kappa.hooks.release_segments import canonical, carried_out
 from kappa.hooks.release_standing import release
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
 from kappa.replays import HandOver, Lag, Release, approver, behind
-from kappa.states import State
 
 POLL_SECONDS = 0.05
 MARGIN_SECONDS = 3.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kappa.core.states import State
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import AlreadyRetired
 from kappa.hooks.transactions import PostgresTransactions, audit, take_turn
-from kappa.states import State
 
 _PIN = """
 insert into registry.pin (job, version, pinned_by, run_id, reason) values (%s, %s, %s, %s, %s) on conflict do nothing"""

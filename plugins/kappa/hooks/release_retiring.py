@@ -9,6 +9,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.rows import dict_row
 
+from kappa.core.states import State, check_transition
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Segment
@@ -22,7 +23,6 @@ from kappa.hooks.transactions import (
     take_turn,
 )
 from kappa.replays import Freed
-from kappa.states import State, check_transition
 
 LOCK_SECONDS = 5.0
 _VERSION = "select state from registry.job_version where job = %(job)s and version = %(version)s for update"

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from psycopg.rows import DictRow
 
-from jobs.log import Offsets
+from kappa.core.kafka_log import Offsets
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Segment
 from kappa.hooks.transactions import PostgresTransactions

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from kappa.hooks.reach import Unreachable
 
 SPARK_VERSION = "4.2.0"

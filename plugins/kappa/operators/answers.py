@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 from kappa.operators.note import RunName, signed_in
 
 log = logging.getLogger(__name__)

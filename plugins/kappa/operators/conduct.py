@@ -16,8 +16,8 @@ from airflow.sdk import get_current_context
 from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowSkipException
 
-from jobs.refusals import Refusal
-from jobs.settings import from_environment
+from kappa.core.refusals import Refusal
+from kappa.core.settings import from_environment
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry
 from kappa.operators import note

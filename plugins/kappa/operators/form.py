@@ -7,9 +7,9 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from jobs.catalog import JOBS
-from jobs.refusals import Refusal
 from kappa.artifacts import Artifact
+from kappa.core.catalog import JOBS
+from kappa.core.refusals import Refusal
 from kappa.plans.rescale import RescaleRequest
 from kappa.plans.start_point import EARLIEST, START_PATTERN
 from kappa.steps.observe import DeployRequest

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpx
 
-from jobs.settings import Settings
+from kappa.core.settings import Settings
 
 USER = "operator"
 TIMEOUT_SECONDS = 5.0

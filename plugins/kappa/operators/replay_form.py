@@ -7,9 +7,9 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from jobs.catalog import JOBS
-from jobs.refusals import Refusal
 from kappa.artifacts import Artifact
+from kappa.core.catalog import JOBS
+from kappa.core.refusals import Refusal
 from kappa.operators.form import dry_run, labels, number, reason, reason_required, settings, when_held
 from kappa.plans.bands import read
 from kappa.plans.candidate import LEAST_RATE, ReprocessRequest

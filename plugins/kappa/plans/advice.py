@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from jobs.catalog import EXECUTOR_CORES, STATE_PARTITIONS
+from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS
 from kappa.hooks.registry import Health
 
 BEHIND_SECONDS = 60.0

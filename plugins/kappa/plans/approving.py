@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from jobs.catalog import Job
-from jobs.refusals import Refusal
+from kappa.core.catalog import Job
+from kappa.core.refusals import Refusal
 from kappa.replays import Answer, Approval, Replay
 
 
@@ -16,7 +16,7 @@ class LaxerThanPolicy(Refusal):
         super().__init__(
             f"the policy of {', '.join(jobs)} is to ask before a promotion, and a request may only be stricter than "
             "it; nothing was changed. Leave the approval to the policy (--approve ask), or change it in "
-            "jobs/catalog.py: it is in no digest, so no replay is needed for that."
+            "plugins/kappa/core/catalog.py: it is in no digest, so no replay is needed for that."
         )
 
 

@@ -6,21 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import get_args
 
-from jobs.catalog import Job
-from jobs.refusals import Refusal
+from kappa.core.catalog import Job
+from kappa.core.measures import MEASURES
+from kappa.core.refusals import Refusal
 from kappa.replays import Band, Direction, Parity
 
-MEASURES = (
-    "impressions",
-    "clicks",
-    "impression_micros",
-    "click_micros",
-    "seen_impressions",
-    "seen_clicks",
-    "seen_impression_micros",
-    "seen_click_micros",
-)
-"""The columns of a windowed job's rows beside its keys; a test holds them against `jobs/schemas.py`."""
 _WRITTEN = re.compile(rf"([a-z_]+):({'|'.join(get_args(Direction))})(?::([0-9]+))?")
 
 

@@ -9,10 +9,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from jobs.log import Offsets
+from kappa.core.kafka_log import Offsets
+from kappa.core.states import State
 from kappa.plans.price import duration, to_read
 from kappa.replays import Standing
-from kappa.states import State
 
 READY_SECONDS = 5.0
 """A hand-over begins at most this far behind what it waits for, the live version (architecture, section 4)."""

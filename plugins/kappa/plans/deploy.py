@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from jobs.catalog import STATE_PARTITIONS, Effect, find
-from jobs.refusals import Refusal
 from kappa.changes import RunsAs
+from kappa.core.catalog import STATE_PARTITIONS, Effect, find
+from kappa.core.refusals import Refusal
+from kappa.core.states import OVER, Desired, State
 from kappa.hooks.registry import Version
 from kappa.plans.differences import (
     UNKNOWN,
@@ -26,7 +27,6 @@ from kappa.plans.differences import (
 from kappa.plans.one_rule import NOBODY, Serving, sharing
 from kappa.plans.start_point import StartPoint
 from kappa.plans.wanted import Found, Wanted
-from kappa.states import OVER, Desired, State
 
 
 class Action(StrEnum):

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from jobs.catalog import STATE_PARTITIONS, Effect, Job
+from kappa.core.catalog import STATE_PARTITIONS, Effect, Job
 from kappa.digests import ENVIRONMENT, STATEFUL_MODULES
 
 NONE, UNSAID = "none", "unknown"
 LABELS: Mapping[str, str] = {
-    "transforms/windows.py: element": "element of the set",
-    "transforms/windows.py: counted": "grouping and aggregates",
-    "transforms/windows.py: _seen": "aggregates",
-    "transforms/fold.py: count": "what is counted of the set",
-    "transforms/fold.py: _first_of_each": "which of the set counts",
-    "schemas.py: MEASURES": "order of the aggregates",
-    "transforms/fates.py: with_fate": "fates",
+    "jobs/transforms/windows.py: element": "element of the set",
+    "jobs/transforms/windows.py: counted": "grouping and aggregates",
+    "jobs/transforms/windows.py: _seen": "aggregates",
+    "jobs/transforms/fold.py: count": "what is counted of the set",
+    "jobs/transforms/fold.py: _first_of_each": "which of the set counts",
+    "plugins/kappa/core/measures.py: MEASURES": "order of the aggregates",
+    "jobs/transforms/fates.py: with_fate": "fates",
 }
 """What the definitions are for whose change is a danger; all others go by their own name."""
 
@@ -29,10 +29,10 @@ _WHY: Mapping[str, str] = {
     "keys": "one key's sums would be read as another's; Spark compares types, not names",
     "window": "sums of old windows would be read as those of new ones; Spark would not notice",
     "table": "the old rows stay in another table; changed windows would miss them",
-    "transforms/windows.py: element": "old and new elements never match, so duplicates would count twice, silently",
-    "transforms/windows.py: counted": _SUMS,
-    "transforms/windows.py: _seen": _SUMS,
-    "schemas.py: MEASURES": _SUMS,
+    "jobs/transforms/windows.py: element": "old and new elements never match: duplicates would count twice, silently",
+    "jobs/transforms/windows.py: counted": _SUMS,
+    "jobs/transforms/windows.py: _seen": _SUMS,
+    "plugins/kappa/core/measures.py: MEASURES": _SUMS,
     "click_interval_ms": "the checkpoint's clicks are numbered by the old interval; Spark would mix the two",
     "allowed_lateness_ms": "the same record gets another fate; windows under way would mix old and new",
     "future_bound_ms": "the same record gets another fate; windows under way would mix old and new",

@@ -10,10 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from jobs.refusals import Refusal
-from jobs.settings import HOST, Settings
 from kappa.changes import Change
-from kappa.plans.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, environment, jars, local_memory_mb
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import environment
+from kappa.plans.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars, local_memory_mb
 
 
 class Program(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.catalog import EXECUTOR_CORES
+from kappa.core.catalog import EXECUTOR_CORES
 from kappa.hooks.registry import Version
 from kappa.plans.candidate import CADENCE, RECORDS
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jobs.catalog import find
+from kappa.core.catalog import find
+from kappa.core.states import State
 from kappa.hooks.registry import Segment, Version
 from kappa.plans.hand_over_refusals import (
     CandidateNotCaughtUp,
@@ -30,7 +31,6 @@ from kappa.plans.segments import (
     with_open_end,
 )
 from kappa.replays import HandOver, Release, Replay, Standing
-from kappa.states import State
 
 PROMOTABLE = frozenset({State.CAUGHT_UP, State.PREVIOUS, State.LIVE})
 """States from which a version may take the live end; LIVE for a hand-over that this run has made already."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.refusals import Refusal
-from kappa.states import State
+from kappa.core.refusals import Refusal
+from kappa.core.states import State
 
 
 class LiveHasChanged(Refusal):

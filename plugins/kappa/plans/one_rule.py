@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jobs.catalog import Effect, find
-from jobs.refusals import Refusal
+from kappa.core.catalog import Effect, find
+from kappa.core.refusals import Refusal
 
 
 @dataclass(frozen=True)

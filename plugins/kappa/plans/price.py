@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.log import Offsets
+from kappa.core.kafka_log import Offsets
 from kappa.replays import Standing
 
 START_SECONDS = 30.0

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from kappa.changes import Change
+from kappa.core.states import OVER, Desired, State
 from kappa.hooks.registry import Health, Version
 from kappa.leases import Lease
 from kappa.plans.advice import Advice, advise
-from kappa.states import OVER, Desired, State
 
 SILENT_SECONDS = 60.0
 START_SECONDS = 120.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from jobs.catalog import Effect, Job
-from jobs.log import Offsets
+from kappa.core.catalog import Effect, Job
+from kappa.core.kafka_log import Offsets
 from kappa.digests import ENVIRONMENT
 from kappa.hooks.registry import Version
 from kappa.plans.approving import decide_approval

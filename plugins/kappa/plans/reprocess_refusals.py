@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from kappa.plans.differences import Difference, table
 from kappa.plans.price import duration
 from kappa.plans.start_point import utc

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from jobs.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
-from jobs.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER
 from kappa.changes import RunsAs
+from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
+from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Version
 from kappa.plans.rescale_refusals import (
     CountsDisagree,
@@ -24,7 +25,6 @@ from kappa.plans.rescale_refusals import (
 )
 from kappa.plans.switch import NothingDeployed
 from kappa.plans.wanted import Found
-from kappa.states import Desired, State
 
 RESTART_SECONDS = 30.0
 """What a plain restart takes up to the first commit, at most, on two cores."""

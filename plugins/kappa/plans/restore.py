@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.checkpoint_restore import Mend
+from kappa.core.checkpoint_restore import Mend
 
 
 @dataclass(frozen=True)

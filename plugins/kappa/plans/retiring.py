@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import OPEN_END, Segment, Version
-from kappa.states import Desired, State
 
 Key = tuple[str, int]
 """A job and a version of it."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
 
 Segments = tuple[Segment, ...]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.catalog import MINUTE_MS
-from jobs.log import Offsets
-from jobs.refusals import Refusal
+from kappa.core.catalog import MINUTE_MS
+from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
 
 EARLIEST = "earliest"
 LATEST = "latest"

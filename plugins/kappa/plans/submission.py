@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
-from jobs.settings import HOST, Settings
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import ALLOCATION, environment, search_path
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import Submission
 
@@ -25,15 +26,6 @@ PLANNING_MB = 256
 """What planning needs of the heap beside the work that is done in the same process."""
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
-ALLOCATION = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_ARENA_MAX": "2",
-    "MALLOC_TRIM_THRESHOLD_": str(2**20),
-    "MALLOC_MMAP_THRESHOLD_": str(2**20),
-}
-"""What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
-
-
 AUTHENTICATED = {"spark.authenticate": "true"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
 
@@ -117,20 +109,8 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
         **AUTHENTICATED,
-        "spark.executorEnv.PYTHONPATH": str(artifact),
+        "spark.executorEnv.PYTHONPATH": search_path(artifact),
         **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
-    }
-
-
-def environment(artifact: Path, python: str) -> dict[str, str]:
-    """The environment of a Spark program that runs an artifact's code."""
-    return {
-        "PYTHONPATH": str(artifact),
-        "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": python,
-        "SPARK_ENV_LOADED": "1",
-        "SPARK_LOCAL_IP": HOST,
-        **ALLOCATION,
     }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.core.states import OVER, Desired
 from kappa.plans.wanted import Found
-from kappa.states import OVER, Desired
 
 
 class NothingDeployed(Refusal):

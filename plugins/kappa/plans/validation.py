@@ -10,18 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from jobs.catalog import find
-from jobs.settings import HOST, Settings
+from kappa.core.catalog import find
+from kappa.core.measures import MEASURES
+from kappa.core.settings import HOST, Settings
 from kappa.hooks.registry import Version
 from kappa.replays import Replay, Standing
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 ROLE = "kappa_registry"
-MEASURES = (
-    "impressions", "clicks", "impression_micros", "click_micros",
-    "seen_impressions", "seen_clicks", "seen_impression_micros", "seen_click_micros",
-)  # fmt: skip
-"""The columns of a windowed job's rows beside its keys: those that a band may name."""
 PASSED, FAILED = 0, 1
 """Exit codes of the program; any other is a crash."""
 SAID = 2_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.catalog import Job, resolve
 from kappa import digests
 from kappa.artifacts import Code
+from kappa.core.catalog import Job, resolve
+from kappa.core.states import OVER
 from kappa.hooks.registry import Segment, Version
-from kappa.states import OVER
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from kappa.core.spark_environment import search_path
 from kappa.hooks.registry import Author, Entry
 from kappa.ports import Platform
 from kappa.steps.validate import CHECKOUT, TAIL, surroundings
@@ -94,7 +95,7 @@ def run_airflow(arguments: list[str], environment: Mapping[str, str]) -> Said:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    paths = {"AIRFLOW_HOME": str(home), "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'plugins'}"}
+    paths = {"AIRFLOW_HOME": str(home), "PYTHONPATH": search_path(CHECKOUT)}
     return surroundings(os.environ) | paths
 
 

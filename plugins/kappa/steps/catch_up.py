@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs.log import Offsets
-from jobs.refusals import Refusal
+from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
+from kappa.core.states import OVER, State
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
 from kappa.plans.price import LogFacts, infeasible
 from kappa.ports import Platform
 from kappa.replays import Standing
-from kappa.states import OVER, State
 from kappa.steps import launch as launching
 from kappa.steps import lease as leasing
 from kappa.steps.live_end import live_lag_seconds

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
-from jobs.refusals import Refusal
 from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired
 from kappa.hooks.registry import Author, Entry
 from kappa.plans import finite
 from kappa.plans.finite import Program
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired
 from kappa.steps import launch as launching
 from kappa.steps import standby
 from kappa.steps.ready import NotReady, wait_ready

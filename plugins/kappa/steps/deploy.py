@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobs.refusals import Refusal
 from kappa.changes import Change
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State, check_transition
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.ports import Platform
-from kappa.states import Desired, State, check_transition
 from kappa.steps import change as changing
 from kappa.steps.launch import launch, revive, version_of
 from kappa.steps.observe import beside

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.core.states import State
 from kappa.hooks.registry import Author, Segment, Version
 from kappa.hooks.release_segments import canonical, carried_out, ordered, serving_end
 from kappa.leases import LIVE_END
@@ -12,7 +13,6 @@ from kappa.plans.catch_up import READY_SECONDS, Reading
 from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.ports import Platform, wait_until
 from kappa.replays import HandOver, Release, Replay
-from kappa.states import State
 from kappa.steps import lease as leasing
 from kappa.steps.lease import IsOver
 from kappa.steps.live_end import live_lag_seconds

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
+from kappa.core.states import Desired, State, check_transition
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.registry import Launch, Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.submission import submission
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired, State, check_transition
 
 CLAIM_SECONDS = 20.0
 

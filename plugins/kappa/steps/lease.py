@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.registry import Author
 from kappa.leases import Lease

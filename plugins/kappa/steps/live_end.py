@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from jobs.log import Offsets
+from kappa.core.kafka_log import Offsets
+from kappa.core.states import State
 from kappa.hooks.registry import OPEN_END, Segment
 from kappa.plans.catch_up import Reading
 from kappa.ports import Platform
-from kappa.states import State
 
 
 def serving(segments: Collection[Segment], job: str) -> int | None:

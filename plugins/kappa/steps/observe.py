@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from jobs.catalog import JOBS, find
-from jobs.log import Log, check_kept_whole, check_stamping
 from kappa import artifacts
 from kappa.artifacts import JobNotInArtifact, UnknownArtifact
+from kappa.core.catalog import JOBS, find
+from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
 from kappa.hooks.registry import Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.deploy import DeployPlan, decide, needs_start

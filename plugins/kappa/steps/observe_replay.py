@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
-from jobs.checkpoints import Checkpoint
-from jobs.log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa import artifacts
 from kappa.artifacts import Artifact
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa.hooks.registry import Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts

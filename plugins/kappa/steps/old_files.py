@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from jobs.catalog import JOBS
+from kappa.core.catalog import JOBS
+from kappa.core.states import State
 from kappa.hooks.registry import Author, Entry
 from kappa.plans.old_files import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 from kappa.ports import Platform
-from kappa.states import State
 
 ACTION = "retire.old_files"
 OUTPUTS = ("stdout", "stderr")

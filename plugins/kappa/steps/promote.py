@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from jobs.catalog import find
-from jobs.refusals import Refusal
+from kappa.core.catalog import find
+from kappa.core.refusals import Refusal
+from kappa.core.states import State
 from kappa.hooks.registry import BEGINNING, Author, Entry
 from kappa.plans.approving import check_answerer, check_promotable, names
 from kappa.plans.catch_up import Reading
@@ -18,7 +19,6 @@ from kappa.plans.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.plans.retiring import kept_until
 from kappa.ports import Platform
 from kappa.replays import Answer, Approval, Release, Replay, Standing
-from kappa.states import State
 from kappa.steps import catch_up
 from kappa.steps import lease as leasing
 from kappa.steps.hand_over import check_rules, hand_over, release_of, segments_of, versions_of

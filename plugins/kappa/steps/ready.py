@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.core.states import Desired, State
 from kappa.hooks.registry import Heartbeat, Launch
 from kappa.hooks.spark import ALIVE, DriverState
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired, State
 from kappa.steps.launch import version_of
 
 READY_SECONDS = 390.0

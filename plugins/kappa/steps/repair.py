@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from jobs.catalog import JOBS, find
-from jobs.log import MissingTopic
+from kappa.core.catalog import JOBS, find
+from kappa.core.kafka_log import MissingTopic
+from kappa.core.states import OVER
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.reach import Unreachable
 from kappa.hooks.registry import Author, Entry, Version
@@ -15,7 +16,6 @@ from kappa.leases import Lease
 from kappa.plans.repair import Action, Finding, Kind, Observed, RepairPlan, decide
 from kappa.plans.wanted import Found
 from kappa.ports import Platform
-from kappa.states import OVER
 from kappa.steps.launch import launch
 from kappa.steps.lease import IsOver
 from kappa.steps.observe import runs

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
+from kappa.core.states import OVER
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.approving import answer_sentence, names
@@ -18,7 +19,6 @@ from kappa.plans.reprocess import ReprocessPlan
 from kappa.plans.retiring import NEVER_SERVED
 from kappa.ports import Platform
 from kappa.replays import Answer, Replay
-from kappa.states import OVER
 from kappa.steps import catch_up
 from kappa.steps import lease as leasing
 from kappa.steps.catch_up import Pursuit

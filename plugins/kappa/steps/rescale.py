@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.catalog import find
-from jobs.checkpoints import Checkpoint
+from kappa.core.catalog import find
+from kappa.core.checkpoints import Checkpoint
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.rescale import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
 from kappa.plans.rescale_refusals import OldArtifact

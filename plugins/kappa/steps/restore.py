@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobs import checkpoint_restore
-from jobs.catalog import STATE_PARTITIONS
-from jobs.checkpoint_restore import Source
-from jobs.checkpoints import Checkpoint
-from jobs.refusals import Refusal
+from kappa.core import checkpoint_restore
+from kappa.core.catalog import STATE_PARTITIONS
+from kappa.core.checkpoint_restore import Source
+from kappa.core.checkpoints import Checkpoint
+from kappa.core.refusals import Refusal
 from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.restore import RestorePlan
 from kappa.plans.switch import NothingDeployed

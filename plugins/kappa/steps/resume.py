@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jobs.catalog import JOBS
-from jobs.settings import Settings
+from kappa.core.catalog import JOBS
+from kappa.core.settings import Settings
+from kappa.core.states import OVER, Desired
 from kappa.ports import Platform, connect
-from kappa.states import OVER, Desired
 from kappa.steps.launch import launch
 from kappa.steps.observe import runs
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from jobs.catalog import JOBS, find
-from jobs.refusals import Refusal
-from jobs.settings import Settings
 from kappa import artifacts
 from kappa.artifacts import Artifact
+from kappa.core.catalog import JOBS, find
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.core.states import State
 from kappa.hooks.conflicts import UnderWay, UnknownVersion
 from kappa.hooks.registry import OPEN_END, Author, Entry, Version
 from kappa.hooks.release_conflicts import RowsInUse
@@ -20,7 +21,6 @@ from kappa.plans.price import size
 from kappa.plans.retiring import Action, Key, RetirePlan, Verdict, Windows, decide_retire
 from kappa.ports import Platform
 from kappa.replays import Replay
-from kappa.states import State
 from kappa.steps.lease import IsOver
 from kappa.steps.repair import nobody_ended
 from kappa.steps.stop import end_driver

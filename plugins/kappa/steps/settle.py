@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jobs.refusals import Refusal
 from kappa.changes import ENDED, Change, Mark, Phase
+from kappa.core.refusals import Refusal
+from kappa.core.states import OVER, Desired
 from kappa.hooks.registry import Author, Entry
 from kappa.plans.settle import Direction, decide
 from kappa.ports import Platform, wait_until
-from kappa.states import OVER, Desired
 from kappa.steps.launch import launch, version_of
 from kappa.steps.ready import wait_ready
 from kappa.steps.stop import finish_driver, shut_out

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kappa.changes import Change, Mark, Phase
+from kappa.core.states import Desired
 from kappa.hooks.registry import Author, Entry
 from kappa.hooks.spark import ALIVE
 from kappa.plans.repair import for_how_long
 from kappa.plans.rescale import slots
 from kappa.plans.submission import submission
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired
 from kappa.steps.launch import version_of
 
 STANDBY_SECONDS = 300.0

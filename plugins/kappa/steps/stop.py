@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kappa.core.states import Desired
 from kappa.hooks.registry import Author, Entry, Launch
 from kappa.hooks.spark import ALIVE
 from kappa.plans.switch import StopPlan
 from kappa.ports import Platform, wait_until
-from kappa.states import Desired
 
 STOP_SECONDS = 120.0
 VERB = "stop"

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from jobs.settings import from_environment
+from kappa.core.settings import from_environment
 from kappa.hooks.reach import Unreachable
 from kappa.plans.catch_up import Progress
 from kappa.ports import connect

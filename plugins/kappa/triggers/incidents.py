@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import psycopg
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from jobs.settings import from_environment
+from kappa.core.settings import from_environment
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 ROLE = "kappa_operator"

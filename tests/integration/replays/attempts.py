@@ -11,10 +11,10 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from kappa.hooks.reach import Unreachable
 
 from cli.airflow_runs import Airflow, Run
 from cli.questions import Question, answer, open_question
+from kappa.hooks.reach import Unreachable
 from tests.integration.beside import beside
 from tests.running_stack import Command, Stack
 

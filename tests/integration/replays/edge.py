@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import Producer
 
-from jobs.catalog import MINUTE_MS
-from jobs.settings import Settings
+from kappa.core.catalog import MINUTE_MS
+from kappa.core.settings import Settings
 from tests.running_stack import ALLOWED_LATENESS_MS, Stack
 
 CLIENT, USER = "edge", "u-edge"

@@ -14,12 +14,12 @@ from typing import Any
 
 import psutil
 import pytest
+
+from jobs import priority
 from kappa.hooks import release_hand_over
 from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps.promote import plan_rollback
-
-from jobs import priority
 from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge

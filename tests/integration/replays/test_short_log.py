@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.meddling import delete_before, retention
-from jobs.log import KafkaLog
+from kappa.core.kafka_log import KafkaLog
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import BOTH, replays, segments
 from tests.running_stack import Stack

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 ROLES = ("kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader")
 DATABASE = "kappa"

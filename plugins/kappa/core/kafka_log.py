@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import UnknownTopicOrPartitionError, for_code
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 Offsets = dict[int, int]
 """Partition -> offset."""

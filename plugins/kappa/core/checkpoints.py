@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.log import Offsets
-from jobs.refusals import Refusal
+from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"

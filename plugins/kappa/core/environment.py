@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.environment")
 PACKAGES = ("pyspark", "msgspec", "pyarrow", "numpy", "tzdata")
 MANIFEST = "manifest.json"
-OWN_CODE = Path(__file__).resolve().parents[1]
+OWN_CODE = Path(__file__).resolve().parents[3]
 """The artifact, or the checkout, that this module is part of."""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 
 class State(StrEnum):

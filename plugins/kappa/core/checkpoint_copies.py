@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jobs.checkpoints import Checkpoint
+from kappa.core.checkpoints import Checkpoint
 
 # What a running query adds in the order offsets, state, commits is copied the other way round: each copied commit then
 # finds its offsets and its state, whatever is added meanwhile.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from jobs.checkpoint_copies import drop_beyond
-from jobs.checkpoints import (
+from kappa.core.checkpoint_copies import drop_beyond
+from kappa.core.checkpoints import (
     METADATA,
     PARTITIONS,
     Checkpoint,
@@ -25,7 +25,7 @@ from jobs.checkpoints import (
     ForeignCheckpoint,
     Planned,
 )
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 PLANS, COMMITS = "offsets", "commits"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from jobs.refusals import Refusal
+from kappa.core.refusals import Refusal
 
 MINUTE_MS = 60_000
 STATE_PARTITIONS = "state_partitions"

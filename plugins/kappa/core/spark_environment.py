@@ -1,0 +1,33 @@
+"""The environment of a Spark program: where it finds its code, which Python it runs, how it gives memory back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kappa.core.settings import HOST
+
+ALLOCATION = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TRIM_THRESHOLD_": str(2**20),
+    "MALLOC_MMAP_THRESHOLD_": str(2**20),
+}
+"""What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
+
+
+def search_path(code: Path) -> str:
+    """The PYTHONPATH by which a program finds the code of a checkout or of an artifact, which is laid out alike."""
+    return os.pathsep.join([str(code), str(code / "plugins")])
+
+
+def environment(code: Path, python: str) -> dict[str, str]:
+    """The environment of a Spark program that runs the code of a checkout or of an artifact with this Python."""
+    return {
+        "PYTHONPATH": search_path(code),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "SPARK_ENV_LOADED": "1",
+        "SPARK_LOCAL_IP": HOST,
+        **ALLOCATION,
+    }
