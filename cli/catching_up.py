@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.airflow_runs import Run, Seen
-from kappa.hooks.registry import Author, Entry
+from kappa.core.audit import Author, Entry
 from kappa.plans.catch_up import Progress, Reading, judge, together
 from kappa.ports import Platform
 from kappa.steps.catch_up import Pursuit, pursuit_of

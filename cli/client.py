@@ -17,9 +17,9 @@ from rich.table import Table
 from cli.airflow_runs import run_id
 from cli.entry import settings
 from cli.options import reason_required
+from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.hooks.clients import Client, ClientBook
-from kappa.hooks.registry import Author
 
 MICROS = 1_000_000
 CLIENT_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

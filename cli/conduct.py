@@ -10,10 +10,10 @@ from typing import Any
 from cli.airflow_runs import USER, Airflow, Holders, run_id
 from cli.following import Follower, Outcome, Watch
 from cli.showing import err
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author, Entry
 from kappa.ports import Platform, connect
 from kappa.steps import lease
 

@@ -20,7 +20,7 @@ from cli.stack import bring_up
 from kappa.core import catalog
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.start_point import EARLIEST
 from kappa.ports import connect
 from kappa.steps.observe import found

@@ -20,7 +20,7 @@ from cli.demo_stage import Stage, err, screen
 from cli.following import Outcome
 from cli.keys import Always, keys
 from kappa.core.refusals import Refusal
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans import bands
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.price import duration

@@ -15,7 +15,7 @@ from cli import showing
 from cli.reading import ROLE, Reading
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Launch
+from kappa.core.versions import Launch
 from kappa.ports import connect
 from stack import job_detail, outages
 

@@ -13,8 +13,8 @@ from cli.conduct import attempt, by_airflow, in_place
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
+from kappa.core.audit import Author
 from kappa.core.catalog import find
-from kappa.hooks.registry import Author
 from kappa.plans.repair import RepairPlan
 from kappa.ports import Platform, connect
 from kappa.steps import restore

@@ -12,9 +12,9 @@ from cli.airflow_runs import run_id
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
+from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author
 from kappa.ports import Platform, connect
 
 VERB = "pin"

@@ -15,9 +15,9 @@ from cli.entry import settings
 from cli.following import Outcome, Watch
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
 from cli.showing import err
+from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author
 from kappa.ports import Platform, connect
 from kappa.steps import promote as promoting
 from kappa.steps.promote import PROMOTE, ROLLBACK, MovePlan

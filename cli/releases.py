@@ -13,7 +13,7 @@ from cli.entry import settings
 from cli.options import Json
 from cli.reading import Reading, looking
 from kappa.core.catalog import find
-from kappa.hooks.registry import OPEN_END
+from kappa.core.versions import OPEN_END
 
 _RELEASES = """
 select release_id, jobs, segments_before, segments_after, offsets_before, offsets_after, promoted_at, promoted_by,

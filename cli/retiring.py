@@ -14,9 +14,9 @@ from cli.conduct import by_airflow
 from cli.entry import settings
 from cli.following import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
+from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps.retire import VERB, plan_retire
 

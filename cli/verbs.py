@@ -13,9 +13,9 @@ from cli.following import Outcome
 from cli.showing import err
 from kappa import artifacts
 from kappa.artifacts import Artifact
+from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author
 from kappa.plans.switch import NothingDeployed
 from kappa.ports import Platform, connect
 from kappa.steps import deploy as deploying

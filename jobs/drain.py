@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from jobs import query, reach
 from jobs.generations import check_settled
 from jobs.reach import WatermarkTooFast
-from jobs.registry import DriverRegistry, Version
+from jobs.registry import DriverRegistry
 from jobs.watcher import fresh_ends
 from kappa.core.checkpoints import check, check_offsets
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.drain")
 TRIES = 3

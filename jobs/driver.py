@@ -19,7 +19,7 @@ from jobs import log_identity, pace, query, reach, root_cause, session
 from jobs.eviction import Eviction
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, WatermarkTooFast
-from jobs.registry import DriverRegistry, Version
+from jobs.registry import DriverRegistry
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from jobs.sinks.ledger import Fenced
 from jobs.transactions import TRANSIENT
@@ -28,6 +28,7 @@ from kappa.core.checkpoints import DamagedOffsets, check, check_offsets
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.driver")
 POLL_SECONDS = 0.5

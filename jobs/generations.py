@@ -12,8 +12,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import state_proof
-from jobs.changes import Generation
+from jobs.change_store import Generation
 from jobs.state_proof import Proof
+from kappa.core.changes import Mark
 from kappa.core.checkpoint_copies import complete, copy_running, link
 from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
 from kappa.core.refusals import Refusal
@@ -102,7 +103,7 @@ def draft(spark: SparkSession, running: Checkpoint, target: Path, partitions: in
 
 
 def make(
-    spark: SparkSession, old: Checkpoint, work: Checkpoint, target: Path, partitions: int, pause: Callable[[str], None]
+    spark: SparkSession, old: Checkpoint, work: Checkpoint, target: Path, partitions: int, pause: Callable[[Mark], None]
 ) -> tuple[Proof, int]:
     """A proved copy of a stopped checkpoint at `target`, with that many partitions; the proof, and its newest batch.
 
@@ -113,14 +114,14 @@ def make(
     check_supported(spark, old)
     check_settled(old)
     complete(old.path, work.path)
-    pause("copied")
+    pause(Mark.COPIED)
     before = state_proof.measure(spark, old)
-    pause("measured")
+    pause(Mark.MEASURED)
     repartition(spark, work, partitions)
-    pause("repartitioned")
+    pause(Mark.REPARTITIONED)
     proof = Proof(before, state_proof.measure(spark, work))
     state_proof.check(proof)
-    pause("proved")
+    pause(Mark.PROVED)
     work.path.rename(target)
     base = Checkpoint(target).newest_committed()
     assert base is not None

@@ -12,9 +12,9 @@ from threading import Event
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from jobs.registry import Version
 from kappa.core.kafka_log import KafkaLog, LastRead, Log, MissingTopic, Offsets, Topic, check_stamping
 from kappa.core.refusals import Refusal
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.log")
 MISSING_SECONDS = 20.0

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 
 from jobs import pace
+from kappa.core.states import State
 
 logger = logging.getLogger("kappa.priority")
 LOWER = 5
@@ -22,10 +23,10 @@ PASSES = 3
 """A thread that is made while the others are set has the rank of the one that made it: seen by the next pass."""
 
 
-def gives_way(state: str, settings: Mapping[str, int], unread: int | None) -> bool:
+def gives_way(state: State, settings: Mapping[str, int], unread: int | None) -> bool:
     """Whether a version in `state` makes way; no longer once less than a large batch is unread, since it has to be
     within seconds of what serves. `unread` is None until the log and the version's place in it are known."""
-    return state == "CATCHING_UP" and (unread is None or unread >= pace.far(settings)["records_per_batch"])
+    return state is State.CATCHING_UP and (unread is None or unread >= pace.far(settings)["records_per_batch"])
 
 
 class Priority:

@@ -17,13 +17,14 @@ from jobs import reach, sources
 from jobs.log_identity import LogWitness
 from jobs.pipelines.pipeline import Run
 from jobs.reach import Ends, Reach
-from jobs.registry import Version, connect
+from jobs.registry import connect
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
 from kappa.core import catalog
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
 from kappa.core.settings import Settings
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.query")
 FIRST_RECORDS = 2_000

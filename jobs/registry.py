@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -16,31 +14,12 @@ from jobs.reach import Ends
 from jobs.restarts import COUNT_STARTS, Starts
 from kappa.core.kafka_log import LastRead, Offsets
 from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
+from kappa.core.versions import Version
 
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)
 """A driver whose claim or heartbeat is younger than this is taken to be alive."""
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version as the registry describes it; `starts_at_ms` and offsets as in the contract, section 3."""
-
-    job: str
-    version: int
-    state: str
-    desired: str
-    settings: Mapping[str, int]
-    topic: str
-    topic_id: str
-    starts_at_ms: int | None
-    start_offsets: Offsets
-    generation: int
-
-    @property
-    def is_to_run(self) -> bool:
-        """Whether a driver has anything to do here."""
-        return self.desired == "running" and self.state not in ("FAILED", "RETIRED")
 
 
 def connect(settings: Settings, job: str, version: int, epoch: int | None) -> connections.Connection:
@@ -81,13 +60,7 @@ class DriverRegistry:
                 "select * from registry.job_version where job = %(job)s and version = %(version)s", self._key
             ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
-        starts_at = row["starts_at"]
-        return Version(
-            **{name: row[name] for name in ("job", "version", "state", "desired", "settings", "topic", "topic_id")},
-            starts_at_ms=None if starts_at is None else round(starts_at.timestamp() * 1000),
-            start_offsets={int(p): o for p, o in row["start_offsets"].items()},
-            generation=row["generation"],
-        )
+        return Version.from_row(row)
 
     def claim(self, launch_id: str, submission_id: str) -> bool:
         """Make the launch this submission's own; False while another that seems alive holds it, or once it ended."""
@@ -148,7 +121,7 @@ class DriverRegistry:
         self._epoch = epoch
         return epoch
 
-    def beat(self, beat: Beat) -> tuple[str, str, int]:
+    def beat(self, beat: Beat) -> tuple[Desired, State, int]:
         """Write the heartbeat unless a newer epoch has; returns what is desired, the version's state, and the epoch
         that owns it."""
         self._connection.execute(
@@ -161,7 +134,7 @@ class DriverRegistry:
             self._key,
         ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
-        return str(row[0]), str(row[1]), int(row[2])
+        return Desired(row[0]), State(row[1]), int(row[2])
 
     def now_ms(self) -> int:
         """The database's clock, which judges what has been drained: a driver's own may be years off."""

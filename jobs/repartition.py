@@ -17,12 +17,13 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__)
 from pyspark.sql import SparkSession
 
 from jobs import generations, outcome, session
-from jobs.changes import Change, ChangeEnded, Desk, PostgresDesk, check_open
+from jobs.change_store import ChangeEnded, ChangeStore, PostgresChangeStore, check_open
 from jobs.checkpoint_lock import CheckpointLock
 from jobs.drain import drain
 from jobs.outcome import Outcome
 from jobs.registry import DriverRegistry
 from kappa.core import settings as platform
+from kappa.core.changes import Change, Mark, Phase
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
@@ -51,41 +52,41 @@ def main() -> int:
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
-    desk = PostgresDesk(settings, given.job, given.version, given.change)
+    changes = PostgresChangeStore(settings, given.job, given.version, given.change)
     registry = DriverRegistry(settings, given.job, given.version)
     try:
         with CheckpointLock(settings, given.job, given.version) as lock:
-            return rescale(settings, given.job, given.version, desk, registry, lock)
+            return rescale(settings, given.job, given.version, changes, registry, lock)
     finally:
-        desk.close()
+        changes.close()
         registry.close()
 
 
 def rescale(
-    settings: Settings, job: str, version: int, desk: Desk, registry: DriverRegistry, lock: CheckpointLock
+    settings: Settings, job: str, version: int, changes: ChangeStore, registry: DriverRegistry, lock: CheckpointLock
 ) -> Outcome:
     """Wait for the version to be held, drain it, make the new generation and enter it. Raises Refusal, ChangeEnded."""
-    change, parent = check_open(desk), os.getppid()
+    change, parent = check_open(changes), os.getppid()
 
     def still() -> None:
         """Refuse to go on as an orphan, without the lock, or for a change that another has given up."""
         outcome.check_parent(parent)
         lock.check()
-        check_open(desk)
+        check_open(changes)
 
     target = settings.checkpoint(job, version, change.new.generation)
-    if (known := desk.generation(change.new.generation)) is not None and target.is_dir():
+    if (known := changes.generation(change.new.generation)) is not None and target.is_dir():
         return Outcome(f"g{known.generation} was made already", {"proof": known.proof, "again": True})
     check_waiting(change)
     old = Checkpoint(settings.checkpoint(job, version, change.old.generation))
     spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings)
     try:
         with generations.draft(spark, old, target, change.new.settings["state_partitions"]) as work:
-            desk.mark("warm")
-            wait_until_held(desk, still)
+            changes.mark(Mark.WARM)
+            wait_until_held(changes, still)
             pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")
-            desk.mark("drained")
-            return _make(spark, desk, change, old, work, target, still, pending)
+            changes.mark(Mark.DRAINED)
+            return _make(spark, changes, change, old, work, target, still, pending)
     finally:
         spark.stop()
 
@@ -95,13 +96,13 @@ def check_waiting(change: Change) -> None:
 
     Raises ChangeEnded.
     """
-    if change.phase not in ("begun", "held"):
+    if change.phase not in (Phase.BEGUN, Phase.HELD):
         raise ChangeEnded(f"the change is {change.phase} already")
 
 
 def _make(
     spark: SparkSession,
-    desk: Desk,
+    changes: ChangeStore,
     change: Change,
     old: Checkpoint,
     work: Checkpoint,
@@ -111,13 +112,13 @@ def _make(
 ) -> Outcome:
     wanted, had = change.new.settings["state_partitions"], old.facts().state_partitions
 
-    def pause(moment: str) -> None:
-        desk.mark(moment)
+    def pause(moment: Mark) -> None:
+        changes.mark(moment)
         still()
 
     made = generations.make(spark, old, work, target, wanted, pause)
     entered = generations.entry(change.new.generation, change.old.generation, wanted, made)
-    desk.enter(entered)
+    changes.enter(entered)
     rows = sum(measured.rows for measured in made[0].after)
     return Outcome(
         f"{had} -> {wanted} state partitions, {rows} rows of state proved equal",
@@ -126,7 +127,7 @@ def _make(
 
 
 def wait_until_held(
-    desk: Desk, still: Callable[[], None], seconds: float = HELD_SECONDS, poll: float = POLL_SECONDS
+    changes: ChangeStore, still: Callable[[], None], seconds: float = HELD_SECONDS, poll: float = POLL_SECONDS
 ) -> None:
     """Return once the change is held and no launch of the version is open; `still` may raise to wait no longer.
 
@@ -134,9 +135,9 @@ def wait_until_held(
     """
     deadline = time.monotonic() + seconds
     while True:
-        change, driven = check_open(desk), desk.is_driven()
+        change, driven = check_open(changes), changes.is_driven()
         check_waiting(change)
-        if change.phase == "held" and not driven:
+        if change.phase is Phase.HELD and not driven:
             return
         if time.monotonic() > deadline:
             raise NotHeld(change.phase, driven)

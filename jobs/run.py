@@ -15,7 +15,7 @@ from types import FrameType
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 from jobs import restarts, standby
-from jobs.changes import PostgresDesk
+from jobs.change_store import PostgresChangeStore
 from jobs.driver import Driver, Identity, Orphaned
 from jobs.outcome import ParentGone
 from jobs.ownership import LaunchLost
@@ -51,14 +51,14 @@ def main() -> int:
 
 def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace) -> bool:
     """Stand by until the launch, which bears the id of its change, is there; False where it will not come."""
-    desk = PostgresDesk(settings, arguments.job, arguments.version, arguments.launch)
+    changes = PostgresChangeStore(settings, arguments.job, arguments.version, arguments.launch)
     try:
-        return standby.stand_by(settings, registry, desk, arguments.launch)
+        return standby.stand_by(settings, registry, changes, arguments.launch)
     except ParentGone as gone:
         logger.warning("%s", gone)
         return False
     finally:
-        desk.close()
+        changes.close()
 
 
 def _supervised(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace, submission_id: str) -> int:

@@ -13,36 +13,38 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
-from jobs.changes import Desk
+from jobs.change_store import ChangeStore
 from jobs.query import FIRST_RECORDS
-from jobs.registry import DriverRegistry, Version
+from jobs.registry import DriverRegistry
 from jobs.sinks.noop_sink import NoopSink
 from jobs.transactions import TRANSIENT
+from kappa.core.changes import Mark
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.standby")
-STANDBY = "standby"
+STANDBY = Mark.STANDBY
 WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
 
 
-def stand_by(settings: Settings, registry: DriverRegistry, desk: Desk, change_id: str) -> bool:
+def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore, change_id: str) -> bool:
     """Warm this process for what a change makes of the version, then wait for the launch that bears the change's id.
 
     True: it is there, and this driver may claim it. False: the change has ended without it. What goes wrong in the
     warming makes the start slower, nothing else. Raises ParentGone, UnknownChange.
     """
     parent = os.getppid()
-    if (called := _call(registry, desk, change_id)) is not None:
+    if (called := _call(registry, changes, change_id)) is not None:
         return called
-    version = replace(registry.describe(), settings=desk.read().new.settings)
+    version = replace(registry.describe(), settings=changes.read().new.settings)
     _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / STANDBY)
     outcome.check_parent(parent)
-    desk.mark(STANDBY)
+    changes.mark(STANDBY)
     logger.info("warm; waiting for launch %s", change_id)
-    return wait_for_call(lambda: _call(registry, desk, change_id), lambda: outcome.check_parent(parent), time.sleep)
+    return wait_for_call(lambda: _call(registry, changes, change_id), lambda: outcome.check_parent(parent), time.sleep)
 
 
 def wait_for_call(
@@ -91,8 +93,8 @@ def _newest(settings: Settings, version: Version, offsets: Offsets) -> Offsets:
     return {p: max(earliest.get(p, 0), offset - each) for p, offset in offsets.items()}
 
 
-def _call(registry: DriverRegistry, desk: Desk, change_id: str) -> bool | None:
+def _call(registry: DriverRegistry, changes: ChangeStore, change_id: str) -> bool | None:
     """Whether this driver is to begin; None while that is open."""
     if registry.launch_has_ended(change_id) is not None:
         return True
-    return False if desk.read().ended else None
+    return False if changes.read().has_ended else None

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import outcome, query, session
-from jobs.changes import PostgresDesk, check_open
+from jobs.change_store import PostgresChangeStore, check_open
 from jobs.outcome import Outcome
 from jobs.registry import DriverRegistry
 from jobs.sinks.noop_sink import NoopSink
@@ -68,11 +68,11 @@ def main() -> int:
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
-    desk = PostgresDesk(settings, given.job, given.version, given.change)
+    changes = PostgresChangeStore(settings, given.job, given.version, given.change)
     registry = DriverRegistry(settings, given.job, given.version)
     copy = Checkpoint(outcome.folder(settings.home, given.change) / "checkpoint")
     try:
-        change = check_open(desk)
+        change = check_open(changes)
         version = replace(registry.describe(), settings=change.new.settings)
         spark = session.create(f"kappa-{PROGRAM}-{given.job}-v{given.version}", version.settings)
         shutil.rmtree(copy.path, ignore_errors=True)
@@ -86,7 +86,7 @@ def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
         # Analysis of the query: the same code would be refused again.
         raise TrialFailed(f"{given.job} v{given.version}", _first_line(error)) from error
     finally:
-        desk.close()
+        changes.close()
         registry.close()
         _end(copy.path)
 

@@ -17,10 +17,12 @@ from jobs import pace, reach, root_cause
 from jobs.heartbeat import Beat
 from jobs.priority import Priority, gives_way
 from jobs.reach import Ends
-from jobs.registry import DriverRegistry, Version
+from jobs.registry import DriverRegistry
 from jobs.sinks.batch_sink import Committed
 from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from kappa.core.settings import Settings
+from kappa.core.states import Desired
+from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.watcher")
 BEAT_SECONDS = 1.0
@@ -60,7 +62,7 @@ class Watcher:
     @property
     def is_wanted(self) -> bool:
         """Whether this driver is to go on."""
-        return self.desired == "running" and not self.taken_over
+        return self.desired is Desired.RUNNING and not self.taken_over
 
     def start(self) -> None:
         """Begin to beat."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kappa.core.catalog import Approval as Approval
 from kappa.core.kafka_log import Offsets
-from kappa.hooks.registry import Segment
+from kappa.core.versions import Segment
 
 
 class Parity(StrEnum):

@@ -10,7 +10,7 @@ import pytest
 from bench import patches
 from bench.dangers import ALLOWED, DANGERS
 from bench.patches import Patch
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy

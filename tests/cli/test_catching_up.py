@@ -9,9 +9,9 @@ import pytest
 
 from cli.airflow_runs import Run, Seen
 from cli.catching_up import CatchUps
+from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
 from kappa.core.states import State
-from kappa.hooks.registry import Author, Entry
 from kappa.ports import Platform
 from kappa.steps.catch_up import Pursuit
 from tests.plugins.fake_releases import FakeReleases

@@ -9,10 +9,10 @@ import pytest
 
 from cli import conduct, verbs
 from cli.following import Outcome
+from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.ports import Platform
 from kappa.steps.observe import DeployRequest

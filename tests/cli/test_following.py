@@ -12,9 +12,9 @@ from rich.console import Console
 from cli import following
 from cli.airflow_runs import Airflow, Run, Seen
 from cli.following import Follower, Outcome
+from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry
 from stack.programs import LONGEST_START_SECONDS
 from tests.plugins.fakes import FakeRegistry
 

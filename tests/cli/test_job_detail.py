@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from cli import job_detail
 from cli import stack as commands
 from kappa.core.catalog import UnknownJob
-from kappa.hooks.registry import Launch
+from kappa.core.versions import Launch
 from tests.running_stack import Stack
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

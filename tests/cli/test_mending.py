@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from cli import mending
 from cli.following import Outcome
+from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
-from kappa.hooks.registry import Author
 from kappa.ports import Platform
 from kappa.steps import restore
 from tests.plugins.fake_releases import FakeReleases

@@ -6,9 +6,9 @@ import pytest
 import typer
 
 from cli import options, pinning
+from kappa.core.audit import Author
 from kappa.core.settings import Settings
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author
 from kappa.ports import Platform
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry

@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 from cli import conduct, promoting, retiring
 from cli.following import Outcome
 from cli.options import NoReason
+from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.hooks.registry import Author
 from kappa.ports import Platform
 from kappa.steps import promote as steps_of_promotion
 from tests.plugins.fakes import FakeRegistry

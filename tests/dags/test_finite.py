@@ -17,7 +17,7 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.changes import Change, Phase, RunsAs
+from kappa.core.changes import Change, Phase, RunsAs
 from kappa.core.settings import Settings
 from kappa.core.states import Desired
 from kappa.operators import finite

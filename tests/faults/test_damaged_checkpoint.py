@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.checkpoint_restore import NotRestorable
-from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps import lease, restore
 from kappa.steps.repair import nobody_ended

@@ -19,7 +19,7 @@ from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.validation import Subject, brief
 from kappa.replays import Approval, Band, Parity, Replay, Standing
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from jobs.registry import Version
 from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets
+from kappa.core.states import Desired, State
+from kappa.core.versions import Version
 
-VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "one", None, {0: 5, 1: 0}, 1)
+VERSION = Version(
+    "ad_ctr", 1, State.LIVE, Desired.RUNNING, "artifact", "state", "result", {}, "ad_events", "one", None, {0: 5, 1: 0}
+)  # fmt: skip
 
 
 @dataclass

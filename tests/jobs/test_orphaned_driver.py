@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from jobs.driver import Driver, Identity, Orphaned
-from jobs.registry import Version
 from kappa.core.settings import Settings
-
-VERSION = Version("ad_ctr", 1, "LIVE", "running", {}, "ad_events", "topic-one", None, {0: 0}, 1)
+from tests.jobs.held_log import VERSION
 
 
 def test_whose_queries_fail_since_the_jvm_was_killed_tries_no_other_one(

@@ -6,16 +6,18 @@ import json
 import os
 from pathlib import Path
 from unittest.mock import Mock
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from jobs import outcome, session
-from jobs.changes import Change, ChangeEnded, Generation, RunsAs
+from jobs.change_store import ChangeEnded, Generation
 from jobs.outcome import Exit, Outcome, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.states import Desired
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)
@@ -57,7 +59,7 @@ def test_an_older_result_does_not_stay_where_a_new_try_is_killed(tmp_path: Path)
     assert not (tmp_path / "work" / CHANGE / "trial.json").exists()
 
 
-class FakeDesk:
+class FakeChangeStore:
     """A change whose phase moves on at each look, with a launch that stays open for the first `driven` of them."""
 
     def __init__(self, *phases: str, driven: int = 0) -> None:
@@ -67,13 +69,13 @@ class FakeDesk:
         """The next phase; the last one stays."""
         phase = self._phases[min(self.looks, len(self._phases) - 1)]
         self.looks += 1
-        return Change(CHANGE, phase, phase in ("done", "undone"), RUNS_AS, RUNS_AS)
+        return Change(UUID(CHANGE), "ad_ctr", 1, "rescale", "run-1", Desired.RUNNING, RUNS_AS, RUNS_AS, Phase(phase))
 
     def is_driven(self) -> bool:
         """Whether the launch is still open."""
         return self.looks <= self._driven
 
-    def mark(self, moment: str) -> None:
+    def mark(self, moment: Mark) -> None:
         """Not asked."""
 
     def generation(self, number: int) -> Generation | None:
@@ -84,26 +86,26 @@ class FakeDesk:
 
 
 def test_a_version_is_held_once_its_launch_has_ended() -> None:
-    desk = FakeDesk("begun", "begun", "held", driven=5)
-    wait_until_held(desk, lambda: None, poll=0)
-    assert desk.looks == 6
+    changes = FakeChangeStore("begun", "begun", "held", driven=5)
+    wait_until_held(changes, lambda: None, poll=0)
+    assert changes.looks == 6
 
 
 @pytest.mark.parametrize("phase", ["undone", "done", "switched"])
 def test_there_is_nothing_to_wait_for_once_the_change_went_on_without(phase: str) -> None:
     with pytest.raises(ChangeEnded, match=phase):
-        wait_until_held(FakeDesk("begun", phase), lambda: None, seconds=1, poll=0)
+        wait_until_held(FakeChangeStore("begun", phase), lambda: None, seconds=1, poll=0)
 
 
 def test_a_driver_that_does_not_end_is_not_waited_for_for_ever() -> None:
     with pytest.raises(NotHeld, match="its driver has not ended"):
-        wait_until_held(FakeDesk("held", driven=10**9), lambda: None, seconds=0.01, poll=0)
+        wait_until_held(FakeChangeStore("held", driven=10**9), lambda: None, seconds=0.01, poll=0)
 
 
 def test_an_orphan_does_not_wait_on() -> None:
     """Its JVM was ended; it would hold the lock against its own successor."""
     with pytest.raises(ParentGone):
-        wait_until_held(FakeDesk("begun"), lambda: outcome.check_parent(os.getppid() + 1), seconds=1, poll=0)
+        wait_until_held(FakeChangeStore("begun"), lambda: outcome.check_parent(os.getppid() + 1), seconds=1, poll=0)
     outcome.check_parent(os.getppid())
 
 
@@ -113,5 +115,5 @@ def test_a_generation_that_may_be_run_on_is_not_begun_anew(tmp_path: Path, monke
     settings = Settings(home=tmp_path)
     settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).mkdir(parents=True)
     with pytest.raises(ChangeEnded, match="switched"):
-        rescale(settings, "ad_ctr", 1, FakeDesk("switched"), Mock(), Mock())
+        rescale(settings, "ad_ctr", 1, FakeChangeStore("switched"), Mock(), Mock())
     assert settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).is_dir()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from jobs import query
 from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
-from jobs.registry import Version
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
+from tests.jobs.held_log import VERSION
 
 HOUR = 3_600_000
 LATENESS = 2 * HOUR
@@ -64,7 +64,7 @@ def test_the_watermark_of_a_query_waits_for_as_long_as_the_partitions_are_apart(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(query, "KafkaLog", lambda *_: nullcontext(Uneven()))
-    version = Version("ad_ctr", 1, "LIVE", "running", SETTINGS, "ad_events", "one", None, {0: 0, 1: 0}, 1)
+    version = replace(VERSION, settings=SETTINGS, start_offsets={0: 0, 1: 0})
     run = query.run_of(Settings(tmp_path), version, {0: 0, 1: 0})
     skew_ms = run.watermark_delay_ms - base_delay_ms(SETTINGS)
     assert skew_ms >= 5 * HOUR

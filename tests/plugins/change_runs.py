@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.audit import Author
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.ports import Platform
 from kappa.steps import change as steps
 from kappa.steps import deploy, lease, standby

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from kappa import artifacts
+from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Author, Registry
+from kappa.hooks.registry import Registry
 from kappa.ports import Platform
 from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases

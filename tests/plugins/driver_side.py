@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 from uuid import UUID
 
-from kappa.changes import Change, Mark
+from kappa.core.changes import Change, Mark
 from kappa.core.states import Desired
 from tests.plugins.fake_memory import FakeClock
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoints import Planned
 from kappa.core.states import Desired, State
+from kappa.core.versions import OPEN_END
 from kappa.hooks.conflicts import Unsettled
-from kappa.hooks.registry import OPEN_END
 from tests.plugins.fake_memory import Key, Memory
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kappa.core.states import OVER, Desired, State
-from kappa.hooks.registry import Health
+from kappa.core.versions import Health
 from tests.plugins.fake_changes import FakeChanges
 from tests.plugins.fake_memory import NOON, Key
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from kappa.core.audit import Author, Entry
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author, Entry
 from kappa.leases import Lease
 from tests.plugins.fake_memory import Key, Memory
 

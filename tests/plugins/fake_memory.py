@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
+from kappa.core.versions import Heartbeat, Launch, Segment, Version
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author, Entry, Heartbeat, Launch, Segment, Version
 from kappa.hooks.staging import STAGED
 from kappa.replays import Release
 

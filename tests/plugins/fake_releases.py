@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import Desired, State, check_transition
+from kappa.core.versions import OPEN_END, Segment, Version
 from kappa.hooks.conflicts import StagedByAnother
-from kappa.hooks.registry import OPEN_END, Author, Entry, Segment, Version
 from kappa.hooks.release_conflicts import (
     AlreadyRetired,
     HeldUp,

@@ -11,12 +11,13 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from kappa.changes import ENDED, Mark
+from kappa.core.audit import Author
+from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
 from kappa.core.states import Desired, State
+from kappa.core.versions import BEGINNING, OPEN_END, Heartbeat, Launch, Segment, Version
 from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Heartbeat, Launch, Segment, Version
 from kappa.hooks.spark import DriverState, Submission
 from kappa.hooks.staging import DEPLOYED
 from kappa.replays import Release

@@ -9,7 +9,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from kappa.core.catalog import MINUTE_MS
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
+from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.plans.hand_over import HandOverPlan
 from kappa.plans.segments import edge, instant_ms, of_job
 from kappa.replays import Approval, Parity, Release, Replay

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from kappa.changes import Mark, Phase, RunsAs
+from kappa.core.audit import Author
+from kappa.core.changes import Mark, Phase, RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform

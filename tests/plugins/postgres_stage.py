@@ -14,7 +14,7 @@ from psycopg import sql
 
 from jobs.heartbeat import Beat
 from jobs.registry import DriverRegistry
-from kappa.changes import Change, Mark
+from kappa.core.changes import Change, Mark
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
 from kappa.core.states import Desired

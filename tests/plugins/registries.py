@@ -13,12 +13,14 @@ from uuid import uuid4
 import psycopg
 from psycopg.types.json import Jsonb
 
-from kappa.changes import Change, Mark
+from kappa.core.audit import Author
+from kappa.core.changes import Change, Mark
 from kappa.core.checkpoints import Planned
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
+from kappa.core.versions import Heartbeat, Version
 from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import Author, Heartbeat, Registry, Version
+from kappa.hooks.registry import Registry
 from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")

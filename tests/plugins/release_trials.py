@@ -10,11 +10,13 @@ from uuid import uuid4
 
 import psycopg
 
+from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
 from kappa.core.states import State
+from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Registry, Segment
+from kappa.hooks.registry import Registry
 from kappa.hooks.release_postgres import PostgresReleases
 from kappa.hooks.releases import Releases
 from kappa.replays import Approval, Band, HandOver, Parity, Replay

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from kappa.core.audit import Author
 from kappa.core.states import State
-from kappa.hooks.registry import Author
 from kappa.replays import Answer
 from kappa.steps import promote, reprocess, retire
 from kappa.steps.stop import end_driver

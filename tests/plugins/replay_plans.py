@@ -14,7 +14,7 @@ from kappa.artifacts import Code
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts
 from kappa.plans.price import LogFacts, Weight

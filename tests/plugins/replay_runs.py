@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.ports import Platform
 from kappa.replays import Answer, Replay

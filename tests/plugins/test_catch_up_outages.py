@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.settings import Settings
 from kappa.core.states import State
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author
 from kappa.plans.catch_up import CatchUp, Progress
 from kappa.ports import Platform
 from kappa.replays import Standing

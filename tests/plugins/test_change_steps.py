@@ -6,9 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from kappa.changes import Phase, RunsAs
+from kappa.core.audit import Author
+from kappa.core.changes import Phase, RunsAs
 from kappa.core.states import Desired
-from kappa.hooks.registry import Author
 from kappa.plans.finite import work_folder
 from kappa.steps import change as steps
 from kappa.steps.settle import CheckpointHeld, settle

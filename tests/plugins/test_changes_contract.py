@@ -8,11 +8,13 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.audit import Author
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.checkpoints import Planned
 from kappa.core.states import Desired, State
+from kappa.core.versions import Version
 from kappa.hooks.conflicts import UnknownVersion, Unsettled
-from kappa.hooks.registry import Author, Registry, Version
+from kappa.hooks.registry import Registry
 from tests.plugins.registries import BY, OTHER, Trial, version
 
 OLD = RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kappa.artifacts import TamperedArtifact
+from kappa.core.audit import Author
 from kappa.core.kafka_log import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.steps import deploy

@@ -12,7 +12,7 @@ import pytest
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import hand_over_refusals as refusals
 from kappa.plans.hand_over import HandOverPlan, back, forward, rollback_rows, standing_releases
 from kappa.replays import Release, Standing

@@ -6,10 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.changes import Change, RunsAs
+from kappa.core.audit import Entry
+from kappa.core.changes import Change, RunsAs
 from kappa.core.states import Desired, State
+from kappa.core.versions import Health
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Entry, Health, Registry
+from kappa.hooks.registry import Registry
 from tests.plugins.registries import BY, Trial, version
 
 SILENT = "silent: wanted running, but no heartbeat for 30 s"

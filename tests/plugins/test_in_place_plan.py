@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kappa import artifacts
-from kappa.changes import RunsAs
 from kappa.core import environment
+from kappa.core.audit import Author
 from kappa.core.catalog import JOBS
+from kappa.core.changes import RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.plans.differences import LABELS, Difference, table
 from kappa.steps import deploy

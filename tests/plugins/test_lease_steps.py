@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.steps import lease
 from tests.plugins.conftest import Stage

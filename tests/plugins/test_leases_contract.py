@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author, Registry
+from kappa.hooks.registry import Registry
 from kappa.leases import LIVE_END, Lease
 from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.catch_up import CatchUp
 from kappa.ports import Platform, WallClock, wait_until

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.plans.old_files import KEEP, Keep
 from kappa.steps import airflow_history, old_files
 from kappa.steps.airflow_history import HistoryKept, Said

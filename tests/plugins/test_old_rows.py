@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.hooks.bookkeeping import BatchesTorn, BooksDiffer
-from kappa.hooks.registry import Author
 from kappa.plans.old_files import KEEP
 from kappa.steps import old_rows
 from tests.plugins.conftest import Stage

@@ -11,9 +11,10 @@ import pytest
 
 from kappa import artifacts, digests
 from kappa.core import environment
+from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author, Version
+from kappa.core.versions import Version
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.replays import Parity

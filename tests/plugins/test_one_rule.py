@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
-from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import DeployRefused, refuse_if_refused
 from kappa.plans.one_rule import OtherRules, Ruled, check_one_rule

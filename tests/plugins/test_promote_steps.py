@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.plans.approving import OwnRequest, WasRejected
 from kappa.replays import Answer
 from kappa.steps import hand_over, lease, promote

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.states import State
-from kappa.hooks.registry import BEGINNING, Author
+from kappa.core.versions import BEGINNING
 from kappa.hooks.release_conflicts import (
     BrokenSegments,
     HeldUp,

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from kappa.changes import Change, Phase, RunsAs
 from kappa.core.catalog import JOBS, resolve
+from kappa.core.changes import Change, Phase, RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Health, Version
+from kappa.core.versions import Health, Version
 from kappa.leases import Lease
 from kappa.plans.advice import Size, advise
 from kappa.plans.repair import Action, Kind, Observed, RepairPlan, decide, examine, red_lines

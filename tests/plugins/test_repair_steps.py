@@ -7,9 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from kappa.changes import RunsAs
+from kappa.core.audit import Author
+from kappa.core.changes import RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Author
 from kappa.hooks.spark import DriverState
 from kappa.steps import change, deploy, lease, repair
 from kappa.steps.observe import DeployRequest, plan_deploy

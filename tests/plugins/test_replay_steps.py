@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.states import State
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.reprocess_refusals import NoFreeCores
 from kappa.replays import Answer

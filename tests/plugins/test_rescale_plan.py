@@ -10,7 +10,7 @@ import pytest
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import rescale_refusals as refusals
 from kappa.plans.rescale import (
     Action,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.plans.rescale import Action, RescaleRequest
 from kappa.plans.rescale_refusals import OldArtifact
 from kappa.steps import deploy, rescale

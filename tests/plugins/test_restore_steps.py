@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.states import State
-from kappa.hooks.registry import Author
 from kappa.plans.switch import NothingDeployed
 from kappa.steps import lease, restore
 from kappa.steps.lease import NotHolder

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans.retiring import Action, RetirePlan, Windows, decide_retire, kept_until
 from tests.plugins.fakes import NOON
 from tests.seeds import any_seed

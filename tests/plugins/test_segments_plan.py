@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.catalog import MINUTE_MS
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
+from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.plans.hand_over import back, forward
 from kappa.plans.segments import BrokenSegments, check_whole, edge, of_job, same, serving
 from kappa.replays import Release

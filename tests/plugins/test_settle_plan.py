@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.states import Desired
 from kappa.plans.settle import Direction, decide
 

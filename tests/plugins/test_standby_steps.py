@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.steps import change as steps
 from kappa.steps import standby
 from kappa.steps.settle import settle

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kappa.core.audit import Author
 from kappa.core.states import Desired, IllegalTransition, State, check_transition
+from kappa.core.versions import Heartbeat
 from kappa.hooks.conflicts import StagedByAnother
-from kappa.hooks.registry import Author, Heartbeat
 from kappa.hooks.spark import DriverState
 from kappa.plans.deploy import DeployPlan
 from kappa.ports import Platform

@@ -14,7 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.hooks.spark import Submission
 from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 

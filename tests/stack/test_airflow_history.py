@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.ports import connect
 from kappa.steps import airflow_history
 from stack import control

@@ -15,8 +15,8 @@ from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
+from kappa.core.versions import Version
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Version
 from kappa.hooks.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
 from kappa.plans.submission import submission
 from stack.waiting import until

@@ -23,7 +23,7 @@ import pytest
 from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.hooks.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
 from kappa.plans.submission import submission
 from stack import cluster, leftovers, passwords

@@ -12,7 +12,7 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 
 from cli import history
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.plans.old_files import KEEP
 from kappa.ports import connect
 from kappa.steps import old_rows

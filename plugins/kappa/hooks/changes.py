@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from kappa.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoints import Planned
 from kappa.core.states import Desired
 from kappa.hooks.conflicts import UnknownVersion, Unsettled
@@ -191,7 +191,7 @@ def _open(connection: Connection, job: str, version: int) -> Change | None:
 
 def _find(connection: Connection, statement: str, values: list[Any]) -> Change | None:
     row = connection.execute(statement, values).fetchone()
-    return _change(row) if row else None
+    return Change.from_row(row) if row else None
 
 
 def _planned(row: DictRow) -> Planned:
@@ -209,8 +209,3 @@ def _key(change: Change) -> dict[str, Any]:
 
 def _row(change: Change) -> dict[str, Any]:
     return {**vars(change), "old": Jsonb(change.old.to_json()), "new": Jsonb(change.new.to_json())}
-
-
-def _change(row: DictRow) -> Change:
-    parts = {"old": RunsAs.from_json(row["old"]), "new": RunsAs.from_json(row["new"])}
-    return Change(**{**row, **parts, "desired": Desired(row["desired"]), "phase": Phase(row["phase"])})

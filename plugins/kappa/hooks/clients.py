@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import psycopg
 
+from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import Author, Entry
 from kappa.hooks.transactions import Connection, audit
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kappa.changes import Change
+from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.leases import Lease
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kappa.core.versions import Health
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Health
 from kappa.hooks.transactions import PostgresTransactions
 
 _HEALTH = """

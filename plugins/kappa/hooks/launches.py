@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
+from kappa.core.versions import Launch
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Launch
 from kappa.hooks.transactions import Connection, PostgresTransactions
 
 _LAUNCH = (

@@ -7,8 +7,8 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
+from kappa.core.audit import Author, Entry
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author, Entry
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
 from kappa.leases import Lease
 

@@ -8,7 +8,9 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import Desired, State
+from kappa.core.versions import BEGINNING, OPEN_END, Heartbeat, Segment, Version
 from kappa.hooks import staging, statements
 from kappa.hooks.bookkeeping_postgres import PostgresBookkeeping
 from kappa.hooks.changes import PostgresChanges
@@ -16,7 +18,6 @@ from kappa.hooks.conflicts import ServedByAnother
 from kappa.hooks.health import PostgresHealth
 from kappa.hooks.launches import PostgresLaunches
 from kappa.hooks.leases import PostgresLeases
-from kappa.hooks.registry import BEGINNING, OPEN_END, Author, Entry, Heartbeat, Segment, Version
 from kappa.hooks.transactions import Connection, audit, take_turn
 
 
@@ -27,7 +28,7 @@ class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, Postgr
         """All versions of a job, in order."""
         with self.transaction() as connection:
             rows = connection.execute("select * from registry.job_version where job = %s order by version", [job])
-            return [_version(row) for row in rows]
+            return [Version.from_row(row) for row in rows]
 
     def segments(self, job: str) -> list[Segment]:
         """The segments of a job, in order."""
@@ -108,14 +109,6 @@ class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, Postgr
         with self.transaction() as connection:
             rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
             return [_entry(row) for row in rows]
-
-
-def _version(row: DictRow) -> Version:
-    offsets = {int(p): int(o) for p, o in row["start_offsets"].items()}
-    held = {name: row[name] for name in Version.__dataclass_fields__}
-    return Version(
-        **{**held, "state": State(row["state"]), "desired": Desired(row["desired"]), "start_offsets": offsets}
-    )
 
 
 def _segments(connection: Connection, job: str) -> list[Segment]:

@@ -1,125 +1,19 @@
-"""The port to the registry: the values it holds and what may be asked of it; the registry decides what
-exists."""
+"""The port to the registry: what may be asked of it; the registry decides what exists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from kappa.changes import Change, Mark, Phase
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change, Mark, Phase
 from kappa.core.checkpoints import Planned
-from kappa.core.kafka_log import Offsets
 from kappa.core.states import Desired, State
+from kappa.core.versions import Health, Heartbeat, Launch, Segment, Version
 from kappa.hooks.bookkeeping import Bookkeeping
 from kappa.leases import Lease
-
-OPEN_END = "infinity"
-BEGINNING = "-infinity"
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
-
-    job: str
-    version: int
-    state: State
-    desired: Desired
-    artifact: str
-    state_digest: str
-    result_digest: str
-    settings: Mapping[str, int]
-    topic: str
-    topic_id: str
-    starts_at: datetime | None
-    start_offsets: Offsets
-    generation: int = 1
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs
-    it."""
-
-    launch_id: UUID
-    job: str
-    version: int
-    intended_at: datetime
-    submission_id: str | None = None
-    claimed_by: str | None = None
-    ended: bool = False
-
-    @property
-    def driver(self) -> str | None:
-        """The submission that holds the driver: the one that claimed the launch, else the one recorded."""
-        return self.claimed_by or self.submission_id
-
-
-@dataclass(frozen=True)
-class Heartbeat:
-    """The latest sign of life of a version's driver. `age_seconds` is by the database's clock."""
-
-    epoch: int
-    submission_id: str
-    beat_at: datetime
-    age_seconds: float
-    committed_at: datetime | None
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be
-    infinite."""
-
-    job: str
-    from_window: str
-    to_window: str
-    version: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The segment as JSON."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class Health:
-    """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
-    batch took, how many groups its state has, its red lines in words, the times of the latest restarts by repair, the
-    newest last; when a repair last found the log away, and when one first found it back after that."""
-
-    beat_seconds: float | None
-    commit_seconds: float | None
-    lag_events: int
-    lag_seconds: float
-    batch_ms: int | None
-    state_rows: int | None = None
-    red: tuple[str, ...] = ()
-    repairs: tuple[datetime, ...] = ()
-    log_away_at: datetime | None = None
-    log_back_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class Author:
-    """Who acts, in which run, and why."""
-
-    actor: str
-    run_id: str
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A row of the audit."""
-
-    author: Author
-    action: str
-    job: str | None = None
-    version: int | None = None
-    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Registry(Bookkeeping, Protocol):

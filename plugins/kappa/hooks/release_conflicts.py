@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kappa.core.refusals import Refusal
 from kappa.core.states import State
-from kappa.hooks.registry import Segment
+from kappa.core.versions import Segment
 from kappa.replays import HandOver, Lag
 
 

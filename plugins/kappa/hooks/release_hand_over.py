@@ -15,10 +15,11 @@ from psycopg import errors
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import State
+from kappa.core.versions import Segment
 from kappa.hooks import statements
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from kappa.hooks.release_replays import newest_replay_of
 from kappa.hooks.release_segments import canonical, carried_out

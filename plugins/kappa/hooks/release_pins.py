@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import State
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import AlreadyRetired
 from kappa.hooks.transactions import PostgresTransactions, audit, take_turn
 

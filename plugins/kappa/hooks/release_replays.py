@@ -11,8 +11,9 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from kappa.core.audit import Author, Entry
+from kappa.core.versions import Version
 from kappa.hooks import staging
-from kappa.hooks.registry import Author, Entry, Version
 from kappa.hooks.release_conflicts import UnknownReplay
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
 from kappa.replays import Answer, Approval, Band, Parity, Replay

@@ -9,10 +9,11 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.rows import dict_row
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import State, check_transition
+from kappa.core.versions import Segment
 from kappa.hooks.conflicts import UnknownVersion
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry, Segment
 from kappa.hooks.release_conflicts import Pinned, RowsInUse, StillServes
 from kappa.hooks.transactions import (
     CONNECT_TIMEOUT_SECONDS,

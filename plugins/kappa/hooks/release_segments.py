@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
+from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.hooks.release_conflicts import BrokenSegments
 from kappa.replays import HandOver, Release
 

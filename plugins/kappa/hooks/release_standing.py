@@ -7,8 +7,8 @@ from datetime import datetime
 from psycopg.rows import DictRow
 
 from kappa.core.kafka_log import Offsets
+from kappa.core.versions import Segment
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Segment
 from kappa.hooks.transactions import PostgresTransactions
 from kappa.replays import Release, Standing, Weighed
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from kappa.hooks.registry import Author, Version
+from kappa.core.audit import Author
+from kappa.core.versions import Version
 from kappa.replays import Answer, Freed, HandOver, Release, Replay, Standing, Weighed
 
 

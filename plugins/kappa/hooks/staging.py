@@ -7,9 +7,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from kappa.core.audit import Author, Entry
+from kappa.core.versions import Version
 from kappa.hooks import statements
 from kappa.hooks.conflicts import StagedByAnother
-from kappa.hooks.registry import Author, Entry, Version
 from kappa.hooks.transactions import Connection, audit
 
 DEPLOYED, REPLAYED = "deploy.staged", "replay.staged"

@@ -9,9 +9,9 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
+from kappa.core.audit import Entry
 from kappa.hooks import statements
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Entry
 
 Connection = psycopg.Connection[DictRow]
 CONNECT_TIMEOUT_SECONDS = 5

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.configuration import conf
 
-from kappa.hooks.registry import Author
+from kappa.core.audit import Author
 from kappa.operators.answers import taken
 from kappa.operators.conduct import ANSWER_TIMEOUT, conducting
 from kappa.plans.approving import answer_sentence, answerers, names

@@ -16,10 +16,10 @@ from airflow.sdk import get_current_context
 from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.core.settings import from_environment
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry
 from kappa.operators import note
 from kappa.ports import Platform, connect
 from kappa.steps import lease as leasing

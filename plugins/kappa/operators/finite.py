@@ -8,7 +8,7 @@ import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.changes import ENDED
+from kappa.core.changes import ENDED
 from kappa.operators.conduct import LONG_TIMEOUT, Conduct, acting
 from kappa.plans import finite
 from kappa.plans.finite import Program

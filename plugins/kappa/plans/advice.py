@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS
-from kappa.hooks.registry import Health
+from kappa.core.versions import Health
 
 BEHIND_SECONDS = 60.0
 """A lag beyond this is no burst that the next batch takes."""

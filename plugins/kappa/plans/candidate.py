@@ -12,7 +12,7 @@ from kappa.artifacts import Code
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting, find
 from kappa.core.kafka_log import Offsets
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.bands import read, text
 from kappa.plans.differences import Difference
 from kappa.plans.reprocess_refusals import NoJobs, RateGivenTwice, RateOutOfRange

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kappa.changes import RunsAs
 from kappa.core.catalog import STATE_PARTITIONS, Effect, find
+from kappa.core.changes import RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.differences import (
     UNKNOWN,
     Compared,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kappa.changes import Change
+from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.settings import HOST, Settings
 from kappa.core.spark_environment import environment

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kappa.core.catalog import EXECUTOR_CORES
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.candidate import CADENCE, RECORDS
 
 SIZES = (EXECUTOR_CORES, CADENCE, RECORDS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kappa.core.catalog import find
 from kappa.core.states import State
-from kappa.hooks.registry import Segment, Version
+from kappa.core.versions import Segment, Version
 from kappa.plans.hand_over_refusals import (
     CandidateNotCaughtUp,
     LiveHasChanged,

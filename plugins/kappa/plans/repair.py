@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from kappa.changes import Change
+from kappa.core.changes import Change
 from kappa.core.states import OVER, Desired, State
-from kappa.hooks.registry import Health, Version
+from kappa.core.versions import Health, Version
 from kappa.leases import Lease
 from kappa.plans.advice import Advice, advise
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from kappa.core.catalog import Effect, Job
 from kappa.core.kafka_log import Offsets
+from kappa.core.versions import Version
 from kappa.digests import ENVIRONMENT
-from kappa.hooks.registry import Version
 from kappa.plans.approving import decide_approval
 from kappa.plans.bands import check_bands, read, text
 from kappa.plans.candidate import Candidate, ReprocessRequest, candidate

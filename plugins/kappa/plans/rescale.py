@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kappa.changes import RunsAs
 from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
+from kappa.core.changes import RunsAs
 from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.rescale_refusals import (
     CountsDisagree,
     NothingAsked,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import OPEN_END, Segment, Version
+from kappa.core.versions import OPEN_END, Segment, Version
 
 Key = tuple[str, int]
 """A job and a version of it."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from kappa.core.refusals import Refusal
-from kappa.hooks.registry import BEGINNING, OPEN_END, Segment
+from kappa.core.versions import BEGINNING, OPEN_END, Segment
 
 Segments = tuple[Segment, ...]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

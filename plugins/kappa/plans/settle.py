@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kappa.changes import ENDED, Change, Mark, Phase
+from kappa.core.changes import ENDED, Change, Mark, Phase
 
 
 class Direction(StrEnum):

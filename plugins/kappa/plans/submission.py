@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kappa.core.settings import HOST, Settings
 from kappa.core.spark_environment import ALLOCATION, environment, search_path
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.hooks.spark import Submission
 
 # Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.settings import HOST, Settings
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.replays import Replay, Standing
 
 EPOCH = datetime.fromtimestamp(0, UTC)

@@ -9,7 +9,7 @@ from kappa import digests
 from kappa.artifacts import Code
 from kappa.core.catalog import Job, resolve
 from kappa.core.states import OVER
-from kappa.hooks.registry import Segment, Version
+from kappa.core.versions import Segment, Version
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from kappa.core.audit import Author, Entry
 from kappa.core.spark_environment import search_path
-from kappa.hooks.registry import Author, Entry
 from kappa.ports import Platform
 from kappa.steps.validate import CHECKOUT, TAIL, surroundings
 

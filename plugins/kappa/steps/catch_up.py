@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, State
+from kappa.core.versions import Version
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry, Version
 from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
 from kappa.plans.price import LogFacts, infeasible
 from kappa.ports import Platform

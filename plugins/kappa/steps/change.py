@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
-from kappa.changes import Change, Mark, Phase, RunsAs
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired
-from kappa.hooks.registry import Author, Entry
 from kappa.plans import finite
 from kappa.plans.finite import Program
 from kappa.ports import Platform, wait_until

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kappa.changes import Change
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State, check_transition
-from kappa.hooks.registry import Author, Entry, Version
+from kappa.core.versions import Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.plans.one_rule import Ruled, check_one_rule
 from kappa.ports import Platform

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.core.states import State
-from kappa.hooks.registry import Author, Segment, Version
+from kappa.core.versions import Segment, Version
 from kappa.hooks.release_segments import canonical, carried_out, ordered, serving_end
 from kappa.leases import LIVE_END
 from kappa.plans.catch_up import READY_SECONDS, Reading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from kappa.core.states import Desired, State, check_transition
+from kappa.core.versions import Launch, Version
 from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Launch, Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.submission import submission
 from kappa.ports import Platform, wait_until

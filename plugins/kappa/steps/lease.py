@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Author
 from kappa.leases import Lease
 from kappa.plans.wanted import Found
 from kappa.ports import Platform

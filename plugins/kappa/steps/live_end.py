@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.states import State
-from kappa.hooks.registry import OPEN_END, Segment
+from kappa.core.versions import OPEN_END, Segment
 from kappa.plans.catch_up import Reading
 from kappa.ports import Platform
 

@@ -9,7 +9,7 @@ from kappa import artifacts
 from kappa.artifacts import JobNotInArtifact, UnknownArtifact
 from kappa.core.catalog import JOBS, find
 from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.hooks.spark import ALIVE
 from kappa.plans.deploy import DeployPlan, decide, needs_start
 from kappa.plans.differences import Parts

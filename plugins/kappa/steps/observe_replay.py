@@ -10,7 +10,7 @@ from kappa import artifacts
 from kappa.artifacts import Artifact
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts
 from kappa.plans.one_rule import Ruled, check_one_rule

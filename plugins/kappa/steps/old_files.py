@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS
 from kappa.core.states import State
-from kappa.hooks.registry import Author, Entry
 from kappa.plans.old_files import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 from kappa.ports import Platform
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kappa.core.audit import Author, Entry
 from kappa.hooks.bookkeeping import BatchesTorn, BooksDiffer
-from kappa.hooks.registry import Author, Entry
 from kappa.plans.old_files import KEEP, Keep
 from kappa.plans.old_rows import OldRows
 from kappa.ports import Platform

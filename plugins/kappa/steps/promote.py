@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.states import State
-from kappa.hooks.registry import BEGINNING, Author, Entry
+from kappa.core.versions import BEGINNING
 from kappa.plans.approving import check_answerer, check_promotable, names
 from kappa.plans.catch_up import Reading
 from kappa.plans.full_size import remedy

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
-from kappa.hooks.registry import Heartbeat, Launch
+from kappa.core.versions import Heartbeat, Launch
 from kappa.hooks.spark import ALIVE, DriverState
 from kappa.ports import Platform, wait_until
 from kappa.steps.launch import version_of

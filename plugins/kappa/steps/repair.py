@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
 from kappa.core.states import OVER
+from kappa.core.versions import Version
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Author, Entry, Version
 from kappa.leases import Lease
 from kappa.plans.repair import Action, Finding, Kind, Observed, RepairPlan, decide
 from kappa.plans.wanted import Found

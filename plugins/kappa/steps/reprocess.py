@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER
-from kappa.hooks.registry import Author, Entry
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.approving import answer_sentence, names
 from kappa.plans.catch_up import Progress

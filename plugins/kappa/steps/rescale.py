@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.checkpoints import Checkpoint
-from kappa.hooks.registry import Author, Entry, Version
+from kappa.core.versions import Version
 from kappa.plans.rescale import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
 from kappa.plans.rescale_refusals import OldArtifact
 from kappa.ports import Platform

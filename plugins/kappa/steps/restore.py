@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kappa.core import checkpoint_restore
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import STATE_PARTITIONS
 from kappa.core.checkpoint_restore import Source
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.refusals import Refusal
-from kappa.hooks.registry import Author, Entry, Version
+from kappa.core.versions import Version
 from kappa.plans.restore import RestorePlan
 from kappa.plans.switch import NothingDeployed
 from kappa.ports import Platform

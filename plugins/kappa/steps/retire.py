@@ -10,12 +10,13 @@ from pathlib import Path
 
 from kappa import artifacts
 from kappa.artifacts import Artifact
+from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS, find
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.states import State
+from kappa.core.versions import OPEN_END, Version
 from kappa.hooks.conflicts import UnderWay, UnknownVersion
-from kappa.hooks.registry import OPEN_END, Author, Entry, Version
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.price import size
 from kappa.plans.retiring import Action, Key, RetirePlan, Verdict, Windows, decide_retire

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kappa.changes import ENDED, Change, Mark, Phase
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import ENDED, Change, Mark, Phase
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, Desired
-from kappa.hooks.registry import Author, Entry
 from kappa.plans.settle import Direction, decide
 from kappa.ports import Platform, wait_until
 from kappa.steps.launch import launch, version_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kappa.changes import Change, Mark, Phase
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change, Mark, Phase
 from kappa.core.states import Desired
-from kappa.hooks.registry import Author, Entry
 from kappa.hooks.spark import ALIVE
 from kappa.plans.repair import for_how_long
 from kappa.plans.rescale import slots

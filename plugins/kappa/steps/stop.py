@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kappa.core.audit import Author, Entry
 from kappa.core.states import Desired
-from kappa.hooks.registry import Author, Entry, Launch
+from kappa.core.versions import Launch
 from kappa.hooks.spark import ALIVE
 from kappa.plans.switch import StopPlan
 from kappa.ports import Platform, wait_until

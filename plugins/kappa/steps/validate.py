@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from kappa.hooks.registry import Version
+from kappa.core.versions import Version
 from kappa.plans.validation import Outcome, Subject, brief, crash, read_outcome
 from kappa.ports import Platform
 from kappa.replays import Replay, Standing

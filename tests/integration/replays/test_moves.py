@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from jobs import priority
+from kappa.core.audit import Author
 from kappa.hooks import release_hand_over
-from kappa.hooks.registry import Author
 from kappa.ports import connect
 from kappa.steps.promote import plan_rollback
 from tests.integration.beside import load

@@ -11,6 +11,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from jobs.registry import connect
+from kappa.core.changes import Change, Mark
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
@@ -30,26 +31,6 @@ class ChangeEnded(Exception):  # noqa: N818 - an end, not an error
 
 
 @dataclass(frozen=True)
-class RunsAs:
-    """What a version's driver runs: code, all resolved settings, and the generation of its checkpoint."""
-
-    artifact: str
-    settings: Mapping[str, int]
-    generation: int
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of a version in place, as the registry holds it now; `phase` as in the table's check."""
-
-    change_id: str
-    phase: str
-    ended: bool
-    old: RunsAs
-    new: RunsAs
-
-
-@dataclass(frozen=True)
 class Generation:
     """A repartitioned copy of a checkpoint, as it is entered: the newest batch it is committed to, and the proof."""
 
@@ -60,13 +41,13 @@ class Generation:
     proof: Mapping[str, Any]
 
 
-class Desk(Protocol):
+class ChangeStore(Protocol):
     """The registry's side of one change."""
 
     def read(self) -> Change:
         """The change as it is now. Raises UnknownChange."""
 
-    def mark(self, moment: str) -> None:
+    def mark(self, moment: Mark) -> None:
         """Keep the time of a moment; the first one stays."""
 
     def is_driven(self) -> bool:
@@ -79,8 +60,8 @@ class Desk(Protocol):
         """Enter a generation that was made and proved; entering it again changes nothing."""
 
 
-class PostgresDesk:
-    """The Desk in Postgres; each call is a transaction of its own."""
+class PostgresChangeStore:
+    """The ChangeStore in Postgres; each call is a transaction of its own."""
 
     def __init__(self, settings: Settings, job: str, version: int, change_id: str) -> None:
         self._settings = settings
@@ -95,14 +76,13 @@ class PostgresDesk:
     def read(self) -> Change:
         """The change as it is now. Raises UnknownChange."""
         row = self._one(
-            "select phase, ended_at is not null as ended, old, new from registry.change "
-            "where change_id = %(change_id)s and job = %(job)s and version = %(version)s"
+            "select * from registry.change where change_id = %(change_id)s and job = %(job)s and version = %(version)s"
         )
         if row is None:
             raise UnknownChange(self._key["change_id"], self._key["job"], self._key["version"])
-        return Change(self._key["change_id"], row["phase"], row["ended"], RunsAs(**row["old"]), RunsAs(**row["new"]))
+        return Change.from_row(row)
 
-    def mark(self, moment: str) -> None:
+    def mark(self, moment: Mark) -> None:
         """Keep the time of a moment; the first one stays."""
         self._connection.execute(
             """update registry.change set marks = jsonb_build_object(%(moment)s::text,
@@ -150,9 +130,9 @@ class PostgresDesk:
             return cursor.execute(statement, {**self._key, **values}).fetchone()
 
 
-def check_open(desk: Desk) -> Change:
+def check_open(changes: ChangeStore) -> Change:
     """The change, while it is open. Raises ChangeEnded, UnknownChange."""
-    change = desk.read()
-    if change.ended:
+    change = changes.read()
+    if change.has_ended:
         raise ChangeEnded(f"the change ended as {change.phase}")
     return change

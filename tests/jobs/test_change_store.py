@@ -1,4 +1,4 @@
-"""What a finite Spark program's side of a change promises (`jobs.changes.Desk`), asked of the one in Postgres."""
+"""What a finite Spark program reads and writes of a change (`jobs.change_store`), asked of the store in Postgres."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from jobs.changes import ChangeEnded, Generation, PostgresDesk, RunsAs, UnknownChange, check_open
+from jobs.change_store import ChangeEnded, Generation, PostgresChangeStore, UnknownChange, check_open
+from kappa.core.changes import Mark, RunsAs
 from tests.case import Case
 from tests.rig import Rig
 
@@ -40,36 +41,42 @@ def change(case: Case) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(case: Case, change: str) -> Iterator[PostgresDesk]:
-    made = PostgresDesk(case.settings, JOB, 1, change)
+def changes(case: Case, change: str) -> Iterator[PostgresChangeStore]:
+    made = PostgresChangeStore(case.settings, JOB, 1, change)
     yield made
     made.close()
 
 
-def test_a_change_is_read_as_it_is_now(case: Case, desk: PostgresDesk, change: str) -> None:
-    found = desk.read()
-    assert (found.change_id, found.phase, found.ended, found.old, found.new) == (change, "begun", False, OLD, NEW)
+def test_a_change_is_read_as_it_is_now(case: Case, changes: PostgresChangeStore, change: str) -> None:
+    found = changes.read()
+    assert (str(found.change_id), found.phase, found.has_ended, found.old, found.new) == (
+        change,
+        "begun",
+        False,
+        OLD,
+        NEW,
+    )
     case.query("update registry.change set phase = 'held'")
-    assert (desk.read().phase, check_open(desk).phase) == ("held", "held")
+    assert (changes.read().phase, check_open(changes).phase) == ("held", "held")
     case.query("update registry.change set phase = 'undone', ended_at = clock_timestamp()")
-    assert desk.read().ended
+    assert changes.read().has_ended
     with pytest.raises(ChangeEnded, match="undone"):
-        check_open(desk)
+        check_open(changes)
 
 
 def test_a_change_of_another_version_is_unknown(case: Case, change: str) -> None:
     for job, version, which in ((JOB, 2, change), ("quarantine", 1, change), (JOB, 1, str(uuid4()))):
-        other = PostgresDesk(case.settings, job, version, which)
+        other = PostgresChangeStore(case.settings, job, version, which)
         with pytest.raises(UnknownChange, match="Nothing was touched"):
             other.read()
         other.close()
 
 
-def test_the_first_time_of_a_moment_stays(case: Case, desk: PostgresDesk) -> None:
-    desk.mark("copied")
+def test_the_first_time_of_a_moment_stays(case: Case, changes: PostgresChangeStore) -> None:
+    changes.mark(Mark.COPIED)
     before = case.query("select marks from registry.change")
-    desk.mark("copied")
-    desk.mark("proved")
+    changes.mark(Mark.COPIED)
+    changes.mark(Mark.PROVED)
     marks = case.query("select marks from registry.change")[0]["marks"]
     assert marks["copied"] == before[0]["marks"]["copied"]
     times = [datetime.fromisoformat(marks[name]) for name in ("copied", "proved")]
@@ -77,16 +84,16 @@ def test_the_first_time_of_a_moment_stays(case: Case, desk: PostgresDesk) -> Non
     assert all(at.utcoffset() == UTC.utcoffset(None) for at in times)
 
 
-def test_a_version_is_driven_while_a_launch_of_it_has_not_ended(case: Case, desk: PostgresDesk) -> None:
+def test_a_version_is_driven_while_a_launch_of_it_has_not_ended(case: Case, changes: PostgresChangeStore) -> None:
     case.query("update registry.launch set ended_at = null")
-    assert desk.is_driven()
+    assert changes.is_driven()
     case.query("update registry.launch set ended_at = clock_timestamp()")
-    assert not desk.is_driven()
+    assert not changes.is_driven()
 
 
-def test_a_generation_is_entered_once_and_stays_as_it_was(desk: PostgresDesk) -> None:
-    assert desk.generation(2) is None
-    desk.enter(MADE)
-    desk.enter(replace(MADE, base_batch_id=9, proof={}))
-    assert desk.generation(2) == MADE
-    assert desk.generation(3) is None
+def test_a_generation_is_entered_once_and_stays_as_it_was(changes: PostgresChangeStore) -> None:
+    assert changes.generation(2) is None
+    changes.enter(MADE)
+    changes.enter(replace(MADE, base_batch_id=9, proof={}))
+    assert changes.generation(2) == MADE
+    assert changes.generation(3) is None

@@ -78,6 +78,18 @@ class Change:
     phase: Phase = Phase.BEGUN
     marks: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Change:
+        """The change that a row of `registry.change` holds: one value for each field, JSON as it was parsed."""
+        parts = {"old": RunsAs.from_json(row["old"]), "new": RunsAs.from_json(row["new"])}
+        given = {name: row[name] for name in cls.__dataclass_fields__}
+        return cls(**{**given, **parts, "desired": Desired(row["desired"]), "phase": Phase(row["phase"])})
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was done or undone."""
+        return self.phase in ENDED
+
     @property
     def repartitions(self) -> bool:
         """Whether the checkpoint is another one afterwards."""

@@ -1,0 +1,115 @@
+"""What the registry knows of a version: what it runs as, its launches, signs of life, and the windows it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from kappa.core.kafka_log import Offsets
+from kappa.core.states import OVER, Desired, State
+
+OPEN_END = "infinity"
+BEGINNING = "-infinity"
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
+
+    job: str
+    version: int
+    state: State
+    desired: Desired
+    artifact: str
+    state_digest: str
+    result_digest: str
+    settings: Mapping[str, int]
+    topic: str
+    topic_id: str
+    starts_at: datetime | None
+    start_offsets: Offsets
+    generation: int = 1
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Version:
+        """The version that a row of `registry.job_version` holds: one value for each field, JSON as it was parsed."""
+        given = {name: row[name] for name in cls.__dataclass_fields__}
+        offsets = {int(partition): int(offset) for partition, offset in row["start_offsets"].items()}
+        states = {"state": State(row["state"]), "desired": Desired(row["desired"])}
+        return cls(**{**given, **states, "start_offsets": offsets})
+
+    @property
+    def starts_at_ms(self) -> int | None:
+        """The first window that it holds, T, in epoch ms (contract, section 3); None: it starts with the log."""
+        return None if self.starts_at is None else round(self.starts_at.timestamp() * 1000)
+
+    @property
+    def is_to_run(self) -> bool:
+        """Whether a driver has anything to do here."""
+        return self.desired is Desired.RUNNING and self.state not in OVER
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs
+    it."""
+
+    launch_id: UUID
+    job: str
+    version: int
+    intended_at: datetime
+    submission_id: str | None = None
+    claimed_by: str | None = None
+    ended: bool = False
+
+    @property
+    def driver(self) -> str | None:
+        """The submission that holds the driver: the one that claimed the launch, else the one recorded."""
+        return self.claimed_by or self.submission_id
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The latest sign of life of a version's driver. `age_seconds` is by the database's clock."""
+
+    epoch: int
+    submission_id: str
+    beat_at: datetime
+    age_seconds: float
+    committed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be
+    infinite."""
+
+    job: str
+    from_window: str
+    to_window: str
+    version: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The segment as JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a version does: seconds since its last heartbeat and commit (None: never), what is unread, how long its last
+    batch took, how many groups its state has, its red lines in words, the times of the latest restarts by repair, the
+    newest last; when a repair last found the log away, and when one first found it back after that."""
+
+    beat_seconds: float | None
+    commit_seconds: float | None
+    lag_events: int
+    lag_seconds: float
+    batch_ms: int | None
+    state_rows: int | None = None
+    red: tuple[str, ...] = ()
+    repairs: tuple[datetime, ...] = ()
+    log_away_at: datetime | None = None
+    log_back_at: datetime | None = None
