@@ -20,13 +20,14 @@ from cli.demo_stage import Stage, err, screen
 from cli.following import Outcome
 from cli.keys import Always, keys
 from kappa.core.refusals import Refusal
+from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.plans import bands
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.price import duration
 from kappa.plans.reprocess_refusals import NoFreeCores
 from kappa.ports import connect
-from kappa.replays import Answer, Parity, Replay
+from kappa.replays import Answer, Replay
 from kappa.steps.observe_replay import plan_reprocess
 
 JOBS = ("ad_ctr", "client_spend")

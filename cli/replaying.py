@@ -19,12 +19,13 @@ from cli.lifecycle import pair
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.questions import Questions
 from kappa.core.settings import Settings
+from kappa.core.validation import Parity
 from kappa.plans import bands
 from kappa.plans.approving import answer_sentence
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.start_point import EARLIEST
 from kappa.ports import Platform, connect
-from kappa.replays import Answer, Approval, Parity
+from kappa.replays import Answer, Approval
 from kappa.steps.observe_replay import plan_reprocess
 
 REPROCESS_DAG = "reprocess_stream"

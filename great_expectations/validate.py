@@ -1,4 +1,4 @@
-"""The program of a validation: reads a brief, holds candidates against it, leaves the result as JSON and as a page.
+"""The program of a validation: reads a request, holds candidates against it, leaves the result as JSON and as a page.
 
 `python great_expectations/validate.py --input in.json --output out.json --report report.html`. It runs in a process of
 its own, reads the database only, and writes the output last and whole: where there is none, it did not come to an end.
@@ -41,9 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> Exit:
 
 def _validate(source: Path, output: Path, report: Path) -> Exit:
     # Here, and not above: an environment in which it cannot be imported is a crash like any other.
-    from gate import brief, page, running
+    from gate import page, running
 
-    asked = brief.read(json.loads(source.read_text()))
+    from kappa.core import validation
+
+    asked = validation.read(json.loads(source.read_text()))
     verdict = running.judge(asked)
     _write(report, page.render(asked, verdict))
     _write(output, json.dumps(verdict.to_json(), indent=1))
@@ -54,7 +56,11 @@ def _validate(source: Path, output: Path, report: Path) -> Exit:
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name, meaning in (("input", "the brief"), ("output", "the result as JSON"), ("report", "the result as a page")):
+    for name, meaning in (
+        ("input", "the request"),
+        ("output", "the result, as JSON"),
+        ("report", "it as a page"),
+    ):
         parser.add_argument(f"--{name}", type=Path, required=True, help=meaning)
     return parser.parse_args(arguments)
 

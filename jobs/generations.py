@@ -16,33 +16,18 @@ from jobs.change_store import Generation
 from jobs.state_proof import Proof
 from kappa.core.changes import Mark
 from kappa.core.checkpoint_copies import complete, copy_running, link
-from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, Checkpoint
+from kappa.core.checkpoints import (
+    SUPPORTED_OPERATORS,
+    SUPPORTED_PROVIDER,
+    Checkpoint,
+    UnsupportedOperator,
+    UnsupportedProvider,
+)
 from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.generations")
 PREPARED_BYTES = 8_000_000_000
 """Of a larger state nothing is done in advance: copy and rehearsal would outlast the wait for a warm repartition."""
-
-
-class UnsupportedProvider(Refusal):
-    """The state is not kept in RocksDB; the provider is pinned by the checkpoint's first batch."""
-
-    def __init__(self, checkpoint: Checkpoint, provider: str) -> None:
-        super().__init__(
-            f"checkpoint {checkpoint.path.name} keeps its state in {provider or 'no provider'}; only that of "
-            f"{SUPPORTED_PROVIDER} can be repartitioned. Nothing was touched. Replay with './kappa reprocess'."
-        )
-
-
-class UnsupportedOperator(Refusal):
-    """An operator whose state Spark does not repartition, or not rightly."""
-
-    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
-        super().__init__(
-            f"checkpoint {checkpoint.path.name} has the stateful operator {name}; only "
-            f"{', '.join(sorted(SUPPORTED_OPERATORS))} with a key can be repartitioned. Nothing was touched. Replay "
-            "with './kappa reprocess'."
-        )
 
 
 class NoState(Refusal):
@@ -70,16 +55,16 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
 
     Raises NoState, UnsupportedProvider, UnsupportedOperator, DamagedOffsets.
     """
-    facts = checkpoint.facts()
+    facts, (version, job) = checkpoint.facts(), (folder.name for folder in checkpoint.path.parents[:2])
     if facts.newest_committed is None or not facts.operators:
         raise NoState(checkpoint)
     if not facts.provider.endswith(f".{SUPPORTED_PROVIDER}"):
-        raise UnsupportedProvider(checkpoint, facts.provider)
+        raise UnsupportedProvider(job, version, facts.provider)
     for operator in checkpoint.operators():
         if operator.name not in SUPPORTED_OPERATORS:
-            raise UnsupportedOperator(checkpoint, operator.name)
+            raise UnsupportedOperator(job, version, operator.name)
         if not state_proof.key_columns(spark, checkpoint, operator, facts.newest_committed):
-            raise UnsupportedOperator(checkpoint, f"{operator.name} without a key")
+            raise UnsupportedOperator(job, version, f"{operator.name} without a key")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from jobs.registry import DriverRegistry
 from jobs.sinks.batch_sink import Committed
 from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from kappa.core.settings import Settings
-from kappa.core.states import Desired
+from kappa.core.states import Desired, State
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.watcher")
@@ -133,7 +133,7 @@ class Watcher:
         self._registry.note_ends(self.ends, reach.drained(self._committed().next_offsets, self.ends))
         self._topic_trouble = topic_trouble(self._version, self._log.identity())
 
-    def _rank(self, state: str) -> None:
+    def _rank(self, state: State) -> None:
         if self._priority is not None:
             unread = pace.unread(self._committed().next_offsets, self.ends)
             self._priority.follow(gives_way(state, self._version.settings, unread))

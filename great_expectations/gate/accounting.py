@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gate.brief import Subject, earliest, latest
 from gate.parity import between
+from kappa.core.validation import Subject, earliest, latest
 
 FATES = ("counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter")
 MOST_MICROS = 10**12

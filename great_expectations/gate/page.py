@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from gate.brief import Brief, Parity
 from gate.findings import Comparison, Finding, Severity, Verdict
+from kappa.core.validation import Parity, Request
 
 STYLE = """
 :root { color-scheme: light; }
@@ -35,13 +35,13 @@ PARITY = {
 }
 
 
-def render(brief: Brief, verdict: Verdict) -> str:
+def render(request: Request, verdict: Verdict) -> str:
     """The page. Everything that came from elsewhere is escaped."""
-    name = ", ".join(f"{s.job} v{s.candidate}" for s in brief.subjects)
+    name = ", ".join(f"{s.job} v{s.candidate}" for s in request.subjects)
     body = "\n".join(
         [
             _headline(name, verdict),
-            _asked(brief),
+            _asked(request),
             *(_comparison(c) for c in verdict.comparisons),
             *(_wrong(finding) for finding in sorted(verdict.findings, key=_rank) if not finding.success),
             *(_suite(name, verdict.findings) for name in dict.fromkeys(f.suite for f in verdict.findings)),
@@ -65,14 +65,14 @@ def _headline(name: str, verdict: Verdict) -> str:
     return f'<div class="verdict {kind}"><h1>{said}</h1><p>{escape(name)}</p><p>{sentence}</p></div>'
 
 
-def _asked(brief: Brief) -> str:
-    bands = "".join(f"<li>{_band(b.column, b.direction, b.most_permille)}</li>" for b in brief.bands)
+def _asked(request: Request) -> str:
+    bands = "".join(f"<li>{_band(b.column, b.direction, b.most_permille)}</li>" for b in request.bands)
     rows = {
-        "parity": PARITY[brief.parity],
-        "asked by": brief.asked_by,
-        "reason": brief.reason or "none given",
-        "run": brief.run_id,
-        "replay": brief.replay_id,
+        "parity": PARITY[request.parity],
+        "asked by": request.asked_by,
+        "reason": request.reason or "none given",
+        "run": request.run_id,
+        "replay": request.replay_id,
     }
     cells = "".join(f'<tr><th>{escape(k)}</th><td class="says">{escape(v)}</td></tr>' for k, v in rows.items())
     return f"<section><h2>What was asked</h2><table>{cells}</table>{f'<ul>{bands}</ul>' if bands else ''}</section>"

@@ -1,19 +1,19 @@
 """The comparison of candidate and live rows as SQL: a full join on the windows that are final in both.
 
 The statements contain `{batch}`, which Great Expectations replaces by the table of the candidate's rows. Every one is a
-pure function of the brief.
+pure function of the request.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from gate.brief import Band, Brief, Direction, Parity, Subject
+from kappa.core.validation import Band, Direction, Parity, Request, Subject
 
 BATCH = "{batch}"
 
 
-def differing(brief: Brief, subject: Subject) -> str:
+def differing(request: Request, subject: Subject) -> str:
     """The keys on which candidate and live disagree: key, window_start, which side lacks the row, then each measure of
     both sides."""
     keys = (*subject.keys, "window_start")
@@ -23,7 +23,7 @@ def differing(brief: Brief, subject: Subject) -> str:
         *(f"l.{m} as live_{m}, c.{m} as candidate_{m}" for m in subject.measures),
     ]
     return (
-        f"select {', '.join(listed)} from {_joined(subject)} where {_disagreement(brief, subject)} "
+        f"select {', '.join(listed)} from {_joined(subject)} where {_disagreement(request, subject)} "
         f"order by {', '.join(keys[::-1])}"
     )
 
@@ -87,12 +87,12 @@ def _joined(subject: Subject) -> str:
     )
 
 
-def _disagreement(brief: Brief, subject: Subject) -> str:
+def _disagreement(request: Request, subject: Subject) -> str:
     """The condition that a pair of rows is not as the parity wants it."""
-    if brief.parity is not Parity.DECLARED:
+    if request.parity is not Parity.DECLARED:
         differs = " or ".join(f"c.{m} <> l.{m}" for m in subject.measures)
         return f"c.version is null or l.version is null or {differs}"
-    bands = {band.column: band for band in brief.bands}
+    bands = {band.column: band for band in request.bands}
     return " or ".join(_outside(measure, bands.get(measure)) for measure in subject.measures)
 
 

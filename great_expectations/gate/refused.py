@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gate.brief import Subject
+from kappa.core.validation import Subject
 
 
 def differing(subject: Subject) -> str:

@@ -14,10 +14,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from gate import parity, refused
-from gate.brief import BadBrief, Brief, Subject
 from gate.findings import MOST_ROWS, Comparison, Finding, Severity, Verdict, plain, plain_rows
 from gate.suites import ad_ctr_minute, client_spend_minute, quarantine, windowed
 from gate.suites.expecting import BLOCK, OFFENDING
+from kappa.core.validation import BadRequest, Request, Subject
 
 SUITES: Mapping[str, ModuleType] = {
     "ad_ctr_minute": ad_ctr_minute,
@@ -34,18 +34,18 @@ LISTED = {
 """The result format that hands out rows: of a statement all of them, of a ready-made expectation their keys."""
 
 
-def judge(brief: Brief) -> Verdict:
-    """Hold every candidate against its suite and what is live. Raises BadBrief, and what the database raises."""
+def judge(request: Request) -> Verdict:
+    """Hold every candidate against its suite and what is live. Raises BadRequest, and what the database raises."""
     begun = time.monotonic()
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    source = context.data_sources.add_postgres("kappa", connection_string=brief.database)
-    findings = [found for subject in brief.subjects for found in _held(context, source, brief, subject)]
-    comparisons = [_compared(brief, subject) for subject in brief.subjects]
+    source = context.data_sources.add_postgres("kappa", connection_string=request.database)
+    findings = [found for subject in request.subjects for found in _held(context, source, request, subject)]
+    comparisons = [_compared(request, subject) for subject in request.subjects]
     return Verdict(tuple(findings), tuple(comparisons), time.monotonic() - begun)
 
 
-def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator[Finding]:
+def _held(context: Any, source: Any, request: Request, subject: Subject) -> Iterator[Finding]:
     """The findings of one candidate, in the order of its suite.
 
     Ready-made expectations are first asked for yes or no only: each would scan the rows twice more, to list what is not
@@ -61,24 +61,24 @@ def _held(context: Any, source: Any, brief: Brief, subject: Subject) -> Iterator
         results = batch.validate(held, result_format=dict(result_format)).results
         return {r.expectation_config.meta["name"]: finding(subject.table, r) for r in results}
 
-    ready = [e for e in suite.expectations(brief, subject) if not isinstance(e, gxe.UnexpectedRowsExpectation)]
+    ready = [e for e in suite.expectations(request, subject) if not isinstance(e, gxe.UnexpectedRowsExpectation)]
     found = ask("shape", ready, {"result_format": "BOOLEAN_ONLY"})
     met = {name for name, one in found.items() if one.success}
     keys = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
     # Built anew: an expectation belongs to one suite for ever.
-    expectations = suite.expectations(brief, subject)
+    expectations = suite.expectations(request, subject)
     names = [e.meta["name"] for e in expectations]
     found |= ask("rows", [e for e in expectations if e.meta["name"] not in met], LISTED | {KEYS: keys})
     yield from (found[name] for name in names)
 
 
 def suite_of(subject: Subject) -> ModuleType:
-    """The module whose `expectations` the candidate must meet. Raises BadBrief where there is none."""
+    """The module whose `expectations` the candidate must meet. Raises BadRequest where there is none."""
     if subject.table in SUITES:
         return SUITES[subject.table]
     if subject.windowed:
         return windowed
-    raise BadBrief(f"table {subject.table!r} has no suite; suites exist for {', '.join(SUITES)}")
+    raise BadRequest(f"table {subject.table!r} has no suite; suites exist for {', '.join(SUITES)}")
 
 
 def finding(suite: str, result: Any) -> Finding:
@@ -131,10 +131,10 @@ def _problem(info: Any) -> str | None:
     return next((problem for held in info.values() if (problem := _problem(held))), None)
 
 
-def _compared(brief: Brief, subject: Subject) -> Comparison:
+def _compared(request: Request, subject: Subject) -> Comparison:
     """What the comparison of a job comprises."""
     statement = parity.counted(subject) if subject.windowed else refused.counted(subject)
-    engine = create_engine(brief.database, poolclass=NullPool)
+    engine = create_engine(request.database, poolclass=NullPool)
     with engine.connect() as connection:
         row = connection.execute(text(statement)).mappings().one()
     figures = {name: plain(value) for name, value in row.items() if name != "compared"}

@@ -6,20 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from kappa.core.catalog import Approval as Approval
 from kappa.core.kafka_log import Offsets
+from kappa.core.validation import Band, Parity
 from kappa.core.versions import Segment
-
-
-class Parity(StrEnum):
-    """What the comparison of candidate and live must show: the same rows, rows within declared bands, or nothing."""
-
-    EXACT = "exact"
-    DECLARED = "declared"
-    REPORT = "report"
 
 
 class Answer(StrEnum):
@@ -28,30 +21,6 @@ class Answer(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"
     TIMED_OUT = "timed out"
-
-
-Direction = Literal["up", "down", "any"]
-
-
-@dataclass(frozen=True)
-class Band:
-    """A measure that may differ under declared parity: in which direction, by how many thousandths of the live value.
-
-    `most_permille` None: by any amount.
-    """
-
-    column: str
-    direction: Direction
-    most_permille: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The band as JSON."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Band:
-        """The band that `to_json` wrote."""
-        return cls(held["column"], held["direction"], held["most_permille"])
 
 
 @dataclass(frozen=True)

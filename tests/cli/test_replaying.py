@@ -15,10 +15,11 @@ from cli import replaying
 from cli.following import Outcome
 from cli.lifecycle import NotKeyValue
 from kappa.core.catalog import UnknownJob
+from kappa.core.validation import Band, Direction, Parity
 from kappa.plans.bands import InvalidBand
 from kappa.plans.candidate import ReprocessRequest
 from kappa.ports import Platform
-from kappa.replays import Approval, Band, Parity
+from kappa.replays import Approval
 from tests.plugins.replay_plans import planned
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -97,7 +98,7 @@ def test_a_dry_run_prints_plan_and_price_and_sends_nothing(sent: Sent, monkeypat
     monkeypatch.setattr(replaying, "plan_reprocess", plan)
     result = run("ad_ctr", "--parity", "declared", "--band", "clicks:down:50", "--approve", "ask", "--dry-run")
     assert "retention slack" in result.output
-    assert (asked[0].parity, asked[0].bands) == (Parity.DECLARED, (Band("clicks", "down", 50),))
+    assert (asked[0].parity, asked[0].bands) == (Parity.DECLARED, (Band("clicks", Direction.DOWN, 50),))
     assert (asked[0].approval, asked[0].artifact) == (Approval.ASK, "c0de")
     assert sent == []
 

@@ -15,11 +15,12 @@ import pytest
 from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.exceptions import TaskAwaitingInput, TaskDeferred
 
+from kappa.core.validation import Parity
 from kappa.hooks.reach import Unreachable
 from kappa.operators import asking, catching_up
 from kappa.plans.catch_up import CatchUp, Progress
 from kappa.plans.report import markdown, verdict
-from kappa.replays import Answer, Approval, Parity, Replay
+from kappa.replays import Answer, Approval, Replay
 from kappa.steps import reprocess
 from kappa.steps.catch_up import Pursuit
 from kappa.triggers.catch_up import CatchUpTrigger

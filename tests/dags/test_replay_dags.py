@@ -13,11 +13,12 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from kappa.core.catalog import JOBS, find, resolve
 from kappa.core.settings import Cluster
+from kappa.core.validation import Band, Direction, Parity
 from kappa.leases import dag_of
 from kappa.operators import replay_form
 from kappa.plans.bands import InvalidBand
 from kappa.plans.rescale import slots
-from kappa.replays import Approval, Band, Parity
+from kappa.replays import Approval
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
@@ -93,7 +94,7 @@ def test_a_filled_in_form_is_read(bag: DagBag) -> None:
     }  # fmt: skip
     asked = replay_form.reprocess_request(filled)
     assert (asked.jobs, asked.settings) == (("client_spend", "ad_ctr"), {"click_interval_ms": "30000"})
-    assert (asked.parity, asked.bands) == (Parity.DECLARED, (Band("clicks", "down", 50),))
+    assert (asked.parity, asked.bands) == (Parity.DECLARED, (Band("clicks", Direction.DOWN, 50),))
     assert (asked.approval, asked.rate, asked.cores, asked.promote) == (Approval.ASK, 2_000, None, True)
     with pytest.raises(InvalidBand):
         replay_form.reprocess_request(filled | {"bands": ["clicks"]})

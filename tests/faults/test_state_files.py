@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -61,17 +62,18 @@ def test_a_state_file_that_was_cut_is_never_gone_on_with(rig: Rig, kept: float) 
 
 @pytest.mark.fault("F8", "FAILED: double entry; the state is older than it says, and the batch was rolled back")
 def test_an_older_state_under_the_newest_name_breaks_the_double_entry(rig: Rig) -> None:
-    case = rig.case(state_partitions=1)
-    case.produce(events(40))
+    """All events lie in one window, whose sums the newest batch would take from the older state."""
+    case, minute = rig.case(state_partitions=1), {"event_time": round(time.time() * 1000) - 60_000}
+    case.produce(events(40, **minute))
     case.run_until_read()
     older = [(file, crc_of(file)) for file in newest_state(case)]
-    case.produce(events(40, 100))
+    case.produce(events(40, 100, **minute))
     case.run_until_read()
     for (old, old_crc), new in zip(older, newest_state(case), strict=True):
         shutil.copyfile(old, new)
         shutil.copyfile(old_crc, crc_of(new))
     before = served(case)
-    case.produce(events(40, 200))
+    case.produce(events(40, 200, **minute))
     said = refused_or_failing(case)
     assert "double entry: the change of seen impressions should be" in said
     assert "'./kappa reprocess'" in said

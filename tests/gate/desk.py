@@ -11,17 +11,18 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from gate import brief as briefs
 from gate import running
 from gate.findings import Finding, Verdict
 
+from kappa.core import validation
 from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
+from kappa.core.validation import Band, Parity, Subject
 from kappa.core.versions import Version
-from kappa.plans.validation import Subject, brief
-from kappa.replays import Approval, Band, Parity, Replay, Standing
+from kappa.plans.validation import request, subject
+from kappa.replays import Approval, Replay, Standing
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LIVE, CANDIDATE = 9001, 9002
@@ -119,15 +120,15 @@ class Desk:
             live=dict.fromkeys(jobs, LIVE), starts_ms=None, parity=self.parity, bands=self.bands,
             approval=Approval.ASK, promote=True, asked_by="tester", reason=self.reason,
         )  # fmt: skip
-        return brief(self.settings, replay, [self._subject(job) for job in jobs], 120)
+        return request(self.settings, replay, [self._subject(job) for job in jobs], 120).to_json()
 
     def judge(self, *jobs: str) -> Verdict:
         """What the gate says of these jobs' candidates."""
-        return running.judge(briefs.read(json.loads(json.dumps(self.asked(*jobs)))))
+        return running.judge(validation.read(json.loads(json.dumps(self.asked(*jobs)))))
 
     def _subject(self, job: str) -> Subject:
         candidate, live = (self._version(job, number) for number in (CANDIDATE, LIVE))
-        return Subject(candidate, live, standing(self.through[CANDIDATE]), standing(self.through[LIVE]))
+        return subject(candidate, live, standing(self.through[CANDIDATE]), standing(self.through[LIVE]))
 
     def _version(self, job: str, number: int) -> Version:
         return replace(version(job), version=number, starts_at=self.starts[number])

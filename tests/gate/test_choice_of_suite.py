@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gate.brief import BadBrief, read
 from gate.running import suite_of
 from gate.suites import ad_ctr_minute, windowed
 
-from tests.gate.test_brief import ASKED
+from kappa.core.validation import BadRequest, read
+from tests.gate.test_validation_request import ASKED
 
 (AD_CTR,) = read(ASKED).subjects
 
@@ -20,5 +20,5 @@ def test_a_served_table_has_a_suite_of_its_own_and_a_new_one_of_windows_what_all
 
 
 def test_records_without_windows_and_without_a_suite_are_refused() -> None:
-    with pytest.raises(BadBrief, match="'strays' has no suite"):
+    with pytest.raises(BadRequest, match="'strays' has no suite"):
         suite_of(replace(AD_CTR, table="strays", measures=()))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from gate.brief import Brief, Parity, Subject
 from gate.findings import Comparison, Finding, Severity, Verdict
 from gate.page import render
 
+from kappa.core.validation import Parity, Request, Subject
 from tests.gate.desk import MINUTE, NOON
 
 EVIL = "<script>alert('x')</script>&\""
 SUBJECT = Subject("ad_ctr", "ad_ctr_minute", ("ad_id",), ("clicks",), MINUTE, 2, 1, None, None, NOON, NOON)
-BRIEF = Brief("replay", "run", EVIL, EVIL, "url", Parity.EXACT, (), (SUBJECT,))
+BRIEF = Request("replay", "run", EVIL, EVIL, "url", Parity.EXACT, (), (SUBJECT,))
 FOUND = Finding("ad_ctr_minute", "parity", "they are equal", Severity.BLOCK, False, EVIL, 1, ({EVIL: EVIL},))
 MET = replace(FOUND, success=True, rows=(), observed="as expected")
 COMPARED = Comparison(

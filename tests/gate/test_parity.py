@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kappa.replays import Band, Parity
+from kappa.core.validation import Band, Direction, Parity
 from tests.gate.desk import CANDIDATE, LIVE, Desk, ad_rows, altered, blocking, client_rows, found, minute
 
 pytestmark = pytest.mark.rig
@@ -99,14 +99,14 @@ def test_a_declared_measure_may_differ_within_its_band(
 
 
 def test_a_measure_that_was_not_declared_must_be_equal(desk: Desk) -> None:
-    desk.parity, desk.bands = Parity.DECLARED, (Band("clicks", "any", None),)
+    desk.parity, desk.bands = Parity.DECLARED, (Band("clicks", Direction.ANY, None),)
     rows = ad_rows(FINAL)
     desk.both("ad_ctr", rows, altered(rows, 3, clicks=-1, click_micros=-1))
     assert blocking(desk.judge("ad_ctr")) == ["parity"]
 
 
 def test_a_declared_measure_does_not_let_a_row_be_missing(desk: Desk) -> None:
-    desk.parity, desk.bands = Parity.DECLARED, (Band("clicks", "any", None),)
+    desk.parity, desk.bands = Parity.DECLARED, (Band("clicks", Direction.ANY, None),)
     rows = ad_rows(FINAL)
     desk.both("ad_ctr", rows, rows[1:])
     verdict = desk.judge("ad_ctr")

@@ -14,6 +14,7 @@ import pytest
 
 from jobs import priority
 from jobs.priority import LOWER, Priority, gives_way
+from kappa.core.states import State
 
 SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
 LARGE = 20_000
@@ -33,7 +34,7 @@ LARGE = 20_000
     ],
 )
 def test_only_what_is_far_behind_and_serves_nothing_makes_way(state: str, unread: int | None, makes_way: bool) -> None:
-    assert gives_way(state, SETTINGS, unread) is makes_way
+    assert gives_way(State(state), SETTINGS, unread) is makes_way
 
 
 @pytest.fixture

@@ -14,12 +14,13 @@ from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
 from kappa.core.states import State
+from kappa.core.validation import Band, Direction, Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.hooks.postgres import PostgresRegistry
 from kappa.hooks.registry import Registry
 from kappa.hooks.release_postgres import PostgresReleases
 from kappa.hooks.releases import Releases
-from kappa.replays import Approval, Band, HandOver, Parity, Replay
+from kappa.replays import Approval, HandOver, Replay
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeRegistry
 from tests.plugins.registries import BY, PostgresTrial, version
@@ -170,7 +171,8 @@ def attempt(trial: ReleaseTrial, by: Author, number: int = 2) -> Replay:
     return Replay(
         replay_id=uuid4(), run_id=by.run_id, versions=dict.fromkeys(trial.names, number),
         live=dict.fromkeys(trial.names, 1), starts_ms=1_769_860_800_000, parity=Parity.DECLARED,
-        bands=(Band("clicks", "down", 100), Band("spend_micros", "any", None)), approval=Approval.ASK, promote=True,
+        bands=(Band("clicks", Direction.DOWN, 100), Band("spend_micros", Direction.ANY, None)),
+        approval=Approval.ASK, promote=True,
         asked_by=by.actor, reason=by.reason, price={"records": 7},
     )  # fmt: skip
 

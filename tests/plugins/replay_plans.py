@@ -14,6 +14,7 @@ from kappa.artifacts import Code
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
+from kappa.core.validation import Band, Direction
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans.candidate import ReprocessRequest, want_candidate
 from kappa.plans.differences import Parts
@@ -21,7 +22,6 @@ from kappa.plans.price import LogFacts, Weight
 from kappa.plans.reprocess import ReprocessPlan, decide_reprocess
 from kappa.plans.start_point import StartPoint
 from kappa.plans.wanted import Found
-from kappa.replays import Band
 
 ROOT = Path(__file__).parents[2]
 TOPIC = ("ad_events", "topic-one")
@@ -41,7 +41,7 @@ LOG = LogFacts(
     now_ms=NOW,
 )
 WEIGHT = Weight(rows_bytes=3_000_000, checkpoint_bytes=1_000_000, state_keys=40_000, replays_per_s=5_500.0)
-CLICKS_DOWN = Band("clicks", "down", 50)
+CLICKS_DOWN = Band("clicks", Direction.DOWN, 50)
 
 
 def live(job: str, number: int = 4, **settings: int) -> Version:

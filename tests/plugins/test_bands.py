@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.validation import Band, Direction, Parity
 from kappa.plans import bands as band_texts
 from kappa.plans.bands import InvalidBand, NoBands, UnknownBand, UnusedBands
-from kappa.replays import Band, Parity
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
     refusal,
@@ -19,7 +19,7 @@ def test_bands_and_parity_have_to_go_together() -> None:
 
 
 def test_a_band_of_no_measure_of_the_jobs_is_refused() -> None:
-    unknown = (Band("ctr", "up", None),)
+    unknown = (Band("ctr", Direction.UP, None),)
     assert "'ctr'" in refusal(UnknownBand, parity=Parity.DECLARED, bands=unknown)
     assert "(they have none)" in refusal(UnknownBand, "quarantine", parity=Parity.DECLARED, bands=(CLICKS_DOWN,))
 

@@ -14,10 +14,10 @@ from kappa.core import environment
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.states import Desired, State
+from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.replays import Parity
 from kappa.steps import deploy
 from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
 from kappa.steps.observe_replay import plan_reprocess

@@ -6,10 +6,11 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
+from kappa.core.validation import Parity
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import DeployRefused, refuse_if_refused
 from kappa.plans.one_rule import OtherRules, Ruled, check_one_rule
-from kappa.replays import Answer, Parity
+from kappa.replays import Answer
 from kappa.steps import deploy, hand_over, lease, promote
 from kappa.steps.observe import DeployRequest, plan_deploy
 from kappa.steps.observe_replay import plan_reprocess

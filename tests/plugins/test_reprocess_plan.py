@@ -14,6 +14,7 @@ from kappa import digests
 from kappa.artifacts import Code
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.core.states import Desired, State
+from kappa.core.validation import Band, Direction, Parity
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.approving import LaxerThanPolicy
 from kappa.plans.candidate import ReprocessRequest, given
@@ -21,7 +22,7 @@ from kappa.plans.reprocess import ReprocessPlan, live_versions
 from kappa.plans.start_point import utc
 from kappa.plans.switch import NothingDeployed
 from kappa.plans.wanted import Found
-from kappa.replays import Approval, Band, Parity
+from kappa.replays import Approval
 from tests.plugins.replay_plans import (
     BOTH,
     CLICKS_DOWN,
@@ -175,7 +176,7 @@ def test_the_replay_of_a_plan_names_candidates_and_what_they_are_compared_with()
     "asked",
     [
         {},
-        {"code": OTHER, "parity": Parity.DECLARED, "bands": (CLICKS_DOWN, Band("clicks", "any", None))},
+        {"code": OTHER, "parity": Parity.DECLARED, "bands": (CLICKS_DOWN, Band("clicks", Direction.ANY, None))},
         {"promote": False},
     ],
 )

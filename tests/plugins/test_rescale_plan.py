@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
+from kappa.core.checkpoints import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
@@ -163,16 +164,14 @@ def test_numbers_out_of_the_catalogues_bounds_are_refused(asked: dict[str, int],
 
 
 def test_a_provider_that_spark_would_stumble_over_is_refused() -> None:
-    said = refusal(refusals.UnsupportedProvider, partitions=4, state=replace(STATE, provider="a.b.HDFSBacked"))
+    said = refusal(UnsupportedProvider, partitions=4, state=replace(STATE, provider="a.b.HDFSBacked"))
     assert "a.b.HDFSBacked" in said
     assert "./kappa reprocess ad_ctr --from earliest" in said
 
 
 def test_an_operator_whose_repartition_was_never_proven_is_refused() -> None:
     operators = ("stateStoreSave", "globalLimit")
-    assert "globalLimit" in refusal(
-        refusals.UnsupportedOperator, partitions=4, state=replace(STATE, operators=operators)
-    )
+    assert "globalLimit" in refusal(UnsupportedOperator, partitions=4, state=replace(STATE, operators=operators))
 
 
 @pytest.mark.parametrize("state", [None, replace(STATE, operators=())])

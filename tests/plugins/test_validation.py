@@ -14,9 +14,10 @@ import pytest
 from sqlalchemy import make_url
 
 from kappa.core.settings import Settings
-from kappa.plans.validation import Subject, brief, database, read_outcome
+from kappa.core.validation import Band, Direction, Parity
+from kappa.plans.validation import database, read_outcome, request, subject
 from kappa.plans.validation_text import markdown
-from kappa.replays import Approval, Band, Parity, Replay, Standing
+from kappa.replays import Approval, Replay, Standing
 from kappa.steps import validate as step
 from kappa.steps.validate import Ended, validate
 from tests.plugins.conftest import Stage
@@ -25,7 +26,7 @@ from tests.plugins.registries import BY, version
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 REPLAY = Replay(
     replay_id=UUID(int=7), run_id="run", versions={"ad_ctr": 2}, live={"ad_ctr": 1}, starts_ms=None,
-    parity=Parity.DECLARED, bands=(Band("clicks", "down", None),), approval=Approval.ASK, promote=True,
+    parity=Parity.DECLARED, bands=(Band("clicks", Direction.DOWN, None),), approval=Approval.ASK, promote=True,
     asked_by="ann", reason="why",
 )  # fmt: skip
 OUTCOME: dict[str, Any] = {
@@ -40,7 +41,7 @@ def standing(through: datetime | None) -> Standing:
 
 def test_a_moment_is_told_as_the_last_whole_millisecond_so_that_nothing_is_final_too_early() -> None:
     almost = NOON + timedelta(microseconds=999_999)
-    told = Subject(version("ad_ctr", 2), version("ad_ctr"), standing(almost), standing(None)).to_json()
+    told = subject(version("ad_ctr", 2), version("ad_ctr"), standing(almost), standing(None)).to_json()
     assert told["candidate_through_ms"] == NOON.timestamp() * 1000 + 999
     assert told["live_through_ms"] is None
 
@@ -53,7 +54,7 @@ def test_the_database_is_named_by_its_password_file_and_cannot_be_written_to(tmp
 
 
 def test_the_input_holds_what_was_asked(tmp_path: Path) -> None:
-    told = brief(Settings(home=tmp_path), REPLAY, [], 90)
+    told = request(Settings(home=tmp_path), REPLAY, [], 90).to_json()
     assert (told["parity"], told["reason"], told["asked_by"]) == ("declared", "why", "ann")
     assert told["bands"] == [{"column": "clicks", "direction": "down", "most_permille": None}]
 
@@ -148,7 +149,9 @@ def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 def test_the_program_gets_nothing_of_airflows_surroundings() -> None:
     given = {"PATH": "/bin", "PYTHONPATH": "/x", "AIRFLOW__CORE__FERNET_KEY": "secret"}
-    assert step.surroundings(given) == {"PATH": "/bin", "GX_ANALYTICS_ENABLED": "false"}
+    assert step.surroundings(given) == {
+        "PATH": "/bin", "PYTHONPATH": str(step.CHECKOUT / "plugins"), "GX_ANALYTICS_ENABLED": "false"
+    }  # fmt: skip
 
 
 def finding(**change: Any) -> dict[str, Any]:

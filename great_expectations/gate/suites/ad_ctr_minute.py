@@ -5,14 +5,14 @@ from __future__ import annotations
 import great_expectations.expectations as gxe
 
 from gate import accounting
-from gate.brief import Brief, Subject
 from gate.suites import windowed
 from gate.suites.expecting import no_rows
+from kappa.core.validation import Request, Subject
 
 
-def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
     """What a candidate of `ad_ctr` must show; beside one of `client_spend`, that both bill each client the same."""
-    clients = brief.subject("client_spend")
+    clients = request.subject("client_spend")
     same = (
         [
             no_rows(
@@ -24,4 +24,4 @@ def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
         if clients
         else []
     )
-    return [*windowed.expectations(brief, subject), *same]
+    return [*windowed.expectations(request, subject), *same]

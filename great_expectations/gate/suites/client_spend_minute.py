@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import great_expectations.expectations as gxe
 
-from gate.brief import Brief, Subject
 from gate.suites import windowed
+from kappa.core.validation import Request, Subject
 
 
-def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
     """What a candidate of `client_spend` must show."""
-    return windowed.expectations(brief, subject)
+    return windowed.expectations(request, subject)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import great_expectations.expectations as gxe
 
 from gate import refused
-from gate.brief import Brief, Parity, Subject
 from gate.suites import windowed
 from gate.suites.expecting import BLOCK, WARN, named, no_rows
+from kappa.core.validation import Parity, Request, Subject
 
 KEY = ["partition", "offset"]
 KEPT = ["dead_letter", "future", "late"]
 
 
-def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
     """What a candidate of `quarantine` must show. Bands are of measures, which it has none of: only `exact` blocks."""
-    exact = brief.parity is Parity.EXACT
+    exact = request.parity is Parity.EXACT
     return [
         named("keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a record is kept once", column_list=KEY),
         named("fate_known", gxe.ExpectColumnValuesToBeInSet, "only refused records", column="fate", value_set=KEPT),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import great_expectations.expectations as gxe
 
 from gate import accounting, parity
-from gate.brief import Brief, Parity, Subject
 from gate.suites.expecting import BLOCK, WARN, named, no_rows
+from kappa.core.validation import Parity, Request, Subject
 
 
-def expectations(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
     """What a candidate of any job with windows must show."""
-    return [*shape(subject), *rules(subject), *comparison(brief, subject)]
+    return [*shape(subject), *rules(subject), *comparison(request, subject)]
 
 
 def shape(subject: Subject) -> list[gxe.Expectation]:
@@ -77,9 +77,9 @@ def books(subject: Subject) -> list[gxe.Expectation]:
     ]
 
 
-def comparison(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
+def comparison(request: Request, subject: Subject) -> list[gxe.Expectation]:
     """Candidate against live, on the windows that are final in both and not before T."""
-    exact, reported = brief.parity is Parity.EXACT, brief.parity is Parity.REPORT
+    exact, reported = request.parity is Parity.EXACT, request.parity is Parity.REPORT
     says = {
         Parity.EXACT: "candidate and live are equal in every measure",
         Parity.DECLARED: "measures differ within their bands only, all others are equal",
@@ -90,5 +90,5 @@ def comparison(brief: Brief, subject: Subject) -> list[gxe.Expectation]:
         no_rows(
             "row_count", "candidate and live have as many rows", parity.counts_differ(subject), BLOCK if exact else WARN
         ),
-        no_rows("parity", says[brief.parity], parity.differing(brief, subject), WARN if reported else BLOCK),
+        no_rows("parity", says[request.parity], parity.differing(request, subject), WARN if reported else BLOCK),
     ]

@@ -20,6 +20,29 @@ SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWaterm
 was seen to spoil the checkpoint."""
 
 
+class UnsupportedProvider(Refusal):
+    """The state is not kept in RocksDB; the provider is pinned by the checkpoint's first batch, and Spark would spoil
+    the checkpoint by trying."""
+
+    def __init__(self, job: str, version: str, provider: str) -> None:
+        super().__init__(
+            f"the state of {job} {version} is kept by {provider or 'no provider'}; only that of {SUPPORTED_PROVIDER} "
+            "can be repartitioned. Nothing was changed. Replay the log into a new version: "
+            f"./kappa reprocess {job} --from earliest."
+        )
+
+
+class UnsupportedOperator(Refusal):
+    """The repartition of this stateful operator was never proven to give the same results."""
+
+    def __init__(self, job: str, version: str, operator: str) -> None:
+        super().__init__(
+            f"{job} {version} has the stateful operator {operator}, which is not among those whose repartition is "
+            f"proven ({', '.join(sorted(SUPPORTED_OPERATORS))}, each with a key). Nothing was changed. Its cores can be "
+            f"rescaled: ./kappa rescale {job} --cores N."
+        )
+
+
 class CheckpointLost(Refusal):
     """The database knows of batches that the checkpoint has not: starting would count from an empty or old state."""
 

@@ -12,11 +12,12 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
+from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.hooks import staging
 from kappa.hooks.release_conflicts import UnknownReplay
 from kappa.hooks.transactions import Connection, PostgresTransactions, audit, take_turn
-from kappa.replays import Answer, Approval, Band, Parity, Replay
+from kappa.replays import Answer, Approval, Replay
 
 _REPLAY = "select *, ended_at is not null as ended from registry.replay "
 _INSERT = """

@@ -10,12 +10,13 @@ from airflow.sdk import Param
 from kappa.artifacts import Artifact
 from kappa.core.catalog import JOBS
 from kappa.core.refusals import Refusal
+from kappa.core.validation import Parity
 from kappa.operators.form import dry_run, labels, number, reason, reason_required, settings, when_held
 from kappa.plans.bands import read
 from kappa.plans.candidate import LEAST_RATE, ReprocessRequest
 from kappa.plans.retiring import Key
 from kappa.plans.start_point import EARLIEST
-from kappa.replays import Approval, Parity
+from kappa.replays import Approval
 
 FROM_PATTERN = r"^(earliest|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:00(\.0+)?)?(Z|[+-]\d{2}:?\d{2}))$"
 BAND_PATTERN = r"^\s*[a-z_]+:(up|down|any)(:[0-9]+)?\s*$"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import get_args
 
 from kappa.core.catalog import Job
 from kappa.core.measures import MEASURES
 from kappa.core.refusals import Refusal
-from kappa.replays import Band, Direction, Parity
+from kappa.core.validation import Band, Direction, Parity
 
-_WRITTEN = re.compile(rf"([a-z_]+):({'|'.join(get_args(Direction))})(?::([0-9]+))?")
+_WRITTEN = re.compile(rf"([a-z_]+):({'|'.join(Direction)})(?::([0-9]+))?")
 
 
 class InvalidBand(Refusal):
@@ -19,7 +18,7 @@ class InvalidBand(Refusal):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"band '{text}' is not COLUMN:{'|'.join(get_args(Direction))} or COLUMN:DIRECTION:N with N thousandths of "
+            f"band '{text}' is not COLUMN:{'|'.join(Direction)} or COLUMN:DIRECTION:N with N thousandths of "
             "the live value; nothing was changed. Write it like clicks:down:50, or clicks:down for any amount."
         )
 
@@ -80,5 +79,5 @@ def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> N
     for band in bands:
         if band.column not in known:
             raise UnknownBand(band.column, known)
-        if band.direction not in get_args(Direction) or (band.most_permille or 0) < 0:
+        if band.direction not in Direction or (band.most_permille or 0) < 0:
             raise InvalidBand(text(band))

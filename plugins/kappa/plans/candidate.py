@@ -12,6 +12,7 @@ from kappa.artifacts import Code
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting, find
 from kappa.core.kafka_log import Offsets
 from kappa.core.states import Desired, State
+from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.plans.bands import read, text
 from kappa.plans.differences import Difference
@@ -19,7 +20,7 @@ from kappa.plans.reprocess_refusals import NoJobs, RateGivenTwice, RateOutOfRang
 from kappa.plans.rescale import slots
 from kappa.plans.start_point import EARLIEST, StartPoint
 from kappa.plans.wanted import Found, Wanted, want
-from kappa.replays import Approval, Band, Parity
+from kappa.replays import Approval
 
 CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few

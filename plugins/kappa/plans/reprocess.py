@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kappa.core.catalog import Effect, Job
 from kappa.core.kafka_log import Offsets
+from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.digests import ENVIRONMENT
 from kappa.plans.approving import decide_approval
@@ -28,7 +29,7 @@ from kappa.plans.reprocess_refusals import (
 from kappa.plans.start_point import EARLIEST, InvalidStart, LogHead, StartPoint, start_ms, utc
 from kappa.plans.switch import NothingDeployed
 from kappa.plans.wanted import Found, Wanted
-from kappa.replays import Approval, Band, Parity, Replay
+from kappa.replays import Approval, Replay
 
 
 @dataclass(frozen=True)

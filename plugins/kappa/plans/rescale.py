@@ -9,7 +9,7 @@ from typing import Any
 
 from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER
+from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, UnsupportedOperator, UnsupportedProvider
 from kappa.core.states import Desired, State
 from kappa.core.versions import Version
 from kappa.plans.rescale_refusals import (
@@ -19,8 +19,6 @@ from kappa.plans.rescale_refusals import (
     NotServing,
     StatelessJob,
     TooFewFreeCores,
-    UnsupportedOperator,
-    UnsupportedProvider,
     VersionFailed,
 )
 from kappa.plans.switch import NothingDeployed
@@ -222,10 +220,10 @@ def _check_state(request: RescaleRequest, current: Version, state: StateFacts | 
     if state.partitions != current.settings[STATE_PARTITIONS]:
         raise CountsDisagree(request.job, name, current.settings[STATE_PARTITIONS], state.partitions)
     if state.provider.rpartition(".")[2] != SUPPORTED_PROVIDER:
-        raise UnsupportedProvider(request.job, name, state.provider)
+        raise UnsupportedProvider(request.job, f"v{current.version}", state.provider)
     for operator in state.operators:
         if operator not in SUPPORTED_OPERATORS:
-            raise UnsupportedOperator(name, operator, sorted(SUPPORTED_OPERATORS))
+            raise UnsupportedOperator(request.job, f"v{current.version}", operator)
 
 
 def slots(settings: Mapping[str, int]) -> int:

@@ -67,26 +67,6 @@ class CountsDisagree(Refusal):
         )
 
 
-class UnsupportedProvider(Refusal):
-    """Spark cannot repartition what this state store provider wrote, and would spoil the checkpoint by trying."""
-
-    def __init__(self, job: str, name: str, provider: str) -> None:
-        super().__init__(
-            f"the state of {name} is kept by {provider}; only RocksDB's can be repartitioned. Nothing was changed. "
-            f"Replay the log into a new version: ./kappa reprocess {job} --from earliest."
-        )
-
-
-class UnsupportedOperator(Refusal):
-    """The repartition of this stateful operator was never proven."""
-
-    def __init__(self, name: str, operator: str, supported: list[str]) -> None:
-        super().__init__(
-            f"{name} has the stateful operator {operator}, which is not among those whose repartition is proven "
-            f"({', '.join(supported)}). Nothing was changed. Its cores can be rescaled: --cores N alone."
-        )
-
-
 class TooFewFreeCores(Refusal):
     """The worker could not place the driver: it would wait for ever."""
 

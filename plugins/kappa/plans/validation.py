@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.settings import HOST, Settings
+from kappa.core.validation import Request, Subject
 from kappa.core.versions import Version
 from kappa.replays import Replay, Standing
 
-EPOCH = datetime.fromtimestamp(0, UTC)
 ROLE = "kappa_registry"
 PASSED, FAILED = 0, 1
 """Exit codes of the program; any other is a crash."""
@@ -28,48 +27,36 @@ Outcome = Mapping[str, Any]
 crashed, problem."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A candidate beside the live version of its job: the versions and how far each is."""
-
-    candidate: Version
-    live: Version
-    candidate_standing: Standing
-    live_standing: Standing
-
-    def to_json(self) -> dict[str, Any]:
-        """What the program is told of it; moments in epoch ms, null where a version starts with the log or nothing is
-        final yet."""
-        job = find(self.candidate.job)
-        return {
-            "job": job.name,
-            "table": job.table,
-            "keys": list(job.keys),
-            "measures": list(MEASURES) if job.stateful else [],
-            "window_ms": job.window_ms,
-            "candidate": self.candidate.version,
-            "live": self.live.version,
-            "candidate_starts_ms": _ms(self.candidate.starts_at),
-            "live_starts_ms": _ms(self.live.starts_at),
-            "candidate_through_ms": _ms(self.candidate_standing.complete_through),
-            "live_through_ms": _ms(self.live_standing.complete_through),
-        }
+def subject(candidate: Version, live: Version, reached: Standing, live_reached: Standing) -> Subject:
+    """A candidate beside the live version of its job, and how far each is."""
+    job = find(candidate.job)
+    return Subject(
+        job=job.name,
+        table=job.table,
+        keys=tuple(job.keys),
+        measures=MEASURES if job.stateful else (),
+        window=timedelta(milliseconds=job.window_ms),
+        candidate=candidate.version,
+        live=live.version,
+        candidate_starts=candidate.starts_at,
+        live_starts=live.starts_at,
+        candidate_through=reached.complete_through,
+        live_through=live_reached.complete_through,
+    )
 
 
-def brief(settings: Settings, replay: Replay, subjects: Iterable[Subject], seconds: float) -> dict[str, Any]:
-    """The program's input. It holds no secret: the database's URL names a password file."""
-    return {
-        "replay_id": str(replay.replay_id),
-        "run_id": replay.run_id,
-        "asked_by": replay.asked_by,
-        "reason": replay.reason,
-        "database": database(settings, seconds),
-        "parity": str(replay.parity),
-        "bands": [
-            {"column": b.column, "direction": b.direction, "most_permille": b.most_permille} for b in replay.bands
-        ],
-        "jobs": [subject.to_json() for subject in subjects],
-    }
+def request(settings: Settings, replay: Replay, subjects: Iterable[Subject], seconds: float) -> Request:
+    """What the program is asked. It holds no secret: the database's URL names a password file."""
+    return Request(
+        replay_id=str(replay.replay_id),
+        run_id=replay.run_id,
+        asked_by=replay.asked_by,
+        reason=replay.reason,
+        database=database(settings, seconds),
+        parity=replay.parity,
+        bands=replay.bands,
+        subjects=tuple(subjects),
+    )
 
 
 def database(settings: Settings, seconds: float) -> str:
@@ -106,8 +93,3 @@ def crash(problem: str, last_words: str) -> dict[str, Any]:
     """The outcome of a validation that did not come to its end."""
     told = f" Its last words: {last_words.strip()[-SAID:]}" if last_words.strip() else ""
     return {"success": False, "crashed": True, "problem": f"The validation crashed: {problem}.{told}"}
-
-
-def _ms(moment: datetime | None) -> int | None:
-    """The last whole millisecond up to a moment: rounded up, a window could seem final before it is."""
-    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)

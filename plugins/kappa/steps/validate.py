@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from kappa.core.validation import Subject
 from kappa.core.versions import Version
-from kappa.plans.validation import Outcome, Subject, brief, crash, read_outcome
+from kappa.plans.validation import Outcome, crash, read_outcome, request, subject
 from kappa.ports import Platform
 from kappa.replays import Replay, Standing
 from kappa.steps.launch import version_of
@@ -58,7 +59,7 @@ def validate(
     folder = platform.settings.home / "validations" / str(replay.replay_id) / uuid4().hex[:12]
     folder.mkdir(parents=True)
     files = {name: folder / file for name, file in FILES.items()}
-    files["input"].write_text(json.dumps(brief(platform.settings, replay, subjects, seconds), indent=1))
+    files["input"].write_text(json.dumps(request(platform.settings, replay, subjects, seconds).to_json(), indent=1))
     command = [sys.executable, str(PROGRAM)]
     for name, file in files.items():
         command += [f"--{name}", str(file)]
@@ -73,7 +74,7 @@ def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[
         return version_of(platform, job, number), standing(job, number)
 
     (candidate, reached), (live, live_reached) = at(replay.versions[job]), at(replay.live[job])
-    return Subject(candidate, live, reached, live_reached)
+    return subject(candidate, live, reached, live_reached)
 
 
 def outcome_of(ended: Ended, output: Path, seconds: float) -> Outcome:
@@ -104,7 +105,8 @@ def run_program(command: list[str], folder: Path, seconds: float) -> Ended:
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
     """The program's environment.
 
-    Nothing of the checkout is on its path but the program's own folder, which Python puts there: with the checkout on
-    it, the folder `great_expectations` would stand beside the package of that name.
+    Of the checkout its path has the plugins, for the kernel, and the program's own folder, which Python puts there.
+    With the checkout on it, the folder `great_expectations` would stand beside the package of that name.
     """
-    return {name: environment[name] for name in INHERITED if name in environment} | {"GX_ANALYTICS_ENABLED": "false"}
+    own = {"PYTHONPATH": str(CHECKOUT / "plugins"), "GX_ANALYTICS_ENABLED": "false"}
+    return {name: environment[name] for name in INHERITED if name in environment} | own

@@ -1,4 +1,7 @@
-"""What a validation is told: the candidates, what they are compared with, and what may differ; read from JSON."""
+"""What a validation is asked: the candidates, what each is compared with, and what may differ.
+
+A validation is a program of its own, so the request travels as JSON: moments in epoch ms, null where one is unknown.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+MOMENTS = ("candidate_starts", "live_starts", "candidate_through", "live_through")
+EPOCH = datetime.fromtimestamp(0, UTC)
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class Parity(StrEnum):
-    """What the comparison must show: the same rows, rows within declared bands, or nothing (it only lists)."""
+    """What comparing candidate and live must show: the same rows, rows within declared bands, or nothing (it lists)."""
 
     EXACT = "exact"
     DECLARED = "declared"
@@ -28,7 +33,7 @@ class Direction(StrEnum):
     ANY = "any"
 
 
-class BadBrief(Exception):  # noqa: N818 - it is what it was given
+class BadRequest(Exception):  # noqa: N818 - it is what it was given
     """The input is not what this program understands; nothing was compared."""
 
     def __init__(self, what: str) -> None:
@@ -42,6 +47,16 @@ class Band:
     column: str
     direction: Direction
     most_permille: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The band as JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Band:
+        """The band that `to_json` wrote. Raises KeyError, ValueError."""
+        most = held["most_permille"]
+        return cls(held["column"], Direction(held["direction"]), None if most is None else int(most))
 
 
 @dataclass(frozen=True)
@@ -84,9 +99,17 @@ class Subject:
         """Windows that end by then are final in both; None where that is unknown of one."""
         return earliest(self.candidate_through, self.live_through)
 
+    def to_json(self) -> dict[str, Any]:
+        """The subject as JSON."""
+        names = {"keys": list(self.keys), "measures": list(self.measures)}
+        window = {"window_ms": self.window // timedelta(milliseconds=1)}
+        moments = {f"{name}_ms": _epoch_ms(getattr(self, name)) for name in MOMENTS}
+        plain = {name: getattr(self, name) for name in ("job", "table", "candidate", "live")}
+        return {**plain, **names, **window, **moments}
+
 
 @dataclass(frozen=True)
-class Brief:
+class Request:
     """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
     is the schema of the rows."""
 
@@ -103,24 +126,30 @@ class Brief:
         """The subject of a job, if it is a candidate's."""
         return next((s for s in self.subjects if s.job == job), None)
 
+    def to_json(self) -> dict[str, Any]:
+        """The request as JSON, which `read` reads."""
+        lists = {"bands": [band.to_json() for band in self.bands], "jobs": [s.to_json() for s in self.subjects]}
+        plain = {name: getattr(self, name) for name in ("replay_id", "run_id", "asked_by", "reason", "database")}
+        return {**plain, "parity": str(self.parity), **lists}
 
-def read(held: Mapping[str, Any]) -> Brief:
-    """The brief that the JSON holds. Raises BadBrief."""
+
+def read(held: Mapping[str, Any]) -> Request:
+    """The request that the JSON holds. Raises BadRequest."""
     try:
-        brief = Brief(
+        request = Request(
             replay_id=str(held["replay_id"]),
             run_id=str(held["run_id"]),
             asked_by=str(held["asked_by"]),
             reason=held["reason"],
             database=held["database"],
             parity=Parity(held["parity"]),
-            bands=tuple(_band(band) for band in held["bands"]),
+            bands=tuple(Band.from_json(band) for band in held["bands"]),
             subjects=tuple(_subject(job) for job in held["jobs"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadBrief(f"{type(error).__name__}: {error}") from error
-    _check(brief)
-    return brief
+        raise BadRequest(f"{type(error).__name__}: {error}") from error
+    _check(request)
+    return request
 
 
 def latest(*moments: datetime | None) -> datetime | None:
@@ -132,11 +161,6 @@ def earliest(*moments: datetime | None) -> datetime | None:
     """The earliest moment; None where one is unknown."""
     known = [m for m in moments if m is not None]
     return min(known) if len(known) == len(moments) else None
-
-
-def _band(held: Mapping[str, Any]) -> Band:
-    most = held["most_permille"]
-    return Band(_name(held["column"]), Direction(held["direction"]), None if most is None else int(most))
 
 
 def _subject(held: Mapping[str, Any]) -> Subject:
@@ -152,28 +176,32 @@ def _subject(held: Mapping[str, Any]) -> Subject:
     )
 
 
-MOMENTS = ("candidate_starts", "live_starts", "candidate_through", "live_through")
-
-
 def _moment(epoch_ms: int | None) -> datetime | None:
-    return None if epoch_ms is None else datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(epoch_ms))
+    return None if epoch_ms is None else EPOCH + timedelta(milliseconds=int(epoch_ms))
+
+
+def _epoch_ms(moment: datetime | None) -> int | None:
+    """The last whole millisecond up to a moment: rounded up, a window could seem final before it is."""
+    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def _name(given: str) -> str:
     """A name that may stand in a statement as it is."""
     if not IDENTIFIER.fullmatch(given):
-        raise BadBrief(f"{given!r} is no name of a job, table or column")
+        raise BadRequest(f"{given!r} is no name of a job, table or column")
     return given
 
 
-def _check(brief: Brief) -> None:
-    if not brief.subjects:
-        raise BadBrief("it names no candidate")
-    known = {measure for subject in brief.subjects for measure in subject.measures}
-    for band in brief.bands:
+def _check(request: Request) -> None:
+    if not request.subjects:
+        raise BadRequest("it names no candidate")
+    known = {measure for subject in request.subjects for measure in subject.measures}
+    for band in request.bands:
         if band.column not in known:
-            raise BadBrief(f"the band's column {band.column!r} is no measure; measures are {', '.join(sorted(known))}")
+            raise BadRequest(
+                f"the band's column {band.column!r} is no measure; measures are {', '.join(sorted(known))}"
+            )
         if band.most_permille is not None and band.most_permille < 0:
-            raise BadBrief(f"the band of {band.column} allows {band.most_permille} thousandths, it must be 0 or more")
-    if len({subject.job for subject in brief.subjects}) < len(brief.subjects):
-        raise BadBrief("it names a job twice")
+            raise BadRequest(f"the band of {band.column} allows {band.most_permille} thousandths, it must be 0 or more")
+    if len({subject.job for subject in request.subjects}) < len(request.subjects):
+        raise BadRequest("it names a job twice")

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from gate.brief import BadBrief, read
 
+from kappa.core.validation import BadRequest, read
 from tests.gate.desk import NOON
 
 NOON_MS = int(NOON.timestamp() * 1000)
@@ -42,10 +42,10 @@ def test_the_later_start_and_the_earlier_end_bound_the_comparison() -> None:
     ],
 )
 def test_an_input_that_is_wrong_is_refused(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadBrief, match=says):
+    with pytest.raises(BadRequest, match=says):
         read({**ASKED, **change})
 
 
 def test_an_input_without_a_member_is_refused() -> None:
-    with pytest.raises(BadBrief, match="parity"):
+    with pytest.raises(BadRequest, match="parity"):
         read({name: value for name, value in ASKED.items() if name != "parity"})
