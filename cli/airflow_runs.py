@@ -15,8 +15,9 @@ import httpx
 
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.verbs import Verb
 from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease, dag_of
+from kappa.leases import Lease
 from stack.passwords import airflow_users
 
 USER = "admin"
@@ -108,7 +109,7 @@ class Airflow:
     def has_ended(self, verb: str, run_id: str) -> bool:
         """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
         AirflowRefused."""
-        answer = self._call("GET", self._path(Run(dag_of(verb), run_id, "")))
+        answer = self._call("GET", self._path(Run(Verb(verb).dag_id, run_id, "")))
         if answer.status_code == httpx.codes.NOT_FOUND:
             return False
         return _checked("to show a run", answer)["state"] in ENDED

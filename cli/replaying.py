@@ -20,6 +20,7 @@ from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.questions import Questions
 from kappa.core.settings import Settings
 from kappa.core.validation import Parity
+from kappa.core.verbs import Verb
 from kappa.plans import bands
 from kappa.plans.approving import answer_sentence
 from kappa.plans.candidate import ReprocessRequest
@@ -29,7 +30,7 @@ from kappa.replays import Answer, Approval
 from kappa.steps.observe_replay import plan_reprocess
 
 REPROCESS_DAG = "reprocess_stream"
-VERB = "reprocess"
+VERB = Verb.REPROCESS
 
 
 def register(app: typer.Typer) -> None:

@@ -15,6 +15,7 @@ from airflow.sdk import TriggerRule, dag, task
 
 from kappa import artifacts
 from kappa.core.settings import from_environment
+from kappa.core.verbs import DeployStep
 from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
@@ -26,7 +27,7 @@ from kappa.steps import change, deploy
 from kappa.steps.observe import plan_deploy
 
 Json = dict[str, Any]
-NEXT = {Action.FIRST: "stage", Action.RESUME: "stage", Action.IN_PLACE: "begin", Action.UNCHANGED: "conclude"}
+CONCLUDE = "conclude"
 
 
 @task
@@ -41,35 +42,35 @@ def plan() -> Json:
 @task.branch
 def choose(planned: Json) -> str:
     with conducting(deploy.VERB) as run:
-        return "conclude" if run.dry_run else NEXT[DeployPlan.from_json(planned).action]
+        steps = () if run.dry_run else DeployPlan.from_json(planned).steps
+        return steps[0].value if steps else CONCLUDE
 
 
-@task
+@task(task_id=DeployStep.STAGE)
 def stage(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.supersede(run.platform, DeployPlan.from_json(planned), run.author)
         deploy.stage(run.platform, DeployPlan.from_json(planned), run.author)
 
 
-@task
+@task(task_id=DeployStep.LAUNCH, trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
 def launch(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         deploy.start(run.platform, DeployPlan.from_json(planned), run.author)
 
 
-@task
+@task(task_id=DeployStep.READY)
 def ready(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         deploy.ready(run.platform, DeployPlan.from_json(planned))
 
 
-@task
+@task(task_id=DeployStep.LIVE)
 def live(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         deploy.live(run.platform, DeployPlan.from_json(planned), run.author)
 
 
-@task
+@task(task_id=DeployStep.BEGIN)
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
         deploy.begin_change(run.platform, DeployPlan.from_json(planned), run.author)
@@ -106,14 +107,18 @@ def deploy_stream() -> None:
     held, given = bracket(deploy.VERB)
     planned: Any = plan()
     chosen, done = choose(planned), conclude(planned)
-    trial = FiniteSparkOperator(task_id="trial", verb=deploy.VERB, program=Program.TRIAL)
-    standby, hold, switch = (step(deploy.VERB) for step in (in_place.standby, in_place.hold, in_place.switch))
-    launched = in_place.launch.override(task_id="launch_new")(deploy.VERB)
-    works = in_place.ready.override(task_id="ready_new")(deploy.VERB)
+    trial = FiniteSparkOperator(task_id=DeployStep.TRIAL, verb=deploy.VERB, program=Program.TRIAL)
+    standby = in_place.standby.override(task_id=DeployStep.STANDBY)(deploy.VERB)
+    hold = in_place.hold.override(task_id=DeployStep.HOLD)(deploy.VERB)
+    switch = in_place.switch.override(task_id=DeployStep.SWITCH)(deploy.VERB)
+    launch_new = in_place.launch.override(task_id=DeployStep.LAUNCH_NEW)(deploy.VERB)
+    ready_new = in_place.ready.override(task_id=DeployStep.READY_NEW)(deploy.VERB)
+    staged, launched = stage(planned), launch(planned)
     held >> planned >> chosen >> done >> given
-    chosen >> stage(planned) >> launch(planned) >> ready(planned) >> live(planned) >> done
-    chosen >> begin(planned) >> trial >> standby >> hold >> switch >> launched >> works >> done
-    [trial, standby, hold, switch, launched, works] >> in_place.settle(deploy.VERB) >> given
+    chosen >> [staged, launched]
+    staged >> launched >> ready(planned) >> live(planned) >> done
+    chosen >> begin(planned) >> trial >> standby >> hold >> switch >> launch_new >> ready_new >> done
+    [trial, standby, hold, switch, launch_new, ready_new] >> in_place.settle(deploy.VERB) >> given
 
 
 deploy_stream()

@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
+from kappa.core.verbs import RescaleStep
 from kappa.operators import form, in_place
 from kappa.operators.assets import CHANGED, announce
 from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
@@ -22,6 +23,7 @@ from kappa.plans.rescale import Action, RescalePlan
 from kappa.steps import change, rescale
 
 Json = dict[str, Any]
+CONCLUDE = "conclude"
 
 
 @task
@@ -35,11 +37,11 @@ def plan() -> Json:
 @task.branch
 def choose(planned: Json) -> str:
     with conducting(rescale.VERB) as run:
-        idle = run.dry_run or RescalePlan.from_json(planned).action is Action.UNCHANGED
-        return "conclude" if idle else "begin"
+        steps = () if run.dry_run else RescalePlan.from_json(planned).steps
+        return steps[0].value if steps else CONCLUDE
 
 
-@task
+@task(task_id=RescaleStep.BEGIN)
 def begin(planned: Json) -> None:
     with acting(rescale.VERB) as run:
         made = RescalePlan.from_json(planned)
@@ -76,10 +78,14 @@ def rescale_stream() -> None:
     held, given = bracket(rescale.VERB)
     planned: Any = plan()
     chosen, done, begun = choose(planned), conclude(planned), begin(planned)
-    repartition = FiniteSparkOperator(task_id="repartition", verb=rescale.VERB, program=Program.REPARTITION)
-    standby, hold = in_place.standby(rescale.VERB), in_place.hold(rescale.VERB)
-    switch = in_place.switch.override(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)(rescale.VERB)
-    launch, ready = in_place.launch(rescale.VERB), in_place.ready(rescale.VERB)
+    standby = in_place.standby.override(task_id=RescaleStep.STANDBY)(rescale.VERB)
+    hold = in_place.hold.override(task_id=RescaleStep.HOLD)(rescale.VERB)
+    repartition = FiniteSparkOperator(task_id=RescaleStep.REPARTITION, verb=rescale.VERB, program=Program.REPARTITION)
+    switch = in_place.switch.override(task_id=RescaleStep.SWITCH, trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)(
+        rescale.VERB
+    )
+    launch = in_place.launch.override(task_id=RescaleStep.LAUNCH)(rescale.VERB)
+    ready = in_place.ready.override(task_id=RescaleStep.READY)(rescale.VERB)
     held >> planned >> chosen >> done >> given
     chosen >> begun >> [standby, repartition]
     standby >> hold

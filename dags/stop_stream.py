@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import dag, task
+from airflow.sdk import TriggerRule, dag, task
 
+from kappa.core.verbs import StopStep
 from kappa.operators import form
 from kappa.operators.assets import CHANGED, announce
-from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, conducting
+from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.operators.holding import bracket
 from kappa.plans.switch import StopPlan
 from kappa.steps import stop
@@ -27,8 +28,26 @@ def plan() -> dict[str, Any]:
         return planned.to_json()
 
 
-@task(outlets=[CHANGED])
-def conclude(planned: dict[str, Any]) -> str:
+@task.branch
+def choose() -> str:
+    with conducting(stop.VERB) as run:
+        return "conclude" if run.dry_run else StopStep.REQUEST.value
+
+
+@task(task_id=StopStep.REQUEST)
+def request(planned: dict[str, Any]) -> None:
+    with acting(stop.VERB) as run:
+        stop.request(run.platform, StopPlan.from_json(planned))
+
+
+@task(task_id=StopStep.WAIT)
+def wait(planned: dict[str, Any]) -> bool:
+    with acting(stop.VERB) as run:
+        return stop.wait(run.platform, StopPlan.from_json(planned), run.author)
+
+
+@task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
+def conclude(planned: dict[str, Any], obeyed: bool | None) -> str:
     with conducting(stop.VERB) as run:
         made = StopPlan.from_json(planned)
         if run.dry_run:
@@ -36,7 +55,7 @@ def conclude(planned: dict[str, Any]) -> str:
         run.check_lease()
         if made.steps:
             announce(stop.VERB, run.job, made.version)
-        return run.say(stop.stop(run.platform, made, run.author))
+        return run.say(stop.conclude(run.platform, made, obeyed is not False, run.author))
 
 
 @dag(
@@ -55,7 +74,11 @@ def conclude(planned: dict[str, Any]) -> str:
 def stop_stream() -> None:
     held, given = bracket(stop.VERB)
     planned: Any = plan()
-    held >> planned >> conclude(planned) >> given
+    chosen: Any = choose()
+    waited: Any = wait(planned)
+    done = conclude(planned, waited)
+    held >> planned >> chosen >> request(planned) >> waited >> done >> given
+    chosen >> done
 
 
 stop_stream()

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 LIVE_END = 0
 """The version number under which a job's live end is leased, for a hand-over only."""
-
-
-DAGS: Mapping[str, str] = {"prove": "prove_replay", "retire": "retire_versions"}
-"""The DAGs that are not called `<verb>_stream`."""
-
-
-def dag_of(verb: str) -> str:
-    """The DAG whose runs hold leases of a verb."""
-    return DAGS.get(verb, f"{verb}_stream")
 
 
 @dataclass(frozen=True)

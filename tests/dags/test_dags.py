@@ -14,7 +14,9 @@ from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
 
+from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.operators import assets, finite
+from kappa.plans import deploy
 from stack.connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
@@ -45,11 +47,17 @@ EVERYDAY = {
     "rollback_stream": ["jobs", "reason", "dry_run"],
     "retire_versions": ["job", "version", "reason", "dry_run"],
 }
-DEPLOY_FIRST = ["lease", "plan", "choose", "stage", "launch", "ready", "live", "conclude", "release"]
-DEPLOY_IN_PLACE = ["choose", "begin", "trial", "standby", "hold", "switch", "launch_new", "ready_new", "conclude"]
-REPLAY = ["plan", "choose", "lease", "stage", "catch_up", "validate", "approve", "promote", "conclude", "release"]
-MOVE = ["plan", "choose", "lease", "catch_up", "hand_over", "conclude", "release"]
-RESCALE = ["lease", "plan", "choose", "begin", "standby", "hold", "switch", "launch", "ready", "conclude", "release"]
+STEPS: dict[str, type[Step]] = {
+    "deploy_stream": DeployStep,
+    "stop_stream": StopStep,
+    "rescale_stream": RescaleStep,
+    "reprocess_stream": ReplayStep,
+    "prove_replay": ReplayStep,
+    "promote_stream": MoveStep,
+    "rollback_stream": MoveStep,
+}
+BESIDE = {(RescaleStep.HOLD, RescaleStep.REPARTITION)}
+"""Steps that are prepared side by side."""
 
 
 @pytest.fixture(scope="module")
@@ -177,24 +185,33 @@ def test_a_rescale_may_leave_either_number_as_it_is(bag: DagBag) -> None:
     assert params.validate()["partitions"] == 3
 
 
+@pytest.mark.parametrize(("dag_id", "steps"), STEPS.items())
+def test_the_tasks_of_a_verb_are_its_steps(bag: DagBag, dag_id: str, steps: type[Step]) -> None:
+    assert set(bag.dags[dag_id].task_ids) - set(AROUND) == set(steps)
+
+
 @pytest.mark.parametrize(
-    ("dag_id", "order"),
+    ("dag_id", "steps"),
     [
-        ("deploy_stream", DEPLOY_FIRST),
-        ("deploy_stream", DEPLOY_IN_PLACE),
-        ("rescale_stream", RESCALE),
-        ("reprocess_stream", REPLAY),
-        ("prove_replay", REPLAY),
-        ("promote_stream", MOVE),
-        ("rollback_stream", MOVE),
+        *(("deploy_stream", deploy.STEPS[action]) for action in deploy.Action),
+        *((dag_id, tuple(steps)) for dag_id, steps in STEPS.items() if steps is not DeployStep),
     ],
 )
-def test_the_steps_are_done_in_the_order_of_the_plan(bag: DagBag, dag_id: str, order: list[str]) -> None:
-    for earlier, later in pairwise(order):
-        assert later in bag.dags[dag_id].get_task(earlier).downstream_task_ids
+def test_the_steps_are_done_in_the_order_of_the_plan(bag: DagBag, dag_id: str, steps: tuple[Step, ...]) -> None:
+    dag = bag.dags[dag_id]
+    for earlier, later in pairwise([*steps, "conclude"] if steps else ["choose", "conclude"]):
+        if (earlier, later) not in BESIDE:
+            assert later in dag.get_task(earlier).get_flat_relative_ids(upstream=False)
 
 
-@pytest.mark.parametrize("dag_id", ["deploy_stream", "rescale_stream", *sorted(REPLAYS | MOVES)])
+def test_the_first_step_of_a_plan_is_chosen_and_what_it_leaves_out_is_skipped(bag: DagBag) -> None:
+    dag = bag.dags["deploy_stream"]
+    firsts = {steps[0] for steps in deploy.STEPS.values() if steps}
+    assert dag.get_task("choose").downstream_task_ids == {*firsts, "conclude"}
+    assert dag.get_task(DeployStep.LAUNCH).trigger_rule == TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_stream", "stop_stream", "rescale_stream", *sorted(REPLAYS | MOVES)])
 def test_nothing_to_do_goes_straight_to_the_end(bag: DagBag, dag_id: str) -> None:
     conclude = bag.dags[dag_id].get_task("conclude")
     assert "choose" in conclude.upstream_task_ids

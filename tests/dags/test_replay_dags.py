@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import ParamValidationError
 from kappa.core.catalog import JOBS, find, resolve
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
-from kappa.leases import dag_of
+from kappa.core.verbs import Verb
 from kappa.operators import replay_form
 from kappa.plans.bands import InvalidBand
 from kappa.plans.rescale import slots
@@ -83,7 +83,7 @@ def test_what_keeps_the_disk_free_waits_for_nothing_and_nothing_for_it(bag: DagB
     [("prove", "prove_replay"), ("retire", "retire_versions"), ("promote", "promote_stream"), ("stop", "stop_stream")],
 )
 def test_the_runs_of_a_verb_are_looked_for_in_its_dag(bag: DagBag, verb: str, dag_id: str) -> None:
-    assert dag_of(verb) == dag_id
+    assert Verb(verb).dag_id == dag_id
     assert dag_id in bag.dags
 
 

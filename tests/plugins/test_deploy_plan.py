@@ -11,6 +11,7 @@ from kappa.core.audit import Author
 from kappa.core.kafka_log import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
+from kappa.core.verbs import DeployStep, StopStep
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
 from kappa.steps import deploy
@@ -32,7 +33,7 @@ def live(stage: Stage, author: Author) -> Stage:
 def test_the_first_deployment_stages_version_one_from_the_start_of_the_log(stage: Stage) -> None:
     plan = plan_deploy(stage.platform, AD_CTR)
     assert (plan.action, plan.version) == (Action.FIRST, 1)
-    assert plan.steps == ("stage", "launch", "ready", "live")
+    assert plan.steps == tuple(DeployStep)[:4]
     assert plan.start is not None
     assert (plan.start.starts_ms, plan.start.offsets) == (None, {0: 0, 1: 0})
 
@@ -61,7 +62,7 @@ def test_settings_that_are_not_named_stay_as_they_are(stage: Stage, author: Auth
 def test_a_stopped_version_is_resumed(live: Stage) -> None:
     live.registry.desire("ad_ctr", 1, Desired.STOPPED)
     assert plan_deploy(live.platform, AD_CTR).action is Action.RESUME
-    assert plan_start(live.platform, "ad_ctr").steps == ("launch", "ready", "live")
+    assert plan_start(live.platform, "ad_ctr").steps == tuple(DeployStep)[1:4]
 
 
 def test_a_version_without_a_driver_is_resumed(live: Stage) -> None:
@@ -130,7 +131,7 @@ def test_a_changed_artifact_is_not_deployed(stage: Stage) -> None:
 
 
 def test_stopping_what_is_stopped_takes_no_step(live: Stage) -> None:
-    assert plan_stop(live.platform, "ad_ctr").steps == ("request", "wait")
+    assert plan_stop(live.platform, "ad_ctr").steps == tuple(StopStep)
     live.registry.desire("ad_ctr", 1, Desired.STOPPED)
     live.registry.end_launch(next(iter(live.registry.launches)))
     assert plan_stop(live.platform, "ad_ctr").steps == ()

@@ -7,6 +7,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.validation import Parity
+from kappa.core.verbs import ReplayStep
 from kappa.plans.candidate import ReprocessRequest
 from kappa.plans.deploy import DeployRefused, refuse_if_refused
 from kappa.plans.one_rule import OtherRules, Ruled, check_one_rule
@@ -104,7 +105,7 @@ def test_a_replay_of_one_job_with_another_rule_is_refused_and_one_of_all_is_not(
 def test_what_is_only_looked_at_may_have_another_rule(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     asked = ReprocessRequest(("ad_ctr",), settings=HOUR, parity=Parity.REPORT, promote=False)
-    assert plan_reprocess(stage.platform, asked).steps[-1] == "retire"
+    assert plan_reprocess(stage.platform, asked).steps[-1] is ReplayStep.VALIDATE
 
 
 def test_a_promotion_is_held_against_what_serves_by_then(stage: Stage, author: Author) -> None:

@@ -15,6 +15,7 @@ from kappa.artifacts import Code
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Direction, Parity
+from kappa.core.verbs import ReplayStep
 from kappa.plans import reprocess_refusals as refusals
 from kappa.plans.approving import LaxerThanPolicy
 from kappa.plans.candidate import ReprocessRequest, given
@@ -64,13 +65,13 @@ def test_the_number_follows_every_version_that_ever_was() -> None:
 
 
 def test_the_steps_ask_where_the_policy_or_the_request_asks() -> None:
-    assert planned().steps == ("stage", "launch", "catch_up", "validate", "approve", "promote")
+    assert planned().steps == tuple(ReplayStep)
     assert planned(approval=Approval.ASK).asks
 
 
 def test_a_proof_asks_nobody_and_throws_its_candidates_away() -> None:
     plan = planned(promote=False)
-    assert plan.steps == ("stage", "launch", "catch_up", "validate", "retire")
+    assert plan.steps == tuple(ReplayStep)[:3]
     assert not plan.asks
 
 

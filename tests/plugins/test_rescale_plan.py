@@ -11,6 +11,7 @@ from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.checkpoints import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
+from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
 from kappa.plans import rescale_refusals as refusals
 from kappa.plans.rescale import (
@@ -58,7 +59,7 @@ def planned(
 def test_other_partitions_make_a_new_generation_of_the_checkpoint() -> None:
     plan = planned(partitions=4)
     assert (plan.action, plan.job, plan.version) == (Action.REPARTITION, "ad_ctr", 1)
-    assert plan.steps == ("begin", "hold", "repartition", "switch", "launch", "ready")
+    assert plan.steps == tuple(RescaleStep)
     assert (plan.old.generation, plan.new.generation) == (3, 7)
     assert plan.new.settings == {**plan.old.settings, "state_partitions": 4}
     assert plan.new.artifact == plan.old.artifact == "code"
@@ -67,7 +68,7 @@ def test_other_partitions_make_a_new_generation_of_the_checkpoint() -> None:
 def test_other_cores_alone_are_a_restart_on_the_same_checkpoint() -> None:
     plan = planned(cores=3, state=None)
     assert plan.action is Action.RESTART
-    assert plan.steps == ("begin", "hold", "switch", "launch", "ready")
+    assert plan.steps == tuple(step for step in RescaleStep if step is not RescaleStep.REPARTITION)
     assert (plan.old.generation, plan.new.generation) == (3, 3)
     assert plan.new.settings == {**plan.old.settings, "executor_cores": 3}
 
@@ -89,7 +90,7 @@ def test_the_same_numbers_again_are_success_and_nothing_is_done(partitions: int 
 def test_a_stopped_version_is_rescaled_and_stays_stopped(numbers: dict[str, int]) -> None:
     stopped = found(replace(a_version(), desired=Desired.STOPPED), running=False)
     plan = planned(**numbers, there=stopped)  # type: ignore[arg-type]
-    assert plan.steps[-1] == "switch"
+    assert plan.steps[-1] is RescaleStep.SWITCH
     assert plan.desired is Desired.STOPPED
     assert plan.expected_pause_seconds == 0.0
     assert "v1 is stopped and stays stopped" in plan.why

@@ -38,8 +38,8 @@ class UnsupportedOperator(Refusal):
     def __init__(self, job: str, version: str, operator: str) -> None:
         super().__init__(
             f"{job} {version} has the stateful operator {operator}, which is not among those whose repartition is "
-            f"proven ({', '.join(sorted(SUPPORTED_OPERATORS))}, each with a key). Nothing was changed. Its cores can be "
-            f"rescaled: ./kappa rescale {job} --cores N."
+            f"proven ({', '.join(sorted(SUPPORTED_OPERATORS))}, each with a key). Nothing was changed. Its cores can "
+            f"be rescaled: ./kappa rescale {job} --cores N."
         )
 
 

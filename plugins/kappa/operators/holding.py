@@ -7,7 +7,8 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from kappa.leases import Lease, dag_of
+from kappa.core.verbs import Verb
+from kappa.leases import Lease
 from kappa.operators.conduct import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
 from kappa.operators.form import WAIT
 from kappa.steps import lease as leasing
@@ -46,7 +47,7 @@ def is_over(held: Lease) -> bool:
     its lease until the lease's own end."""
     context: Any = get_current_context()
     try:
-        state = context["ti"].get_dagrun_state(dag_of(held.verb), held.run_id)
+        state = context["ti"].get_dagrun_state(Verb(held.verb).dag_id, held.run_id)
     except AirflowRuntimeError:
         return False
     return state in ENDED

@@ -12,6 +12,7 @@ from kappa.core.catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.changes import RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, Desired, State
+from kappa.core.verbs import DeployStep
 from kappa.core.versions import Version
 from kappa.plans.differences import (
     UNKNOWN,
@@ -39,10 +40,11 @@ class Action(StrEnum):
     REFUSED = "refused"
 
 
-STEPS: Mapping[Action, tuple[str, ...]] = {
-    Action.FIRST: ("stage", "launch", "ready", "live"),
-    Action.RESUME: ("launch", "ready", "live"),
-    Action.IN_PLACE: ("begin", "trial", "hold", "switch", "launch", "ready"),
+FIRST = (DeployStep.STAGE, DeployStep.LAUNCH, DeployStep.READY, DeployStep.LIVE)
+STEPS: Mapping[Action, tuple[DeployStep, ...]] = {
+    Action.FIRST: FIRST,
+    Action.RESUME: FIRST[1:],
+    Action.IN_PLACE: tuple(step for step in DeployStep if step not in FIRST),
     Action.UNCHANGED: (),
     Action.REFUSED: (),
 }
@@ -72,9 +74,9 @@ class DeployPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def steps(self) -> tuple[str, ...]:
+    def steps(self) -> tuple[DeployStep, ...]:
         """The steps, in order."""
-        return (("supersede",) if self.replaces else ()) + STEPS[self.action]
+        return STEPS[self.action]
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""

@@ -11,6 +11,7 @@ from uuid import UUID
 from kappa.core.catalog import Effect, Job
 from kappa.core.kafka_log import Offsets
 from kappa.core.validation import Band, Parity
+from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.digests import ENVIRONMENT
 from kappa.plans.approving import decide_approval
@@ -48,11 +49,12 @@ class ReprocessPlan:
     why: tuple[str, ...]
 
     @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps, in order; a proof throws its candidates away."""
-        if not self.promote:
-            return ("stage", "launch", "catch_up", "validate", "retire")
-        return ("stage", "launch", "catch_up", "validate", *(("approve",) if self.asks else ()), "promote")
+    def steps(self) -> tuple[ReplayStep, ...]:
+        """The steps, in order; nobody is asked where the policy says so, and a proof ends with the validation."""
+        left_out = set() if self.promote else {ReplayStep.PROMOTE}
+        if not self.asks:
+            left_out.add(ReplayStep.APPROVE)
+        return tuple(step for step in ReplayStep if step not in left_out)
 
     @property
     def asks(self) -> bool:

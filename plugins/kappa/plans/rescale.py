@@ -11,6 +11,7 @@ from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
 from kappa.core.changes import RunsAs
 from kappa.core.checkpoints import SUPPORTED_OPERATORS, SUPPORTED_PROVIDER, UnsupportedOperator, UnsupportedProvider
 from kappa.core.states import Desired, State
+from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Version
 from kappa.plans.rescale_refusals import (
     CountsDisagree,
@@ -90,13 +91,14 @@ class RescalePlan:
     desired: Desired = Desired.RUNNING
 
     @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps, in order."""
+    def steps(self) -> tuple[RescaleStep, ...]:
+        """The steps, in order: nothing is repartitioned for cores alone, and what is stopped is not started."""
         if self.action is Action.UNCHANGED:
             return ()
-        repartition = ("repartition",) if self.action is Action.REPARTITION else ()
-        start = () if self.desired is Desired.STOPPED else ("launch", "ready")
-        return ("begin", "hold", *repartition, "switch", *start)
+        left_out = set() if self.action is Action.REPARTITION else {RescaleStep.REPARTITION}
+        if self.desired is Desired.STOPPED:
+            left_out |= {RescaleStep.STANDBY, RescaleStep.LAUNCH, RescaleStep.READY}
+        return tuple(step for step in RescaleStep if step not in left_out)
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, Desired
+from kappa.core.verbs import StopStep
 from kappa.plans.wanted import Found
 
 
@@ -33,7 +34,7 @@ class StopPlan:
 
     job: str
     version: int
-    steps: tuple[str, ...]
+    steps: tuple[StopStep, ...]
     why: str
 
     def rows(self) -> list[tuple[str, str]]:
@@ -48,7 +49,7 @@ class StopPlan:
     @classmethod
     def from_json(cls, held: Mapping[str, Any]) -> StopPlan:
         """The plan that `to_json` wrote."""
-        return cls(held["job"], held["version"], tuple(held["steps"]), held["why"])
+        return cls(held["job"], held["version"], tuple(StopStep(step) for step in held["steps"]), held["why"])
 
 
 def decide_stop(job: str, found: Found, open_launch: bool) -> StopPlan:
@@ -61,4 +62,4 @@ def decide_stop(job: str, found: Found, open_launch: bool) -> StopPlan:
     if current.desired is Desired.STOPPED and not open_launch:
         return StopPlan(job, current.version, (), "it is stopped already")
     why = "its driver finishes the batch under way and ends; killed only if it does not"
-    return StopPlan(job, current.version, ("request", "wait"), why)
+    return StopPlan(job, current.version, tuple(StopStep), why)

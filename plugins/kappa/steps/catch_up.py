@@ -12,6 +12,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER, State
+from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.hooks.reach import Unreachable
 from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
@@ -164,7 +165,7 @@ def caught_up(platform: Platform, verb: str, versions: Mapping[str, int], progre
         raise NeverReady(progress.sentence)
     for job, number in sorted(versions.items()):
         platform.registry.set_state(job, number, State.CATCHING_UP, State.CAUGHT_UP)
-        platform.registry.record(Entry(by, f"{verb}.caught_up", job, number, progress.to_json()))
+        platform.registry.record(Entry(by, ReplayStep.CATCH_UP.action(verb), job, number, progress.to_json()))
 
 
 def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: datetime, closely: bool) -> _LogView:

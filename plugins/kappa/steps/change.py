@@ -11,6 +11,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired
+from kappa.core.verbs import RescaleStep, Verb
 from kappa.plans import finite
 from kappa.plans.finite import Program
 from kappa.ports import Platform, wait_until
@@ -23,7 +24,6 @@ from kappa.steps.stop import finish_driver
 # Spark's start, a copy and a rehearsal of the largest state that is rehearsed, under load; with the driver that stands
 # by, and the stop that follows, it ends within the time that a task has.
 WARM_SECONDS = 290.0
-BEGUN = "change_begun"
 
 
 class ChangeUndone(Refusal):
@@ -62,11 +62,13 @@ def begin(platform: Platform, verb: str, job: str, version: int, old: RunsAs, ne
 
     A deployment means that the job runs; any other verb leaves it wanted as it is.
     """
-    wanted = Desired.RUNNING if verb == "deploy" else launching.version_of(platform, job, version).desired
+    wanted = Desired.RUNNING if verb == Verb.DEPLOY else launching.version_of(platform, job, version).desired
     made = Change(uuid4(), job, version, verb, by.run_id, wanted, old, new)
     change = platform.registry.begin_change(made)
     if change.change_id not in _begun(platform, job, by):
-        platform.registry.record(Entry(by, f"{verb}.{BEGUN}", job, version, {"change_id": str(change.change_id)}))
+        platform.registry.record(
+            Entry(by, RescaleStep.BEGIN.action(verb), job, version, {"change_id": str(change.change_id)})
+        )
     return change
 
 
@@ -107,7 +109,7 @@ def launch(platform: Platform, change: Change, by: Author) -> None:
     started = launching.launch(platform, current.job, current.version, awaited)
     platform.registry.mark(current.change_id, Mark.LAUNCHED)
     evidence = {"launch_id": str(started.launch_id), "submission_id": started.driver}
-    platform.registry.record(Entry(by, f"{current.verb}.launched", current.job, current.version, evidence))
+    platform.registry.record(Entry(by, RescaleStep.LAUNCH.action(current.verb), current.job, current.version, evidence))
 
 
 def ready(platform: Platform, change: Change, by: Author) -> None:
@@ -159,7 +161,8 @@ def of_run(platform: Platform, job: str, by: Author) -> Change:
 
 def _begun(platform: Platform, job: str, by: Author) -> list[UUID]:
     """The changes of the job that the run has said it began, the newest last."""
-    said = (e for e in platform.registry.entries(by.run_id) if e.job == job and e.action.endswith(f".{BEGUN}"))
+    begun = f".{RescaleStep.BEGIN.told}"
+    said = (e for e in platform.registry.entries(by.run_id) if e.job == job and e.action.endswith(begun))
     return [UUID(str(entry.evidence["change_id"])) for entry in said]
 
 

@@ -8,6 +8,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State, check_transition
+from kappa.core.verbs import DeployStep, Verb
 from kappa.core.versions import Version
 from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
 from kappa.plans.one_rule import Ruled, check_one_rule
@@ -18,7 +19,7 @@ from kappa.steps.observe import beside
 from kappa.steps.ready import wait_ready
 from kappa.steps.stop import end_driver
 
-VERB = "deploy"
+VERB = Verb.DEPLOY
 
 
 class GaveUp(Refusal):
@@ -31,7 +32,7 @@ class GaveUp(Refusal):
         )
 
 
-def supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
+def _supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
     """Give up an unfinished version that never served, so that the planned one can take its place."""
     if plan.replaces is None:
         return
@@ -41,11 +42,13 @@ def supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
     check_transition(job, old.version, old.state, State.FAILED)
     end_driver(platform, job, old.version, by)
     platform.registry.set_state(job, old.version, old.state, State.FAILED)
-    platform.registry.record(Entry(by, "deploy.superseded", job, old.version, {"by_version": plan.version}))
+    platform.registry.record(Entry(by, f"{VERB}.superseded", job, old.version, {"by_version": plan.version}))
 
 
 def stage(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """Make the planned version in the registry. Raises StagedByAnother, OtherRules."""
+    """Make the planned version in the registry, in place of one that never served. Raises StagedByAnother,
+    OtherRules."""
+    _supersede(platform, plan, by)
     if plan.start is not None and plan.action is Action.FIRST:
         job = plan.wanted.job
         check_one_rule("the deployment", {job: Ruled(plan.version, plan.wanted.settings)}, beside(platform, [job]))
@@ -63,7 +66,7 @@ def start(platform: Platform, plan: DeployPlan, by: Author) -> None:
     revive(platform, job, version.version)
     started = launch(platform, job, plan.version)
     evidence = {"launch_id": str(started.launch_id), "submission_id": started.submission_id}
-    platform.registry.record(Entry(by, "deploy.launched", job, plan.version, evidence))
+    platform.registry.record(Entry(by, DeployStep.LAUNCH.action(VERB), job, plan.version, evidence))
 
 
 def ready(platform: Platform, plan: DeployPlan) -> None:
@@ -79,7 +82,7 @@ def ready(platform: Platform, plan: DeployPlan) -> None:
 def live(platform: Platform, plan: DeployPlan, by: Author) -> None:
     """Give the version all windows if the job serves none yet. Raises ServedByAnother."""
     if plan.action is not Action.UNCHANGED and platform.registry.go_live(plan.wanted.job, plan.version, by):
-        platform.registry.record(Entry(by, "deploy.live", plan.wanted.job, plan.version))
+        platform.registry.record(Entry(by, DeployStep.LIVE.action(VERB), plan.wanted.job, plan.version))
 
 
 def conclude(platform: Platform, plan: DeployPlan, by: Author) -> str:
@@ -115,12 +118,11 @@ def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[s
     refuse_if_refused(plan)
     if plan.action is Action.IN_PLACE:
         return _change(platform, plan, by, say)
-    acts: dict[str, Callable[[], None]] = {
-        "supersede": lambda: supersede(platform, plan, by),
-        "stage": lambda: stage(platform, plan, by),
-        "launch": lambda: start(platform, plan, by),
-        "ready": lambda: ready(platform, plan),
-        "live": lambda: live(platform, plan, by),
+    acts: dict[DeployStep, Callable[[], None]] = {
+        DeployStep.STAGE: lambda: stage(platform, plan, by),
+        DeployStep.LAUNCH: lambda: start(platform, plan, by),
+        DeployStep.READY: lambda: ready(platform, plan),
+        DeployStep.LIVE: lambda: live(platform, plan, by),
     }
     for step in plan.steps:
         say(step)
@@ -137,11 +139,11 @@ def begin_change(platform: Platform, plan: DeployPlan, by: Author) -> Change:
 
 def _change(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:
     change = begin_change(platform, plan, by)
-    acts: dict[str, Callable[[], None]] = {
-        "hold": lambda: changing.hold(platform, change, by),
-        "switch": lambda: changing.switch(platform, change),
-        "launch": lambda: changing.launch(platform, change, by),
-        "ready": lambda: changing.ready(platform, change, by),
+    acts: dict[DeployStep, Callable[[], None]] = {
+        DeployStep.HOLD: lambda: changing.hold(platform, change, by),
+        DeployStep.SWITCH: lambda: changing.switch(platform, change),
+        DeployStep.LAUNCH_NEW: lambda: changing.launch(platform, change, by),
+        DeployStep.READY_NEW: lambda: changing.ready(platform, change, by),
     }
     for step, act in acts.items():
         say(step)

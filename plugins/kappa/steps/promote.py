@@ -11,6 +11,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.states import State
+from kappa.core.verbs import Verb
 from kappa.core.versions import BEGINNING
 from kappa.plans.approving import check_answerer, check_promotable, names
 from kappa.plans.catch_up import Reading
@@ -29,7 +30,7 @@ from kappa.steps.live_end import serving
 from kappa.steps.repair import nobody_ended
 from kappa.steps.retire import windows
 
-PROMOTE, ROLLBACK = "promote", "rollback"
+PROMOTE, ROLLBACK = Verb.PROMOTE, Verb.ROLLBACK
 HELD_SECONDS = 3600.0
 
 

@@ -10,6 +10,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
 from kappa.core.states import OVER
+from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.hooks.conflicts import UnderWay
 from kappa.hooks.reach import Unreachable
@@ -23,7 +24,7 @@ from kappa.steps.observe import runs
 from kappa.steps.settle import settle, wait_free
 from kappa.steps.stop import shut_out
 
-VERB = "repair"
+VERB = Verb.REPAIR
 LEASE_SECONDS = 600.0
 
 

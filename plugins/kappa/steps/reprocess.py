@@ -11,6 +11,7 @@ from uuid import uuid4
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.core.states import OVER
+from kappa.core.verbs import ReplayStep, Verb
 from kappa.hooks.release_conflicts import RowsInUse
 from kappa.plans.approving import answer_sentence, names
 from kappa.plans.catch_up import Progress
@@ -29,8 +30,7 @@ from kappa.steps.retire import free
 from kappa.steps.stop import end_driver
 from kappa.steps.validate import SECONDS, Runner, validate
 
-VERB = "reprocess"
-PROVE = "prove"
+VERB, PROVE = Verb.REPROCESS, Verb.PROVE
 
 
 class ReplayOver(Refusal):
@@ -160,7 +160,7 @@ def check(platform: Platform, verb: str, by: Author, seconds: float = SECONDS, r
     noted = platform.releases.note_validation(replay.replay_id, outcome)
     said = verdict(outcome)
     evidence = {"success": outcome["success"], "sentence": said, "folder": outcome.get("folder")}
-    _record(platform, f"{verb}.validated", noted, evidence, by)
+    _record(platform, ReplayStep.VALIDATE.action(verb), noted, evidence, by)
     if not outcome["success"]:
         _refute(platform, verb, noted, said, by)
         raise NotValid(noted, said)

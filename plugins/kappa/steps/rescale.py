@@ -5,13 +5,14 @@ from __future__ import annotations
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.checkpoints import Checkpoint
+from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.plans.rescale import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
 from kappa.plans.rescale_refusals import OldArtifact
 from kappa.ports import Platform
 from kappa.steps.observe import found
 
-VERB = "rescale"
+VERB = Verb.RESCALE
 
 
 def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:

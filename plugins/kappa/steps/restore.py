@@ -8,6 +8,7 @@ from kappa.core.catalog import STATE_PARTITIONS
 from kappa.core.checkpoint_restore import Source
 from kappa.core.checkpoints import Checkpoint
 from kappa.core.refusals import Refusal
+from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.plans.restore import RestorePlan
 from kappa.plans.switch import NothingDeployed
@@ -16,7 +17,7 @@ from kappa.steps import lease
 from kappa.steps.observe import found
 from kappa.steps.settle import wait_free
 
-VERB = "repair"
+VERB = Verb.REPAIR
 
 
 class Driven(Refusal):

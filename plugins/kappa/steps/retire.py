@@ -15,6 +15,7 @@ from kappa.core.catalog import JOBS, find
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.states import State
+from kappa.core.verbs import Verb
 from kappa.core.versions import OPEN_END, Version
 from kappa.hooks.conflicts import UnderWay, UnknownVersion
 from kappa.hooks.release_conflicts import RowsInUse
@@ -26,7 +27,7 @@ from kappa.steps.lease import IsOver
 from kappa.steps.repair import nobody_ended
 from kappa.steps.stop import end_driver
 
-VERB = "retire"
+VERB = Verb.RETIRE
 LEASE_SECONDS = 600.0
 AT_ONCE = Windows(timedelta(), timedelta(), timedelta())
 """Windows of a retirement by hand: what is protected is so still."""

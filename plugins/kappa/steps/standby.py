@@ -7,6 +7,7 @@ from dataclasses import replace
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.states import Desired
+from kappa.core.verbs import RescaleStep
 from kappa.hooks.spark import ALIVE
 from kappa.plans.repair import for_how_long
 from kappa.plans.rescale import slots
@@ -39,7 +40,9 @@ def prepare(platform: Platform, change: Change, by: Author) -> str:
         next_one = replace(version, **vars(current.new))
         request = submission(platform.settings, next_one, current.change_id, standby=True)
         evidence["submission_id"] = platform.cluster.submit(request)
-    platform.registry.record(Entry(by, f"{current.verb}.standby", current.job, current.version, evidence))
+    platform.registry.record(
+        Entry(by, RescaleStep.STANDBY.action(current.verb), current.job, current.version, evidence)
+    )
     return sentence
 
 

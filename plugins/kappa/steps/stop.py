@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
 from kappa.core.states import Desired
+from kappa.core.verbs import Verb
 from kappa.core.versions import Launch
 from kappa.hooks.spark import ALIVE
 from kappa.plans.switch import StopPlan
 from kappa.ports import Platform, wait_until
 
 STOP_SECONDS = 120.0
-VERB = "stop"
+VERB = Verb.STOP
 
 
 def stop(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_SECONDS) -> str:
     """Stop the planned version and say what was done. Raises Unreachable."""
+    request(platform, plan)
+    return conclude(platform, plan, wait(platform, plan, by, seconds), by)
+
+
+def request(platform: Platform, plan: StopPlan) -> None:
+    """Want the planned version stopped."""
+    platform.registry.desire(plan.job, plan.version, Desired.STOPPED)
+
+
+def wait(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_SECONDS) -> bool:
+    """Wait for the end of its driver, which is shut out and killed if it does not end; whether it did by itself."""
+    return finish_driver(platform, plan.job, plan.version, by, seconds)
+
+
+def conclude(platform: Platform, plan: StopPlan, obeyed: bool, by: Author) -> str:
+    """Write down and say what was done."""
     name = f"{plan.job} v{plan.version}"
-    obeyed = end_driver(platform, plan.job, plan.version, by, seconds)
     if not plan.steps:
         sentence = f"{name} is stopped already; nothing was changed."
     elif obeyed:
         sentence = f"{name} is stopped; its last batch was finished."
     else:
-        sentence = f"{name} did not stop within {seconds:.0f} s: it was shut out and killed."
+        sentence = f"{name} did not stop within {STOP_SECONDS:.0f} s: it was shut out and killed."
     platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, {"sentence": sentence}))
     return sentence
 
