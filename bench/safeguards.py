@@ -152,23 +152,23 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "jobs.sinks.ledger:_join", "a batch id means the same batch in every generation", _of_generation_1
     ),
     "generation at the start": Safeguard(
-        "jobs.registry:DriverRegistry.newest_batch", "a checkpoint is judged by batches of another generation",
+        "jobs.driver.registry:DriverRegistry.newest_batch", "a checkpoint is judged by batches of another generation",
         _of_any_generation,
     ),
     "checkpoint behind": Safeguard(
-        "jobs.driver:check", "a checkpoint may be older than the database, or newer", _nothing
+        "jobs.driver.query_loop:check", "a checkpoint may be older than the database, or newer", _nothing
     ),
     "checkpoint elsewhere": Safeguard(
-        "jobs.driver:check_offsets", "a checkpoint may end at other offsets than the database", _nothing
+        "jobs.driver.query_loop:check_offsets", "a checkpoint may end at other offsets than the database", _nothing
     ),
     "topic id": Safeguard(
-        "jobs.log_identity:check_id", "any topic of the name will do", _nothing
+        "jobs.driver.log_identity:check_id", "any topic of the name will do", _nothing
     ),
     "position": Safeguard(
-        "jobs.log_identity:check_records", "nobody looks whether the last record read is still there", _nothing
+        "jobs.driver.log_identity:check_records", "nobody looks whether the last record read is still there", _nothing
     ),
     "answer of the log": Safeguard(
-        "jobs.log_identity:Answer.check", "a batch is committed whatever the log says by then", _nothing
+        "jobs.driver.log_identity:Answer.check", "a batch is committed whatever the log says by then", _nothing
     ),
     "future bound": Safeguard(
         "jobs.transforms.fates:with_fate", "an event may be as far in the future as it likes",
@@ -181,10 +181,10 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "jobs.transforms.fates:with_fate", "an event's age is told by the clock of who reads it", _by_the_clock
     ),
     "guard": Safeguard(
-        "jobs.reach:check_watermark", "no look one batch ahead of the watermark", _nothing
+        "jobs.driver.watermark:check_watermark", "no look one batch ahead of the watermark", _nothing
     ),
     "skew": Safeguard(
-        "jobs.reach:read_skew_ms", "the watermark's delay leaves out the log's unevenness", _skew_of_nothing
+        "jobs.driver.watermark:read_skew_ms", "the watermark's delay leaves out the log's unevenness", _skew_of_nothing
     ),
     "oracle's column": Safeguard(
         "truth.reconcile:compare", "the oracle does not look at one of the columns", _but_column

@@ -22,7 +22,7 @@ from kappa.core import catalog
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
-from kappa.plans.submission import JVM_OPTIONS, archived, jars, local_memory_mb
+from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars, local_memory_mb
 from stack.layout import Layout
 from stack.passwords import SUPERUSER
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx
 
+from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
-from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease
+from kappa.unavailable import Unreachable
 from stack.passwords import airflow_users
 
 USER = "admin"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cli.airflow_runs import Run, Seen
 from kappa.core.audit import Author, Entry
-from kappa.plans.catch_up import Progress, Reading, judge, together
-from kappa.ports import Platform
-from kappa.steps.catch_up import Pursuit, pursuit_of
-from kappa.steps.launch import version_of
-from kappa.steps.live_end import live_lag_seconds
+from kappa.platform import Platform
+from kappa.verbs.drivers.launch import version_of
+from kappa.verbs.promote.live_end import live_lag_seconds
+from kappa.verbs.replay.catch_up import Pursuit, pursuit_of
+from kappa.verbs.replay.progress import Progress, Reading, judge, together
 
 READINGS = 120
 """Rate and ETA are over the latest so many looks, some minutes."""

@@ -19,7 +19,7 @@ from cli.entry import settings
 from cli.options import reason_required
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
-from kappa.hooks.clients import Client, ClientBook
+from kappa.registry.clients import Client, ClientBook
 
 MICROS = 1_000_000
 CLIENT_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

@@ -14,8 +14,8 @@ from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.ports import Platform, connect
-from kappa.steps import lease
+from kappa.platform import Platform, connect
+from kappa.verbs import lease
 
 LEASE_SECONDS = 600.0
 """The longest that a verb in place holds a job, should its process be killed."""

@@ -21,9 +21,9 @@ from kappa.core import catalog
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import connect
-from kappa.steps.observe import found
+from kappa.platform import connect
+from kappa.verbs.observation import found
+from kappa.verbs.start_point import EARLIEST
 from stack.passwords import airflow_login, airflow_users
 from stack.postgres import BINARIES
 from traffic.log import KafkaLog, Log

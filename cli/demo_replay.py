@@ -20,15 +20,15 @@ from cli.demo_stage import Stage, err, screen
 from cli.following import Outcome
 from cli.keys import Always, keys
 from kappa.core.refusals import Refusal
+from kappa.core.replays import Answer, Replay
 from kappa.core.validation import Parity
 from kappa.core.versions import Version
-from kappa.plans import bands
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.price import duration
-from kappa.plans.reprocess_refusals import NoFreeCores
-from kappa.ports import connect
-from kappa.replays import Answer, Replay
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.platform import connect
+from kappa.verbs.replay import bands
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.errors import NoFreeCores
+from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.replay.price import duration
 
 JOBS = ("ad_ctr", "client_spend")
 SETTING, OLD_MS, INTERVAL_MS = "click_interval_ms", 10_000, 30_000

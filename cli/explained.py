@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import showing
-from kappa import artifacts
-from kappa.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
+from kappa.code import artifacts
+from kappa.code.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
 from kappa.core.catalog import Effect, find
 from stack.job_detail import shown as plain
 from truth.explain import Fated, expected

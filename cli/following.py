@@ -15,8 +15,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from cli.airflow_runs import RESULT_TASK, Airflow, Run, Seen
 from kappa.core.refusals import Refusal
-from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Registry
+from kappa.registry.port import Registry
+from kappa.unavailable import Unreachable
 from stack.programs import LONGEST_START_SECONDS
 
 Answer = TypeVar("Answer")

@@ -16,7 +16,7 @@ from cli.reading import ROLE, Reading
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
 from kappa.core.versions import Launch
-from kappa.ports import connect
+from kappa.platform import connect
 from stack import job_detail, outages
 
 TREND_SECONDS = 4.0

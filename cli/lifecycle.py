@@ -12,12 +12,12 @@ from cli import showing, verbs
 from cli.entry import settings
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.showing import err
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core.refusals import Refusal
-from kappa.plans.deploy import Action
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import connect
-from kappa.steps.observe import plan_deploy, plan_start, plan_stop
+from kappa.platform import connect
+from kappa.verbs.deploy.plan import Action
+from kappa.verbs.observation import plan_deploy, plan_start, plan_stop
+from kappa.verbs.start_point import EARLIEST
 
 
 class NotKeyValue(Refusal):

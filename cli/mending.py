@@ -15,10 +15,10 @@ from cli.following import Outcome
 from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
 from kappa.core.audit import Author
 from kappa.core.catalog import find
-from kappa.plans.repair import RepairPlan
-from kappa.ports import Platform, connect
-from kappa.steps import restore
-from kappa.steps.repair import carry_out, plan_repair
+from kappa.platform import Platform, connect
+from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair.plan import RepairPlan
+from kappa.verbs.repair.steps import carry_out, plan_repair
 
 REPAIR_DAG = "repair_stream"
 VERB = "repair"
@@ -67,9 +67,9 @@ def _restore(jobs: Sequence[str], reason: str | None, dry_run: bool, as_json: bo
         raise typer.BadParameter("--checkpoint needs the JOB whose checkpoint it is")
     platform, names = settings(), [find(job).name for job in dict.fromkeys(jobs)]
     if dry_run:
-        showing.plans([restore.plan_restore(connect(platform), name) for name in names], as_json)
+        showing.plans([checkpoint_steps.plan_restore(connect(platform), name) for name in names], as_json)
         return
-    showing.outcomes(in_place(platform, VERB, names, reason_or_asked(reason), restore.carry_out), as_json)
+    showing.outcomes(in_place(platform, VERB, names, reason_or_asked(reason), checkpoint_steps.carry_out), as_json)
 
 
 def _in_place(platform: Platform, found: Mapping[str, RepairPlan], reason: str | None) -> list[Outcome]:

@@ -14,8 +14,8 @@ from cli.following import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
 from kappa.core.audit import Author
 from kappa.core.catalog import find
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.ports import Platform, connect
+from kappa.platform import Platform, connect
+from kappa.registry.errors import UnknownVersion
 
 VERB = "pin"
 

@@ -18,9 +18,9 @@ from cli.showing import err
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.ports import Platform, connect
-from kappa.steps import promote as promoting
-from kappa.steps.promote import PROMOTE, ROLLBACK, MovePlan
+from kappa.platform import Platform, connect
+from kappa.verbs.promote import steps as promoting
+from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan
 from stack.passwords import AIRFLOW_USERS
 
 PROMOTE_DAG = "promote_stream"

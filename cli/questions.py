@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.airflow_runs import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
 from cli.keys import Keys
-from kappa.hooks.reach import Unreachable
+from kappa.unavailable import Unreachable
 
 WAITING = "awaiting_input"
 ANSWERS = {"a": "Approve", "r": "Reject"}

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from kappa.core.settings import Settings
-from kappa.hooks.reach import Unreachable
+from kappa.unavailable import Unreachable
 
 ROLE = "kappa_operator"
 Reading = psycopg.Connection[dict[str, Any]]

@@ -18,16 +18,16 @@ from cli.keys import Keys, keys
 from cli.lifecycle import pair
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.questions import Questions
+from kappa.core.replays import Answer, Approval
 from kappa.core.settings import Settings
 from kappa.core.validation import Parity
 from kappa.core.verbs import Verb
-from kappa.plans import bands
-from kappa.plans.approving import answer_sentence
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.start_point import EARLIEST
-from kappa.ports import Platform, connect
-from kappa.replays import Answer, Approval
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.platform import Platform, connect
+from kappa.verbs.replay import bands
+from kappa.verbs.replay.approval import answer_sentence
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.start_point import EARLIEST
 
 REPROCESS_DAG = "reprocess_stream"
 VERB = Verb.REPROCESS

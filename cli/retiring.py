@@ -17,8 +17,8 @@ from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.ports import connect
-from kappa.steps.retire import VERB, plan_retire
+from kappa.platform import connect
+from kappa.verbs.retire.steps import VERB, plan_retire
 
 RETIRE_DAG = "retire_versions"
 

@@ -11,10 +11,10 @@ from cli.conduct import by_airflow, when_held
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
 from kappa.core.catalog import find
-from kappa.plans.rescale import RescaleRequest
-from kappa.plans.rescale_refusals import NothingAsked
-from kappa.ports import connect
-from kappa.steps.rescale import plan_rescale
+from kappa.platform import connect
+from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.plan import RescaleRequest
+from kappa.verbs.rescale.steps import plan_rescale
 
 RESCALE_DAG = "rescale_stream"
 

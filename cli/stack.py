@@ -14,8 +14,8 @@ from rich.markup import escape
 from cli import entry, job_detail, showing
 from kappa.core.fates import Fate
 from kappa.core.settings import Settings
-from kappa.plans.price import duration
-from kappa.steps.resume import resume_all
+from kappa.verbs.drivers.resume import resume_all
+from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
 from stack.status import status
 from stack.up import Echo, up

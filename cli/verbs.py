@@ -11,16 +11,16 @@ from cli.conduct import by_airflow, in_place, when_held
 from cli.entry import CHECKOUT
 from cli.following import Outcome
 from cli.showing import err
-from kappa import artifacts
-from kappa.artifacts import Artifact
+from kappa.code import artifacts
+from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.settings import Settings
-from kappa.plans.switch import NothingDeployed
-from kappa.ports import Platform, connect
-from kappa.steps import deploy as deploying
-from kappa.steps import stop as stopping
-from kappa.steps.observe import DeployRequest, found, plan_start, plan_stop
+from kappa.platform import Platform, connect
+from kappa.verbs.deploy import steps as deploying
+from kappa.verbs.observation import DeployRequest, found, plan_start, plan_stop
+from kappa.verbs.stop import steps as stopping
+from kappa.verbs.stop.plan import NothingDeployed
 
 DEPLOY_DAG = "deploy_stream"
 STOP_DAG = "stop_stream"

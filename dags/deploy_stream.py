@@ -13,18 +13,19 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
-from kappa import artifacts
+from kappa.airflow import change_tasks, forms
+from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.lease_tasks import bracket
+from kappa.airflow.spark_program import FiniteSparkOperator
+from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.code import artifacts
 from kappa.core.settings import from_environment
 from kappa.core.verbs import DeployStep
-from kappa.operators import form, in_place
-from kappa.operators.assets import CHANGED, announce
-from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.operators.finite import FiniteSparkOperator
-from kappa.operators.holding import bracket
-from kappa.plans.deploy import Action, DeployPlan, refuse_if_refused
-from kappa.plans.finite import Program
-from kappa.steps import change, deploy
-from kappa.steps.observe import plan_deploy
+from kappa.verbs.change import steps as change
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
+from kappa.verbs.drivers.finite_program import Program
+from kappa.verbs.observation import plan_deploy
 
 Json = dict[str, Any]
 CONCLUDE = "conclude"
@@ -33,7 +34,7 @@ CONCLUDE = "conclude"
 @task
 def plan() -> Json:
     with conducting(deploy.VERB) as run:
-        planned = plan_deploy(run.platform, form.deploy_request(run.params))
+        planned = plan_deploy(run.platform, forms.deploy_request(run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         refuse_if_refused(planned)
         return planned.to_json()
@@ -97,7 +98,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form.deploy(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
+    params=forms.deploy(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,
@@ -108,17 +109,17 @@ def deploy_stream() -> None:
     planned: Any = plan()
     chosen, done = choose(planned), conclude(planned)
     trial = FiniteSparkOperator(task_id=DeployStep.TRIAL, verb=deploy.VERB, program=Program.TRIAL)
-    standby = in_place.standby.override(task_id=DeployStep.STANDBY)(deploy.VERB)
-    hold = in_place.hold.override(task_id=DeployStep.HOLD)(deploy.VERB)
-    switch = in_place.switch.override(task_id=DeployStep.SWITCH)(deploy.VERB)
-    launch_new = in_place.launch.override(task_id=DeployStep.LAUNCH_NEW)(deploy.VERB)
-    ready_new = in_place.ready.override(task_id=DeployStep.READY_NEW)(deploy.VERB)
+    standby = change_tasks.standby.override(task_id=DeployStep.STANDBY)(deploy.VERB)
+    hold = change_tasks.hold.override(task_id=DeployStep.HOLD)(deploy.VERB)
+    switch = change_tasks.switch.override(task_id=DeployStep.SWITCH)(deploy.VERB)
+    launch_new = change_tasks.launch.override(task_id=DeployStep.LAUNCH_NEW)(deploy.VERB)
+    ready_new = change_tasks.ready.override(task_id=DeployStep.READY_NEW)(deploy.VERB)
     staged, launched = stage(planned), launch(planned)
     held >> planned >> chosen >> done >> given
     chosen >> [staged, launched]
     staged >> launched >> ready(planned) >> live(planned) >> done
     chosen >> begin(planned) >> trial >> standby >> hold >> switch >> launch_new >> ready_new >> done
-    [trial, standby, hold, switch, launch_new, ready_new] >> in_place.settle(deploy.VERB) >> given
+    [trial, standby, hold, switch, launch_new, ready_new] >> change_tasks.settle(deploy.VERB) >> given
 
 
 deploy_stream()

@@ -10,11 +10,11 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa.operators import replay_form
-from kappa.operators.asking import users
-from kappa.operators.conduct import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.operators.replay_graphs import move_graph
-from kappa.steps import promote
+from kappa.airflow import replay_forms
+from kappa.airflow.approval import users
+from kappa.airflow.replay_graphs import move_graph
+from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.verbs.promote import steps as promote
 
 VERB = promote.PROMOTE
 
@@ -34,7 +34,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_form.move("Which **jobs**: all those of one replay"),
+    params=replay_forms.move("Which **jobs**: all those of one replay"),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -12,12 +12,12 @@ from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
 
+from kappa.airflow import replay_forms
+from kappa.airflow.replay_graphs import replay_graph
+from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.core.settings import from_environment
-from kappa.operators import replay_form
-from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.operators.replay_graphs import replay_graph
-from kappa.steps import reprocess
-from kappa.steps.observe_replay import closed_span_start, plan_reprocess
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
 
 VERB = reprocess.PROVE
 
@@ -28,7 +28,7 @@ def plan() -> dict[str, Any]:
         planned = reprocess.recall(run.platform, VERB, run.author)
         if planned is None:
             start = closed_span_start(run.platform, tuple(run.params["jobs"]), run.params["minutes"])
-            planned = plan_reprocess(run.platform, replay_form.prove_request(run.params, start), same_code=True)
+            planned = plan_reprocess(run.platform, replay_forms.prove_request(run.params, start), same_code=True)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -42,7 +42,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=1,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_form.prove(),
+    params=replay_forms.prove(),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -11,12 +11,12 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
 
-from kappa.operators import form
-from kappa.operators.assets import CHANGED, announce, incidents
-from kappa.operators.conduct import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
-from kappa.operators.holding import is_over
-from kappa.plans.repair import RepairPlan
-from kappa.steps import repair
+from kappa.airflow import forms
+from kappa.airflow.assets import CHANGED, announce, incidents
+from kappa.airflow.lease_tasks import is_over
+from kappa.airflow.task_context import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.verbs.repair import steps as repair
+from kappa.verbs.repair.plan import RepairPlan
 
 SWEEP = CronTriggerTimetable("*/15 * * * *", timezone="UTC")
 
@@ -49,7 +49,7 @@ def conclude(planned: dict[str, Any]) -> str:
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form.repair(),
+    params=forms.repair(),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -12,13 +12,13 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa import artifacts
+from kappa.airflow import replay_forms
+from kappa.airflow.replay_graphs import replay_graph
+from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.code import artifacts
 from kappa.core.settings import from_environment
-from kappa.operators import replay_form
-from kappa.operators.conduct import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.operators.replay_graphs import replay_graph
-from kappa.steps import reprocess
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.replay.observation import plan_reprocess
 
 VERB = reprocess.VERB
 
@@ -27,7 +27,7 @@ VERB = reprocess.VERB
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
         staged = reprocess.recall(run.platform, VERB, run.author)
-        planned = staged or plan_reprocess(run.platform, replay_form.reprocess_request(run.params))
+        planned = staged or plan_reprocess(run.platform, replay_forms.reprocess_request(run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -39,7 +39,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_form.reprocess(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
+    params=replay_forms.reprocess(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -12,15 +12,16 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
+from kappa.airflow import change_tasks, forms
+from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.lease_tasks import bracket
+from kappa.airflow.spark_program import FiniteSparkOperator
+from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.core.verbs import RescaleStep
-from kappa.operators import form, in_place
-from kappa.operators.assets import CHANGED, announce
-from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.operators.finite import FiniteSparkOperator
-from kappa.operators.holding import bracket
-from kappa.plans.finite import Program
-from kappa.plans.rescale import Action, RescalePlan
-from kappa.steps import change, rescale
+from kappa.verbs.change import steps as change
+from kappa.verbs.drivers.finite_program import Program
+from kappa.verbs.rescale import steps as rescale
+from kappa.verbs.rescale.plan import Action, RescalePlan
 
 Json = dict[str, Any]
 CONCLUDE = "conclude"
@@ -29,7 +30,7 @@ CONCLUDE = "conclude"
 @task
 def plan() -> Json:
     with conducting(rescale.VERB) as run:
-        planned = rescale.plan_rescale(run.platform, form.rescale_request(run.params))
+        planned = rescale.plan_rescale(run.platform, forms.rescale_request(run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -68,7 +69,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form.rescale(),
+    params=forms.rescale(),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,
@@ -78,19 +79,19 @@ def rescale_stream() -> None:
     held, given = bracket(rescale.VERB)
     planned: Any = plan()
     chosen, done, begun = choose(planned), conclude(planned), begin(planned)
-    standby = in_place.standby.override(task_id=RescaleStep.STANDBY)(rescale.VERB)
-    hold = in_place.hold.override(task_id=RescaleStep.HOLD)(rescale.VERB)
+    standby = change_tasks.standby.override(task_id=RescaleStep.STANDBY)(rescale.VERB)
+    hold = change_tasks.hold.override(task_id=RescaleStep.HOLD)(rescale.VERB)
     repartition = FiniteSparkOperator(task_id=RescaleStep.REPARTITION, verb=rescale.VERB, program=Program.REPARTITION)
-    switch = in_place.switch.override(task_id=RescaleStep.SWITCH, trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)(
-        rescale.VERB
-    )
-    launch = in_place.launch.override(task_id=RescaleStep.LAUNCH)(rescale.VERB)
-    ready = in_place.ready.override(task_id=RescaleStep.READY)(rescale.VERB)
+    switch = change_tasks.switch.override(
+        task_id=RescaleStep.SWITCH, trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS
+    )(rescale.VERB)
+    launch = change_tasks.launch.override(task_id=RescaleStep.LAUNCH)(rescale.VERB)
+    ready = change_tasks.ready.override(task_id=RescaleStep.READY)(rescale.VERB)
     held >> planned >> chosen >> done >> given
     chosen >> begun >> [standby, repartition]
     standby >> hold
     [hold, repartition] >> switch >> launch >> ready >> done
-    [standby, hold, repartition, switch, launch, ready] >> in_place.settle(rescale.VERB) >> given
+    [standby, hold, repartition, switch, launch, ready] >> change_tasks.settle(rescale.VERB) >> given
 
 
 rescale_stream()

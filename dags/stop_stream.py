@@ -10,14 +10,14 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
+from kappa.airflow import forms
+from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.lease_tasks import bracket
+from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.core.verbs import StopStep
-from kappa.operators import form
-from kappa.operators.assets import CHANGED, announce
-from kappa.operators.conduct import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.operators.holding import bracket
-from kappa.plans.switch import StopPlan
-from kappa.steps import stop
-from kappa.steps.observe import plan_stop
+from kappa.verbs.observation import plan_stop
+from kappa.verbs.stop import steps as stop
+from kappa.verbs.stop.plan import StopPlan
 
 
 @task
@@ -65,7 +65,7 @@ def conclude(planned: dict[str, Any], obeyed: bool | None) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form.stop(),
+    params=forms.stop(),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

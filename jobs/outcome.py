@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from jobs.change_store import ChangeEnded
+from jobs.rescale.change_store import ChangeEnded
 from kappa.core import environment
 from kappa.core.refusals import Refusal
 

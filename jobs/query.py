@@ -13,15 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import reach, sources
-from jobs.log_identity import LogWitness
+from jobs import sources
+from jobs.driver import watermark
+from jobs.driver.log_identity import LogWitness
+from jobs.driver.registry import connect
+from jobs.driver.watermark import Ends, Reach
 from jobs.pipelines.pipeline import Run
-from jobs.reach import Ends, Reach
-from jobs.registry import connect
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
 from kappa.core import catalog
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -36,7 +37,7 @@ def run_of(
     settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0, *, evicting: bool = True
 ) -> Run:
     """The run of a query that starts at `offsets`, with a watermark delay for the log as it is now."""
-    base_ms = reach.base_delay_ms(version.settings)
+    base_ms = watermark.base_delay_ms(version.settings)
     own_ms = extra_delay_ms + _skew_ms(settings, version, offsets)
     logger.info("watermark delay %s ms, %s ms of it for the read skew", base_ms + own_ms, own_ms)
     return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms, evicting)
@@ -154,4 +155,4 @@ def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:
     if not catalog.find(version.job).stateful:
         return 0
     with KafkaLog(settings.kafka, version.topic) as log:
-        return reach.read_skew_ms(log, offsets)
+        return watermark.read_skew_ms(log, offsets)

@@ -16,15 +16,16 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__)
 
 from pyspark.sql import SparkSession
 
-from jobs import generations, outcome, session
-from jobs.change_store import ChangeEnded, ChangeStore, PostgresChangeStore, check_open
-from jobs.checkpoint_lock import CheckpointLock
-from jobs.drain import drain
+from jobs import outcome, session
+from jobs.driver.registry import DriverRegistry
 from jobs.outcome import Outcome
-from jobs.registry import DriverRegistry
+from jobs.rescale import generations
+from jobs.rescale.change_store import ChangeEnded, ChangeStore, PostgresChangeStore, check_open
+from jobs.rescale.checkpoint_lock import CheckpointLock
+from jobs.rescale.drain import drain
 from kappa.core import settings as platform
 from kappa.core.changes import Change, Mark, Phase
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 

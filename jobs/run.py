@@ -14,12 +14,13 @@ from types import FrameType
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
-from jobs import restarts, standby
-from jobs.change_store import PostgresChangeStore
-from jobs.driver import Driver, Identity, Orphaned
+from jobs import standby
+from jobs.driver import restarts
+from jobs.driver.ownership import LaunchLost
+from jobs.driver.query_loop import Driver, Identity, Orphaned
+from jobs.driver.registry import ALIVE, DriverRegistry
 from jobs.outcome import ParentGone
-from jobs.ownership import LaunchLost
-from jobs.registry import ALIVE, DriverRegistry
+from jobs.rescale.change_store import PostgresChangeStore
 from jobs.sinks.ledger import Fenced
 from kappa.core import environment
 from kappa.core import settings as platform

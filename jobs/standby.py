@@ -13,13 +13,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
-from jobs.change_store import ChangeStore
+from jobs.driver.registry import DriverRegistry
 from jobs.query import FIRST_RECORDS
-from jobs.registry import DriverRegistry
+from jobs.rescale.change_store import ChangeStore
 from jobs.sinks.noop_sink import NoopSink
 from jobs.transactions import TRANSIENT
 from kappa.core.changes import Mark
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
 from kappa.core.versions import Version

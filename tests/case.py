@@ -19,9 +19,9 @@ from psycopg.rows import DictRow, dict_row
 
 from bench.staged_driver import Staged
 from jobs import run
-from jobs.registry import DriverRegistry
+from jobs.driver.registry import DriverRegistry
 from kappa.core import catalog
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
 from stack.layout import Layout

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from bench.staged_driver import stage
-from jobs import driver, watcher
+from jobs.driver import query_loop, watcher
 from kappa.core.settings import Settings, load
 from stack import broker, postgres, schema
 from stack.layout import Layout
@@ -54,7 +54,7 @@ def rig_on(parts: Layout, folder: Path) -> Rig:
     template = replace(parts.settings, database=TEMPLATE)
     postgres.ensure_roles(template)
     schema.migrate(template)
-    for module, name, seconds in ((driver, "POLL_SECONDS", 0.1), (watcher, "BEAT_SECONDS", 0.25)):
+    for module, name, seconds in ((query_loop, "POLL_SECONDS", 0.1), (watcher, "BEAT_SECONDS", 0.25)):
         vars(module)[name] = seconds
     return Rig(parts, folder)
 

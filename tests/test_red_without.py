@@ -13,19 +13,22 @@ import pytest
 from bench import uneven_backlog
 from bench.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
 from cli.suite import Count
-from jobs import reach
+from jobs.driver import watermark
 from tests.red_without import MARK
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[1]
-NAMED = Safeguard("jobs.pace:begin", "it gives a number", lambda _there, number="0": lambda: int(number))
-HEAD = 'import pytest\nfrom jobs import pace\nBEGIN = pace.begin\n@pytest.mark.parametrize("x", [1, 2])'
+NAMED = Safeguard("jobs.driver.batch_sizing:begin", "it gives a number", lambda _there, number="0": lambda: int(number))
+HEAD = (
+    "import pytest\nfrom jobs.driver import batch_sizing\nBEGIN = batch_sizing.begin\n"
+    '@pytest.mark.parametrize("x", [1, 2])'
+)
 Ran = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
 def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """A run of two tests with that mark and body; the safeguard `named` is jobs.pace.begin, known as BEGIN."""
+    """A run of two tests with that mark and body; the safeguard `named` is batch_sizing.begin, known as BEGIN."""
     monkeypatch.setitem(SAFEGUARDS, "named", NAMED)
     pytester.makeconftest('pytest_plugins = ["tests.red_without"]')
 
@@ -37,16 +40,16 @@ def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 
 def test_a_test_that_fails_by_its_words_without_the_safeguard_passes_and_is_told(ran: Ran) -> None:
-    done = ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    done = ran("'named', 'it is [12]', '{x}'", "assert batch_sizing.begin is BEGIN, f'it is {batch_sizing.begin()}'")
     done.assert_outcomes(passed=4)
     done.stdout.fnmatch_lines([
-        "*tests that went red*", "named: it gives a number (jobs.pace:begin)",
+        "*tests that went red*", "named: it gives a number (jobs.driver.batch_sizing:begin)",
         "    *::test_it[[]1, 2]: AssertionError: it is 1",
     ])  # fmt: skip
 
 
 def test_a_test_that_fails_for_another_reason_is_a_failure(ran: Ran) -> None:
-    done = ran("'named', 'it is 7'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    done = ran("'named', 'it is 7'", "assert batch_sizing.begin is BEGIN, f'it is {batch_sizing.begin()}'")
     done.assert_outcomes(failed=2, passed=2)
     done.stdout.fnmatch_lines(["E*AssertionError: it is 0"])
 
@@ -70,7 +73,14 @@ def test_a_safeguard_that_does_not_exist_ends_the_run(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["jobs.nowhere:x", "jobs.reach:x", "jobs.reach:Reach.x", "jobs.reach:X.x", "jobs.driver:DriverRegistry.x"]
+    "place",
+    [
+        "jobs.nowhere:x",
+        "jobs.driver.watermark:x",
+        "jobs.driver.watermark:Reach.x",
+        "jobs.driver.watermark:X.x",
+        "jobs.driver.query_loop:DriverRegistry.x",
+    ],
 )
 def test_a_patch_that_does_not_fit_any_more_is_refused(place: str) -> None:
     with pytest.raises(SafeguardMoved, match=f"there is no {place}"), Safeguard(place, "", lambda _: None).taken_away():
@@ -78,11 +88,11 @@ def test_a_patch_that_does_not_fit_any_more_is_refused(place: str) -> None:
 
 
 def test_a_safeguard_stands_again_afterwards() -> None:
-    there = reach.check_watermark
+    there = watermark.check_watermark
     with ExitStack() as taken:
         taken.enter_context(SAFEGUARDS["guard"].taken_away())
-        assert reach.check_watermark is not there
-    assert reach.check_watermark is there
+        assert watermark.check_watermark is not there
+    assert watermark.check_watermark is there
 
 
 def test_each_safeguard_has_a_test_that_must_go_red_without_it() -> None:
@@ -110,7 +120,7 @@ def test_every_test_of_a_run_has_a_node_id_of_its_own(request: pytest.FixtureReq
 
 
 def test_a_test_without_its_safeguard_is_named_so(ran: Ran, pytester: pytest.Pytester) -> None:
-    ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    ran("'named', 'it is [12]', '{x}'", "assert batch_sizing.begin is BEGIN, f'it is {batch_sizing.begin()}'")
     listed = pytester.runpytest_inprocess("--collect-only", "-q").outlines
     assert [line.partition("::")[2] for line in listed if "::" in line] == [
         "test_it[1]", "test_it[1][without named 1]", "test_it[2]", "test_it[2][without named 2]",
@@ -118,7 +128,7 @@ def test_a_test_without_its_safeguard_is_named_so(ran: Ran, pytester: pytest.Pyt
 
 
 def test_both_are_counted(ran: Ran, pytester: pytest.Pytester) -> None:
-    ran("'named', 'it is [12]', '{x}'", "assert pace.begin is BEGIN, f'it is {pace.begin()}'")
+    ran("'named', 'it is [12]', '{x}'", "assert batch_sizing.begin is BEGIN, f'it is {batch_sizing.begin()}'")
     pytester.runpytest_inprocess("-p", "tests.tally", "--tally", "tally.json").assert_outcomes(passed=4)
     count = Count.read(pytester.path / "tally.json")
     assert count is not None

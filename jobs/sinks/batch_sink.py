@@ -12,16 +12,16 @@ from typing import Any
 from pyspark.sql import DataFrame
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
-from jobs import observations, reach, root_cause
-from jobs.log_identity import Answer, LogSilent, LogWitness
+from jobs.driver import root_cause, watermark
+from jobs.driver.log_identity import Answer, LogSilent, LogWitness
+from jobs.driver.watermark import Ends, Reach
 from jobs.pipelines.pipeline import Run
-from jobs.reach import Ends, Reach
-from jobs.sinks import ledger
+from jobs.sinks import ledger, observations
 from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.transactions import TRANSIENT
 from jobs.transforms.fates import OBSERVATION
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import LastRead, Offsets
 
 logger = logging.getLogger("kappa.sink")
@@ -119,13 +119,13 @@ class BatchSink:
             return self._ends()
         try:
             return self._judge(batch, self._ends())
-        except (reach.WatermarkTooFast, reach.ReachUnknown):
+        except (watermark.WatermarkTooFast, watermark.ReachUnknown):
             unknown = self._reach.after(batch.end, batch.observed.newest_append_ms, None).unknown(self._run.partitions)
             return self._judge(batch, self._fresh_ends({p: batch.end[p] for p in unknown}))
 
     def _judge(self, batch: Batch, ends: Ends | None) -> Ends | None:
         after = self._reach.after(batch.end, batch.observed.newest_append_ms, ends)
-        reach.check_watermark(
+        watermark.check_watermark(
             batch.watermark_ms,
             batch.observed.newest_event_ms,
             self._run.watermark_delay_ms,
@@ -160,7 +160,7 @@ class BatchSink:
     )
     def _write(self, batch: Batch, ends: Ends | None, answer: Answer) -> Written:
         """One attempt at the transaction; a connection that broke is made anew for the next."""
-        drained = dict.fromkeys(reach.drained(batch.end, ends), ends.at_ms) if ends else {}
+        drained = dict.fromkeys(watermark.drained(batch.end, ends), ends.at_ms) if ends else {}
         known = dict(ends.offsets) if ends else {}
         try:
             connection = self._connection.ready(batch.rows.num_rows)

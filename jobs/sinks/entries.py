@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.observations import Observed, Tally
+from jobs.sinks.observations import Observed, Tally
 from kappa.core.fates import Fate
 from kappa.core.refusals import Refusal
 

@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from jobs.observations import Observed, Tally
 from jobs.sinks import entries, rows
+from jobs.sinks.observations import Observed, Tally
 from jobs.sinks.rows import Connection
 from kappa.core.catalog import Job
 from kappa.core.fates import QUARANTINED, Fate

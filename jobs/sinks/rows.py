@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv
 from psycopg import sql
 
-from jobs.observations import Tally
 from jobs.sinks.entries import Change
+from jobs.sinks.observations import Tally
 from kappa.core.catalog import Job
 from kappa.core.measures import MEASURES
 

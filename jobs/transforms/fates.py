@@ -27,7 +27,7 @@ def with_fate(events: DataFrame, settings: Mapping[str, int], starts_at_ms: int 
 
 
 def observed(events: DataFrame, partitions: tuple[int, ...]) -> DataFrame:
-    """The same rows; counts, sums and reach of the batch are observed on their way (names: `jobs.observations`).
+    """The same rows; counts, sums and reach of the batch are observed on their way (names: `jobs.sinks.observations`).
 
     It stands between the fate and the filter on it, which also keeps the optimizer from decoding twice.
     """

@@ -11,7 +11,7 @@ from bench import patches
 from bench.dangers import ALLOWED, CATALOGUE, DANGERS
 from bench.faults import PATCHES
 from bench.patches import Patch, PatchDoesNotFit
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core.catalog import JOBS
 from kappa.core.settings import Settings
 

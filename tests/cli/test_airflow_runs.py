@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from cli.airflow_runs import Airflow, AirflowRefused, Holders, NoPassword, Run
+from kappa.core.leases import Lease
 from kappa.core.settings import Settings
-from kappa.hooks.reach import Unreachable
-from kappa.leases import Lease
+from kappa.unavailable import Unreachable
 from stack.passwords import airflow_users
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

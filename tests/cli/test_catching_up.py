@@ -12,8 +12,8 @@ from cli.catching_up import CatchUps
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
 from kappa.core.states import State
-from kappa.ports import Platform
-from kappa.steps.catch_up import Pursuit
+from kappa.platform import Platform
+from kappa.verbs.replay.catch_up import Pursuit
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

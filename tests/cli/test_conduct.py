@@ -11,11 +11,11 @@ from cli import conduct, verbs
 from cli.following import Outcome
 from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
+from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.leases import Lease
-from kappa.ports import Platform
-from kappa.steps.observe import DeployRequest
+from kappa.platform import Platform
+from kappa.verbs.observation import DeployRequest
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 

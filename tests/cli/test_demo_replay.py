@@ -18,8 +18,8 @@ from cli.following import Outcome
 from cli.keys import Always, Keys
 from kappa.core.catalog import find
 from kappa.core.validation import Parity
-from kappa.plans import bands
-from kappa.plans.reprocess_refusals import NoFreeCores
+from kappa.verbs.replay import bands
+from kappa.verbs.replay.errors import NoFreeCores
 from tests.plugins.registries import version
 
 LAID = Laid(1_700_000_000_000, 1_700_000_100_000, 1_700_007_360_000)

@@ -14,7 +14,7 @@ from cli.airflow_runs import Airflow, Run, Seen
 from cli.following import Follower, Outcome
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
-from kappa.hooks.reach import Unreachable
+from kappa.unavailable import Unreachable
 from stack.programs import LONGEST_START_SECONDS
 from tests.plugins.fakes import FakeRegistry
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli import lifecycle
 from kappa.core.catalog import UnknownJob
-from kappa.hooks.reach import Unreachable
+from kappa.unavailable import Unreachable
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -13,8 +13,8 @@ from cli import mending
 from cli.following import Outcome
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
-from kappa.ports import Platform
-from kappa.steps import restore
+from kappa.platform import Platform
+from kappa.verbs.repair import checkpoint_steps
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 
@@ -123,12 +123,12 @@ def restored(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
 
     def in_place(_: object, verb: str, jobs: list[str], reason: str | None, act: Any) -> list[Outcome]:
-        assert (verb, reason, act) == ("repair", "disk", restore.carry_out)
+        assert (verb, reason, act) == ("repair", "disk", checkpoint_steps.carry_out)
         done.extend(jobs)
         return [Outcome(job, "run-1", True, f"{job} is restored.") for job in jobs]
 
     monkeypatch.setattr(mending, "in_place", in_place)
-    monkeypatch.setattr(restore, "plan_restore", lambda _, job: Plan(job))
+    monkeypatch.setattr(checkpoint_steps, "plan_restore", lambda _, job: Plan(job))
     return done
 
 

@@ -8,8 +8,8 @@ import typer
 from cli import options, pinning
 from kappa.core.audit import Author
 from kappa.core.settings import Settings
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.ports import Platform
+from kappa.platform import Platform
+from kappa.registry.errors import UnknownVersion
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

@@ -16,8 +16,8 @@ from cli.options import NoReason
 from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.ports import Platform
-from kappa.steps import promote as steps_of_promotion
+from kappa.platform import Platform
+from kappa.verbs.promote import steps as steps_of_promotion
 from tests.plugins.fakes import FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -15,11 +15,11 @@ from cli import replaying
 from cli.following import Outcome
 from cli.lifecycle import NotKeyValue
 from kappa.core.catalog import UnknownJob
+from kappa.core.replays import Approval
 from kappa.core.validation import Band, Direction, Parity
-from kappa.plans.bands import InvalidBand
-from kappa.plans.candidate import ReprocessRequest
-from kappa.ports import Platform
-from kappa.replays import Approval
+from kappa.platform import Platform
+from kappa.verbs.replay.bands import InvalidBand
+from kappa.verbs.replay.candidate import ReprocessRequest
 from tests.plugins.replay_plans import planned
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -13,8 +13,8 @@ from cli import sizing
 from cli.following import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.plans.rescale import RescaleRequest
-from kappa.plans.rescale_refusals import NothingAsked
+from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.plan import RescaleRequest
 
 pytestmark = pytest.mark.usefixtures("home")
 

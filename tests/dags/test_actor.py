@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kappa.operators.conduct import actor_of
+from kappa.airflow.task_context import actor_of
 
 
 @pytest.mark.parametrize(

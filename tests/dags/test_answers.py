@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from kappa.airflow import answers
+from kappa.airflow.run_note import RunName
 from kappa.core.settings import Settings
-from kappa.operators import answers
-from kappa.operators.note import RunName
 
 RUN = RunName("reprocess_stream", "run-1")
 BOB = {"id": "bob", "name": "bob"}

@@ -15,15 +15,16 @@ import pytest
 from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.exceptions import TaskAwaitingInput, TaskDeferred
 
+from kappa.airflow import approval as asking
+from kappa.airflow import catch_up
+from kappa.airflow.catch_up_trigger import CatchUpTrigger
+from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
-from kappa.hooks.reach import Unreachable
-from kappa.operators import asking, catching_up
-from kappa.plans.catch_up import CatchUp, Progress
-from kappa.plans.report import markdown, verdict
-from kappa.replays import Answer, Approval, Replay
-from kappa.steps import reprocess
-from kappa.steps.catch_up import Pursuit
-from kappa.triggers.catch_up import CatchUpTrigger
+from kappa.unavailable import Unreachable
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.replay.catch_up import Pursuit
+from kappa.verbs.replay.progress import CatchUp, Progress
+from kappa.verbs.replay.report import markdown, verdict
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 FOUND: dict[str, Any] = {
@@ -61,7 +62,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
     def conducting(verb: str) -> Iterator[Any]:
         yield SimpleNamespace(platform=platform, author=author, say=lambda said: said, run=None)
 
-    for module in (asking, catching_up):
+    for module in (asking, catch_up):
         monkeypatch.setattr(module, "conducting", conducting)
     monkeypatch.setattr(reprocess, "of_run", lambda *_: replays[-1])
     monkeypatch.setattr(asking, "users", lambda: ("ann", "bob"))
@@ -154,14 +155,14 @@ def test_a_catch_up_waits_in_the_triggerer_until_its_own_deadline(
 ) -> None:
     monkeypatch.setattr(reprocess, "pursue", lambda *_: PURSUIT)
     with pytest.raises(TaskDeferred) as deferred:
-        catching_up.CatchUpOperator(task_id="catch_up", verb="reprocess").execute({})
+        catch_up.CatchUpOperator(task_id="catch_up", verb="reprocess").execute({})
     trigger: Any = deferred.value.trigger
     assert trigger.pursuit == PURSUIT.to_json()
-    assert deferred.value.timeout == timedelta(hours=1) + catching_up.MARGIN
+    assert deferred.value.timeout == timedelta(hours=1) + catch_up.MARGIN
     path, arguments = trigger.serialize()
     assert import_string(path)(**arguments).pursuit == trigger.pursuit
     monkeypatch.setattr(reprocess, "pursue", lambda *_: None)
-    assert "already" in catching_up.CatchUpOperator(task_id="catch_up", verb="reprocess").execute({})
+    assert "already" in catch_up.CatchUpOperator(task_id="catch_up", verb="reprocess").execute({})
 
 
 def test_the_trigger_tells_one_end_whatever_breaks_meanwhile() -> None:

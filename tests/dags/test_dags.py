@@ -14,9 +14,9 @@ from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
 
+from kappa.airflow import assets, spark_program
 from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
-from kappa.operators import assets, finite
-from kappa.plans import deploy
+from kappa.verbs.deploy import plan as deploy
 from stack.connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
@@ -113,7 +113,7 @@ def test_what_a_failure_left_half_done_is_settled_before_the_lease_is_given_back
     dag = bag.dags[dag_id]
     settle = dag.get_task("settle")
     acts = {"standby", "hold", "switch"} | {
-        task.task_id for task in dag.tasks if isinstance(task, finite.FiniteSparkOperator)
+        task.task_id for task in dag.tasks if isinstance(task, spark_program.FiniteSparkOperator)
     }
     assert settle.trigger_rule == TriggerRule.ONE_FAILED
     assert acts < settle.upstream_task_ids
@@ -231,7 +231,7 @@ def test_the_repartition_warms_up_while_the_stream_still_runs(bag: DagBag) -> No
 def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagBag, dag_id: str, task_id: str) -> None:
     task = bag.dags[dag_id].get_task(task_id)
     assert (task.pool, task.pool_slots) == ("spark_cores", FINITE_CORES)
-    assert CONNECTIONS[finite.CONNECTION]["host"] == f"local[{task.pool_slots}]"
+    assert CONNECTIONS[spark_program.CONNECTION]["host"] == f"local[{task.pool_slots}]"
 
 
 def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> None:

@@ -17,13 +17,13 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kappa.airflow import spark_program
+from kappa.airflow.spark_program import FiniteSparkOperator, NoOutcome
 from kappa.core.changes import Change, Phase, RunsAs
 from kappa.core.settings import Settings
 from kappa.core.states import Desired
-from kappa.operators import finite
-from kappa.operators.finite import FiniteSparkOperator, NoOutcome
-from kappa.plans.finite import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
-from kappa.steps import change as change_steps
+from kappa.verbs.change import steps as change_steps
+from kappa.verbs.drivers.finite_program import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
 from stack.waiting import until
 
 SETTINGS = {"executor_memory_mb": 600, "executor_cores": 4, "state_partitions": 2}
@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     def acting(verb: str) -> Any:
         yield SimpleNamespace(platform=SimpleNamespace(settings=settings), job="ad_ctr", author=None)
 
-    monkeypatch.setattr(finite, "acting", acting)
+    monkeypatch.setattr(spark_program, "acting", acting)
     began(monkeypatch, CHANGE)
     return settings
 

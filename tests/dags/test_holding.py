@@ -11,10 +11,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
-from kappa.leases import Lease
-from kappa.operators import conduct, holding
-from kappa.operators.conduct import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease
-from kappa.steps import lease as lease_steps
+from kappa.airflow import lease_tasks, task_context
+from kappa.airflow.task_context import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease
+from kappa.core.leases import Lease
+from kappa.verbs import lease
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HELD = Lease("ad_ctr", 3, "the-run", "rescale", "ann", None, NOON, NOON)
@@ -31,7 +31,7 @@ def in_a_task(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> list[
         return answer
 
     context = {"ti": SimpleNamespace(get_dagrun_state=get_dagrun_state)}
-    monkeypatch.setattr(holding, "get_current_context", lambda: context)
+    monkeypatch.setattr(lease_tasks, "get_current_context", lambda: context)
     return asked
 
 
@@ -40,14 +40,14 @@ def in_a_task(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> list[
 )
 def test_a_holder_is_over_when_its_run_has_ended(monkeypatch: pytest.MonkeyPatch, state: str, over: bool) -> None:
     asked = in_a_task(monkeypatch, state)
-    assert holding.is_over(HELD) is over
+    assert lease_tasks.is_over(HELD) is over
     assert asked == [("rescale_stream", "the-run")]
 
 
 def test_a_holder_that_airflow_does_not_know_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 404})
     in_a_task(monkeypatch, AirflowRuntimeError(unknown))
-    assert not holding.is_over(HELD)
+    assert not lease_tasks.is_over(HELD)
 
 
 @pytest.mark.parametrize(("when_held", "waits"), [("refuse", 0), ("wait", WAIT_SECONDS)])
@@ -55,16 +55,16 @@ def test_the_form_says_whether_a_holder_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, when_held: str, waits: int
 ) -> None:
     taken = taking(monkeypatch, {"dry_run": False, "when_held": when_held})
-    assert holding.lease.function("rescale") == 3
+    assert lease_tasks.lease.function("rescale") == 3
     [(_, verb, job, _, seconds, waited, is_over)] = taken
     assert (verb, job, seconds, waited, is_over) == (
-        "rescale", "ad_ctr", RUN_TIMEOUT.total_seconds(), waits, holding.is_over
+        "rescale", "ad_ctr", RUN_TIMEOUT.total_seconds(), waits, lease_tasks.is_over
     )  # fmt: skip
 
 
 def test_a_dry_run_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = taking(monkeypatch, {"dry_run": True, "when_held": "refuse"})
-    assert holding.lease.function("rescale") is None
+    assert lease_tasks.lease.function("rescale") is None
     assert taken == []
 
 
@@ -80,8 +80,8 @@ def taking(monkeypatch: pytest.MonkeyPatch, params: dict[str, Any]) -> list[Any]
         taken.append(given)
         return HELD
 
-    monkeypatch.setattr(holding, "conducting", conducting)
-    monkeypatch.setattr(lease_steps, "take", take)
+    monkeypatch.setattr(lease_tasks, "conducting", conducting)
+    monkeypatch.setattr(lease, "take", take)
     return taken
 
 
@@ -90,9 +90,9 @@ def test_a_task_whose_run_has_no_lease_may_not_act(monkeypatch: pytest.MonkeyPat
     registry: Any = SimpleNamespace(record=recorded.append)
     platform: Any = SimpleNamespace(registry=registry, settings=None)
     author: Any = SimpleNamespace(run_id="the-run")
-    bare = Conduct(platform, author, {}, "ad_ctr", False, conduct.note.RunName("d", "r"), None)  # type: ignore[attr-defined]
-    monkeypatch.setattr(conduct, "_conduct", lambda: bare)
-    monkeypatch.setattr(conduct.note, "leave", lambda *_: True)  # type: ignore[attr-defined]
-    with pytest.raises(NoLease, match="the-run has taken no lease"), conduct.acting("rescale"):
+    bare = Conduct(platform, author, {}, "ad_ctr", False, task_context.run_note.RunName("d", "r"), None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(task_context, "_conduct", lambda: bare)
+    monkeypatch.setattr(task_context.run_note, "leave", lambda *_: True)  # type: ignore[attr-defined]
+    with pytest.raises(NoLease, match="the-run has taken no lease"), task_context.acting("rescale"):
         pytest.fail("it acted")
     assert [entry.action for entry in recorded] == ["rescale.refused"]

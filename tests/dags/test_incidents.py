@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from airflow.sdk._shared.module_loading import import_string
 
-from kappa.triggers.incidents import Incident, IncidentTrigger, Memory, due
+from kappa.airflow.incident_trigger import Incident, IncidentTrigger, Memory, due
 
 SILENT = Incident("ad_ctr", 1, "silent")
 FAILED = Incident("ad_ctr", 1, "failed")

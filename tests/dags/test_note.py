@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from kappa.airflow import run_note
 from kappa.core.settings import Settings
-from kappa.operators import note
 
-RUN = note.RunName("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
+RUN = run_note.RunName("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
 
 
 @pytest.fixture
@@ -28,21 +28,21 @@ def test_a_note_is_left_on_the_run_it_is_about(settings: Settings) -> None:
         asked.append(request)
         return httpx.Response(201, json={"access_token": "the token"})
 
-    assert note.leave(settings, RUN, "x" * 1500, httpx.MockTransport(answer))
+    assert run_note.leave(settings, RUN, "x" * 1500, httpx.MockTransport(answer))
     login, patch = asked
     assert json.loads(login.content) == {"username": "operator", "password": "open sesame"}
     assert (patch.method, patch.headers["Authorization"]) == ("PATCH", "Bearer the token")
     assert patch.url.raw_path == (b"/api/v2/dags/deploy_stream/dagRuns/scheduled__2026-01-31T09%3A30%3A00%2B00%3A00")
-    assert len(json.loads(patch.content)["note"]) == note.LONGEST
+    assert len(json.loads(patch.content)["note"]) == run_note.LONGEST
 
 
 @pytest.mark.parametrize("status", [401, 404, 500])
 def test_a_note_that_airflow_does_not_take_fails_nothing(settings: Settings, status: int) -> None:
-    assert not note.leave(settings, RUN, "x", httpx.MockTransport(lambda _: httpx.Response(status)))
+    assert not run_note.leave(settings, RUN, "x", httpx.MockTransport(lambda _: httpx.Response(status)))
 
 
 def test_a_note_with_nobody_to_leave_it_with_fails_nothing(settings: Settings) -> None:
     def gone(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
-    assert not note.leave(settings, RUN, "x", httpx.MockTransport(gone))
+    assert not run_note.leave(settings, RUN, "x", httpx.MockTransport(gone))

@@ -11,14 +11,14 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
+from kappa.airflow import replay_forms
 from kappa.core.catalog import JOBS, find, resolve
+from kappa.core.replays import Approval
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import Verb
-from kappa.operators import replay_form
-from kappa.plans.bands import InvalidBand
-from kappa.plans.rescale import slots
-from kappa.replays import Approval
+from kappa.verbs.replay.bands import InvalidBand
+from kappa.verbs.rescale.plan import slots
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
@@ -68,7 +68,7 @@ def test_versions_are_retired_every_hour(bag: DagBag) -> None:
     schedule: Any = dag.timetable
     assert (dag.is_paused_upon_creation, dag.catchup, dag.max_active_runs) == (False, False, 1)
     assert schedule.expression == "5 * * * *"
-    assert replay_form.to_retire(dag.params.validate()) is None
+    assert replay_forms.to_retire(dag.params.validate()) is None
 
 
 def test_what_keeps_the_disk_free_waits_for_nothing_and_nothing_for_it(bag: DagBag) -> None:
@@ -92,17 +92,17 @@ def test_a_filled_in_form_is_read(bag: DagBag) -> None:
         "jobs": ["client_spend", "ad_ctr"], "settings": "click_interval_ms=30000", "parity": "declared",
         "bands": ["clicks:down:50"], "approval": "ask", "rate": 2_000, "reason": "wider clicks",
     }  # fmt: skip
-    asked = replay_form.reprocess_request(filled)
+    asked = replay_forms.reprocess_request(filled)
     assert (asked.jobs, asked.settings) == (("client_spend", "ad_ctr"), {"click_interval_ms": "30000"})
     assert (asked.parity, asked.bands) == (Parity.DECLARED, (Band("clicks", Direction.DOWN, 50),))
     assert (asked.approval, asked.rate, asked.cores, asked.promote) == (Approval.ASK, 2_000, None, True)
     with pytest.raises(InvalidBand):
-        replay_form.reprocess_request(filled | {"bands": ["clicks"]})
+        replay_forms.reprocess_request(filled | {"bands": ["clicks"]})
 
 
 def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack(bag: DagBag) -> None:
     """A refusal for want of cores would be all that anybody ever saw of it."""
-    asked = replay_form.prove_request(bag.dags["prove_replay"].params.validate(), "earliest")
+    asked = replay_forms.prove_request(bag.dags["prove_replay"].params.validate(), "earliest")
     live = sum(slots(resolve(job, {})) for job in JOBS.values())
     proving = sum(slots(resolve(find(name), {"executor_cores": asked.cores or 0})) for name in asked.jobs)
     assert live + proving <= Cluster().worker_cores
@@ -110,10 +110,10 @@ def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack
 
 def test_half_a_version_is_not_retired() -> None:
     asked = {"job": "ad_ctr", "version": 3, "reason": "why", "dry_run": False}
-    assert replay_form.to_retire(asked) == ("ad_ctr", 3)
+    assert replay_forms.to_retire(asked) == ("ad_ctr", 3)
     for half in ({"job": "ad_ctr", "version": None}, {"job": None, "version": 3}):
-        with pytest.raises(replay_form.HalfAVersion):
-            replay_form.to_retire(half)
+        with pytest.raises(replay_forms.HalfAVersion):
+            replay_forms.to_retire(half)
 
 
 @pytest.mark.parametrize("dag_id", MOVES)
@@ -131,7 +131,7 @@ def test_a_form_that_moves_readers_wants_a_reason(bag: DagBag, dag_id: str, reas
 @pytest.mark.parametrize("reason", [None, "", "  "])
 def test_a_retirement_by_hand_wants_a_reason_and_a_sweep_or_a_dry_run_does_not(reason: str | None) -> None:
     by_hand = {"job": "ad_ctr", "version": 3, "reason": reason, "dry_run": False}
-    with pytest.raises(replay_form.NoReason, match="Nothing was changed"):
-        replay_form.to_retire(by_hand)
-    assert replay_form.to_retire({**by_hand, "dry_run": True}) == ("ad_ctr", 3)
-    assert replay_form.to_retire({**by_hand, "job": None, "version": None}) is None
+    with pytest.raises(replay_forms.NoReason, match="Nothing was changed"):
+        replay_forms.to_retire(by_hand)
+    assert replay_forms.to_retire({**by_hand, "dry_run": True}) == ("ad_ctr", 3)
+    assert replay_forms.to_retire({**by_hand, "job": None, "version": None}) is None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from kappa.core import kafka_log as log
+from kappa.core import kafka_log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until
@@ -38,7 +38,7 @@ def test_a_broker_that_is_paused_is_waited_for(
     rig: Rig, parts: Layout, seed: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It answers nothing until a question of the driver has timed out."""
-    monkeypatch.setattr(log, "REQUEST_TIMEOUT_MS", 2_000)
+    monkeypatch.setattr(kafka_log, "REQUEST_TIMEOUT_MS", 2_000)
     case = rig.case("ad_ctr", "quarantine", records_per_batch=200)
     records = mixture(seed, 2_000)
     with case.driver("ad_ctr") as program:

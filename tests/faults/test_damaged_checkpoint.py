@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.checkpoint_restore import NotRestorable
-from kappa.ports import connect
-from kappa.steps import lease, restore
-from kappa.steps.repair import nobody_ended
+from kappa.core.checkpoint.restore import NotRestorable
+from kappa.platform import connect
+from kappa.verbs import lease
+from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair.steps import nobody_ended
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served
@@ -46,8 +47,8 @@ def whole_again(case: Case) -> Iterator[None]:
 def restored(case: Case, job: str = "ad_ctr") -> str:
     """What './kappa repair JOB --checkpoint' does, and says; then the version is given a new try."""
     platform = connect(case.settings)
-    lease.take(platform, restore.VERB, job, BY, 600.0, 0.0, nobody_ended)
-    said = restore.carry_out(platform, job, BY)
+    lease.take(platform, checkpoint_steps.VERB, job, BY, 600.0, 0.0, nobody_ended)
+    said = checkpoint_steps.carry_out(platform, job, BY)
     lease.release(platform, BY)
     revive(case, job)
     return said

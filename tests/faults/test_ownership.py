@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from jobs import ownership
-from jobs.ownership import Driven, LaunchLost
-from jobs.registry import DriverRegistry
-from kappa.hooks.launches import PostgresLaunches
+from jobs.driver import ownership
+from jobs.driver.ownership import Driven, LaunchLost
+from jobs.driver.registry import DriverRegistry
+from kappa.registry.launches import PostgresLaunches
 from tests.case import Case
 from tests.rig import Rig
 

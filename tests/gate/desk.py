@@ -17,12 +17,12 @@ from gate.findings import Finding, Verdict
 from kappa.core import validation
 from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
+from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Parity, Subject
 from kappa.core.versions import Version
-from kappa.plans.validation import request, subject
-from kappa.replays import Approval, Replay, Standing
+from kappa.verbs.replay.validation import request, subject
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LIVE, CANDIDATE = 9001, 9002

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kappa.plans.validation import Outcome
-from kappa.steps.validate import PROGRAM, outcome_of, run_program
+from kappa.verbs.replay.validate import PROGRAM, outcome_of, run_program
+from kappa.verbs.replay.validation import Outcome
 from tests.gate.desk import CANDIDATE, Desk, ad_rows, altered
 
 pytestmark = pytest.mark.rig

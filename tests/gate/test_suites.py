@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kappa.hooks.postgres import PostgresRegistry
+from kappa.registry.postgres import PostgresRegistry
 from tests.gate.desk import CANDIDATE, LIVE, Desk, Row, ad_rows, altered, blocking, client_rows, found, minute
 
 pytestmark = pytest.mark.rig

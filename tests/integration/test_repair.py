@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kappa.ports import connect
+from kappa.platform import connect
 from tests.integration.beside import load
 from tests.integration.injected import kill
 from tests.integration.versions import JOB, batches, epochs

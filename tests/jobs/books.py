@@ -11,10 +11,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from jobs.observations import Observed, Tally
-from jobs.registry import connect
+from jobs.driver.registry import connect
 from jobs.sinks import ledger, rows
 from jobs.sinks.ledger import Batch, Owner, Written
+from jobs.sinks.observations import Observed, Tally
 from kappa.core.catalog import Job, find
 from kappa.core.fates import QUARANTINED, REFUSED, Fate
 from kappa.core.kafka_log import Offsets

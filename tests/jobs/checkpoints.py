@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs import generations
-from jobs.state_proof import Proof
-from kappa.core.checkpoints import Checkpoint
+from jobs.rescale import generations
+from jobs.rescale.state_proof import Proof
+from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
 
 WINDOWS = 30

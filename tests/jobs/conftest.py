@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from tests.case import Case
 from tests.jobs import checkpoints, streams
 from tests.jobs.books import Desk, desk_of

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs import observations
-from jobs.log_identity import LogRewritten, LogWitness, TopicReplaced
+from jobs.driver.log_identity import LogRewritten, LogWitness, TopicReplaced
+from jobs.driver.registry import connect
+from jobs.driver.watermark import Ends, Reach, WatermarkTooFast, base_delay_ms
 from jobs.pipelines.pipeline import Run
-from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms
-from jobs.registry import connect
+from jobs.sinks import observations
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
 from kappa.core.catalog import find, resolve
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
 from tests.jobs.held_log import VERSION, Held

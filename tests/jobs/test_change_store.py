@@ -1,4 +1,4 @@
-"""What a finite Spark program reads and writes of a change (`jobs.change_store`), asked of the store in Postgres."""
+"""What a finite Spark program reads and writes of a change, asked of `jobs.rescale.change_store` in Postgres."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from jobs.change_store import ChangeEnded, Generation, PostgresChangeStore, UnknownChange, check_open
+from jobs.rescale.change_store import ChangeEnded, Generation, PostgresChangeStore, UnknownChange, check_open
 from kappa.core.changes import Mark, RunsAs
 from tests.case import Case
 from tests.rig import Rig

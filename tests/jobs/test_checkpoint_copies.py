@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.checkpoint_copies import complete, copy_running, link, part_of
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.copies import complete, copy_running, link, part_of
+from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
 
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from kappa.core.checkpoint_restore import Mend, NotRestorable, Source, carry_out, plan
-from kappa.core.checkpoints import (
+from kappa.core.checkpoint.reader import (
     PARTITIONS,
     Checkpoint,
     CheckpointLost,
@@ -21,6 +20,7 @@ from kappa.core.checkpoints import (
     check,
     check_offsets,
 )
+from kappa.core.checkpoint.restore import Mend, NotRestorable, Source, carry_out, plan
 from kappa.core.refusals import Refusal
 
 TOPIC = "ad_events"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.checkpoints import (
+from kappa.core.checkpoint.reader import (
     PARTITIONS,
     PROVIDER,
     Checkpoint,

@@ -10,9 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from jobs import connections, registry
-from jobs.checkpoint_lock import CheckpointLock, LockLost
+from jobs import connections
 from jobs.connections import Connection, Silent
+from jobs.driver import registry
+from jobs.rescale.checkpoint_lock import CheckpointLock, LockLost
 from tests.case import Case
 from tests.postgres_proxy import PostgresProxy
 from tests.rig import Rig

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import generations
-from jobs.state_proof import StateDiffers
-from kappa.core.checkpoints import Checkpoint
+from jobs.rescale import generations
+from jobs.rescale.state_proof import StateDiffers
+from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, without_batch
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jobs import query
-from jobs.heartbeat import Beat
-from jobs.watcher import Watcher
+from jobs.driver.heartbeat import Beat
+from jobs.driver.watcher import Watcher
 from stack.waiting import until
 from tests.events import events
 from tests.rig import Rig

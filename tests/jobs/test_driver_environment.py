@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from jobs import outcome, run
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core import environment
 from kappa.core.environment import OtherEnvironment
 from kappa.core.settings import Settings

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from jobs import session
-from jobs.driver import Driver, Identity
-from jobs.registry import DriverRegistry
-from kappa.core.checkpoints import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
+from jobs.driver.query_loop import Driver, Identity
+from jobs.driver.registry import DriverRegistry
+from kappa.core.checkpoint.reader import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
 from tests.case import Case
 from tests.jobs.books import FIRST, Desk
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.observations import Observed, Tally
 from jobs.sinks.entries import Change, DoubleEntryBroken, check, fates, stateless_fates
+from jobs.sinks.observations import Observed, Tally
 from kappa.core.fates import REFUSED, Fate
 
 NOTHING = Tally()

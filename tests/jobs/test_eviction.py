@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import schemas
-from jobs.eviction import SHARES, Eviction
+from jobs.driver.eviction import SHARES, Eviction
 from jobs.pipelines import ad_ctr
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, GaveWay
 from kappa.core.catalog import find, resolve
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 

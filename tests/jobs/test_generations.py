@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import generations, state_proof
-from jobs.generations import NoState, PendingBatch
-from jobs.state_proof import Proof, StateDiffers
-from kappa.core.checkpoints import SUPPORTED_PROVIDER, Checkpoint, UnsupportedOperator, UnsupportedProvider
+from jobs.rescale import generations, state_proof
+from jobs.rescale.generations import NoState, PendingBatch
+from jobs.rescale.state_proof import Proof, StateDiffers
+from kappa.core.checkpoint.reader import SUPPORTED_PROVIDER, Checkpoint, UnsupportedOperator, UnsupportedProvider
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, make, without_batch
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.observations import Tally
 from jobs.sinks.entries import DoubleEntryBroken
 from jobs.sinks.ledger import Batch, Fenced, OffsetsDoNotJoin, OffsetsHaveGaps
+from jobs.sinks.observations import Tally
 from kappa.core.fates import Fate
 from kappa.core.measures import MEASURES
 from tests.case import Case

@@ -18,17 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.errors import IdleInTransactionSessionTimeout, TransactionTimeout
 
-from jobs import registry, transactions
-from jobs.log_identity import Answer
-from jobs.observations import Tally
+from jobs import transactions
+from jobs.driver import registry
+from jobs.driver.log_identity import Answer
+from jobs.driver.registry import connect
+from jobs.driver.watermark import Reach
 from jobs.pipelines.pipeline import Run
-from jobs.reach import Reach
-from jobs.registry import connect
 from jobs.sinks import ledger
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch, Owner, Written
+from jobs.sinks.observations import Tally
 from kappa.core import catalog
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.fates import Fate
 from kappa.core.settings import Settings
 from stack.passwords import SUPERUSER

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import log_identity
-from jobs.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
-from kappa.core import kafka_log as log
+from jobs.driver import log_identity
+from jobs.driver.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
+from kappa.core import kafka_log
 from kappa.core.kafka_log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
 from tests.jobs.held_log import VERSION, Held
 
@@ -50,7 +50,7 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
 def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(log, "REQUEST_TIMEOUT_MS", 500)
+    monkeypatch.setattr(kafka_log, "REQUEST_TIMEOUT_MS", 500)
     slept: list[float] = []
     log_identity.check_once_there(NOBODY, VERSION, lambda: len(slept) < 2, slept.append)
     assert slept == [1.0, 1.0]

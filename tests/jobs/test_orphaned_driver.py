@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.driver import Driver, Identity, Orphaned
+from jobs.driver.query_loop import Driver, Identity, Orphaned
 from kappa.core.settings import Settings
 from tests.jobs.held_log import VERSION
 
@@ -19,7 +19,7 @@ def test_whose_queries_fail_since_the_jvm_was_killed_tries_no_other_one(
     """A refused connection to the JVM is what any part that is away looks like."""
     attempts: list[Any] = []
     nothing: Any = None
-    monkeypatch.setattr("jobs.driver.time.sleep", lambda _: None)
+    monkeypatch.setattr("jobs.driver.query_loop.time.sleep", lambda _: None)
     driver = Driver(Settings(home=tmp_path), VERSION, nothing, Identity("driver-1", 1, os.getpid()))
 
     def attempt(spark: Any) -> None:

@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from jobs import outcome, session
-from jobs.change_store import ChangeEnded, Generation
 from jobs.outcome import Exit, Outcome, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
+from jobs.rescale.change_store import ChangeEnded, Generation
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jobs import priority
-from jobs.priority import LOWER, Priority, gives_way
+from jobs.driver import cpu_priority
+from jobs.driver.cpu_priority import LOWER, Priority, gives_way
 from kappa.core.states import State
 
 SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
@@ -55,7 +55,7 @@ def ranks(top: psutil.Process) -> set[int]:
     return {os.getpriority(os.PRIO_PROCESS, one.pid) for one in (top, *top.children(recursive=True))}
 
 
-@pytest.mark.skipif(not priority.may_return(), reason="this user may not take a rank back")
+@pytest.mark.skipif(not cpu_priority.may_return(), reason="this user may not take a rank back")
 def test_the_jvm_and_its_children_make_way_and_come_back(jvm: psutil.Process) -> None:
     (usual,), own = ranks(jvm), os.getpriority(os.PRIO_PROCESS, 0)
     ranked = Priority(jvm.pid)
@@ -67,7 +67,7 @@ def test_the_jvm_and_its_children_make_way_and_come_back(jvm: psutil.Process) ->
 
 def test_a_rank_that_could_not_be_taken_back_is_kept(jvm: psutil.Process, monkeypatch: pytest.MonkeyPatch) -> None:
     (usual,) = ranks(jvm)
-    monkeypatch.setattr(priority, "may_return", lambda: False)
+    monkeypatch.setattr(cpu_priority, "may_return", lambda: False)
     ranked = Priority(jvm.pid)
     for makes_way in (True, False, True):
         ranked.follow(makes_way)
@@ -79,7 +79,7 @@ def test_who_is_nobody_may_not_return() -> None:
     def ask() -> bool:
         resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
         os.setuid(65_534)
-        return priority.may_return()
+        return cpu_priority.may_return()
 
     assert in_a_child(ask) is False
 

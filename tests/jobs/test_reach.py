@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs import query
-from jobs.reach import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
+from jobs.driver.watermark import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from tests.jobs.held_log import VERSION

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from jobs import run
-from jobs.driver import Driver
-from jobs.reach import Ends
-from jobs.registry import DriverRegistry
-from jobs.restarts import CrashLoop, Starts, StartsInVain, check
+from jobs.driver.query_loop import Driver
+from jobs.driver.registry import DriverRegistry
+from jobs.driver.restarts import CrashLoop, Starts, StartsInVain, check
+from jobs.driver.watermark import Ends
 from kappa.core.settings import Supervision
 from kappa.core.states import Desired
 from stack.layout import Layout

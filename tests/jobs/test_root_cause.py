@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import root_cause
+from jobs.driver import root_cause
 
 WORKER = """An exception was thrown from the Python worker:
 Traceback (most recent call last):

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from jobs import trial
 from jobs.sinks.noop_sink import NoopSink
 from jobs.trial import TrialFailed, attempt, wait_for_batch
-from kappa.core.checkpoint_copies import copy_running
-from kappa.core.checkpoints import Checkpoint
+from kappa.core.checkpoint.copies import copy_running
+from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from jobs import watcher
-from jobs.watcher import Watcher
+from jobs.driver import watcher
+from jobs.driver.watcher import Watcher
 
 
 class Silent:

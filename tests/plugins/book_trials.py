@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from kappa.core.states import State
-from kappa.hooks.bookkeeping import Bookkeeping
-from kappa.hooks.postgres import PostgresRegistry
+from kappa.registry.bookkeeping_port import Bookkeeping
+from kappa.registry.postgres import PostgresRegistry
 from tests.case import Case
 from tests.plugins.fake_books import FakeBatch
 from tests.plugins.fakes import NOON, FakeRegistry

@@ -7,10 +7,12 @@ from dataclasses import replace
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.states import Desired, State
-from kappa.ports import Platform
-from kappa.steps import change as steps
-from kappa.steps import deploy, lease, standby
-from kappa.steps.observe import DeployRequest, plan_deploy
+from kappa.platform import Platform
+from kappa.verbs import lease
+from kappa.verbs.change import steps
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.drivers import standby
+from kappa.verbs.observation import DeployRequest, plan_deploy
 from tests.plugins.stages import AnyStage
 
 JOB = "ad_ctr"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
-from kappa.hooks.registry import Registry
-from kappa.ports import Platform
+from kappa.platform import Platform
+from kappa.registry.port import Registry
 from stack.layout import Layout
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry

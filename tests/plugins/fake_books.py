@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from kappa.core.states import State
-from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
+from kappa.registry.bookkeeping_port import BatchesTorn, OldBatches, OldRefusals
 from tests.plugins.fake_health import FakeHealth
 from tests.plugins.fake_memory import Key
 

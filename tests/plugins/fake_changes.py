@@ -8,10 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
-from kappa.core.checkpoints import Planned
+from kappa.core.checkpoint.reader import Planned
 from kappa.core.states import Desired, State
 from kappa.core.versions import OPEN_END
-from kappa.hooks.conflicts import Unsettled
+from kappa.registry.errors import Unsettled
 from tests.plugins.fake_memory import Key, Memory
 
 

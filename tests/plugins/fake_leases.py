@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from kappa.core.audit import Author, Entry
-from kappa.hooks.conflicts import UnderWay
-from kappa.leases import Lease
+from kappa.core.leases import Lease
+from kappa.registry.errors import UnderWay
 from tests.plugins.fake_memory import Key, Memory
 
 

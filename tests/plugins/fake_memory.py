@@ -10,10 +10,10 @@ from uuid import UUID
 
 from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
+from kappa.core.replays import Release
 from kappa.core.versions import Heartbeat, Launch, Segment, Version
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.staging import STAGED
-from kappa.replays import Release
+from kappa.registry.errors import UnknownVersion
+from kappa.registry.staging import STAGED
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 Key = tuple[str, int]

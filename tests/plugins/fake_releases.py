@@ -9,10 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from kappa.core.audit import Author, Entry
+from kappa.core.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
 from kappa.core.states import Desired, State, check_transition
 from kappa.core.versions import OPEN_END, Segment, Version
-from kappa.hooks.conflicts import StagedByAnother
-from kappa.hooks.release_conflicts import (
+from kappa.registry.errors import StagedByAnother
+from kappa.registry.releases.errors import (
     AlreadyRetired,
     HeldUp,
     NotCaughtUp,
@@ -23,10 +24,9 @@ from kappa.hooks.release_conflicts import (
     StillServes,
     UnknownReplay,
 )
-from kappa.hooks.release_replays import answered
-from kappa.hooks.release_segments import canonical, carried_out
-from kappa.hooks.staging import REPLAYED
-from kappa.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
+from kappa.registry.releases.replays import answered
+from kappa.registry.releases.segments import canonical, carried_out
+from kappa.registry.staging import REPLAYED
 from tests.plugins.fake_memory import Key, Memory
 
 ROWS_BYTES = 8192

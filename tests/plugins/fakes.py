@@ -14,13 +14,13 @@ from uuid import UUID
 from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
+from kappa.core.replays import Release
 from kappa.core.states import Desired, State
 from kappa.core.versions import BEGINNING, OPEN_END, Heartbeat, Launch, Segment, Version
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
-from kappa.hooks.reach import Unreachable
-from kappa.hooks.spark import DriverState, Submission
-from kappa.hooks.staging import DEPLOYED
-from kappa.replays import Release
+from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
+from kappa.registry.staging import DEPLOYED
+from kappa.spark import DriverState, Submission
+from kappa.unavailable import Unreachable
 from tests.plugins.driver_side import DriverSide
 from tests.plugins.fake_books import FakeBooks
 from tests.plugins.fake_leases import FakeLeases

@@ -9,11 +9,11 @@ from itertools import pairwise
 from uuid import UUID
 
 from kappa.core.catalog import MINUTE_MS
+from kappa.core.replays import Approval, Release, Replay
 from kappa.core.validation import Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
-from kappa.plans.hand_over import HandOverPlan
-from kappa.plans.segments import edge, instant_ms, of_job
-from kappa.replays import Approval, Release, Replay
+from kappa.verbs.promote.plan import HandOverPlan
+from kappa.verbs.promote.segments import edge, instant_ms, of_job
 from tests.plugins.fakes import NOON
 
 JOBS = ("ad_ctr", "client_spend")

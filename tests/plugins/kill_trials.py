@@ -10,12 +10,15 @@ from functools import partial
 from kappa.core.audit import Author
 from kappa.core.changes import Mark, Phase, RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.spark import DriverState
-from kappa.plans.deploy import DeployPlan
-from kappa.ports import Platform
-from kappa.steps import change as changing
-from kappa.steps import deploy, lease, repair, stop
-from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.platform import Platform
+from kappa.spark import DriverState
+from kappa.verbs import lease
+from kappa.verbs.change import steps as changing
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import DeployPlan
+from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.verbs.repair import steps as repair
+from kappa.verbs.stop import steps as stop
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.kills import Death
 from tests.plugins.stages import AnyStage

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from kappa.core.kafka_log import Log
-from kappa.ports import Platform
+from kappa.platform import Platform
 from tests.plugins.stages import AnyStage
 from tests.plugins.watched import Watched
 

@@ -12,13 +12,13 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from jobs.heartbeat import Beat
-from jobs.registry import DriverRegistry
+from jobs.driver.heartbeat import Beat
+from jobs.driver.registry import DriverRegistry
 from kappa.core.changes import Change, Mark
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
 from kappa.core.states import Desired
-from kappa.ports import Platform
+from kappa.platform import Platform
 from stack import postgres, schema
 from stack.passwords import SUPERUSER
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog

@@ -15,12 +15,12 @@ from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark
-from kappa.core.checkpoints import Planned
+from kappa.core.checkpoint.reader import Planned
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
 from kappa.core.versions import Heartbeat, Version
-from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import Registry
+from kappa.registry.port import Registry
+from kappa.registry.postgres import PostgresRegistry
 from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")

@@ -12,15 +12,15 @@ import psycopg
 
 from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
+from kappa.core.replays import Approval, HandOver, Replay
 from kappa.core.settings import Settings
 from kappa.core.states import State
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
-from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.registry import Registry
-from kappa.hooks.release_postgres import PostgresReleases
-from kappa.hooks.releases import Releases
-from kappa.replays import Approval, HandOver, Replay
+from kappa.registry.port import Registry
+from kappa.registry.postgres import PostgresRegistry
+from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.releases_port import Releases
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeRegistry
 from tests.plugins.registries import BY, PostgresTrial, version

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from kappa.core.audit import Author
+from kappa.core.replays import Answer
 from kappa.core.states import State
-from kappa.replays import Answer
-from kappa.steps import promote, reprocess, retire
-from kappa.steps.stop import end_driver
+from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.retire import steps as retire
+from kappa.verbs.stop.steps import end_driver
 from tests.plugins.kills import Death
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 from tests.plugins.stages import AnyStage

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from kappa import digests
-from kappa.artifacts import Code
+from kappa.code import digests
+from kappa.code.artifacts import Code
+from kappa.code.differences import Parts
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Direction
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
-from kappa.plans.candidate import ReprocessRequest, want_candidate
-from kappa.plans.differences import Parts
-from kappa.plans.price import LogFacts, Weight
-from kappa.plans.reprocess import ReprocessPlan, decide_reprocess
-from kappa.plans.start_point import StartPoint
-from kappa.plans.wanted import Found
+from kappa.verbs.desired import Found
+from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
+from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess
+from kappa.verbs.replay.price import LogFacts, Weight
+from kappa.verbs.start_point import StartPoint
 
 ROOT = Path(__file__).parents[2]
 TOPIC = ("ad_events", "topic-one")

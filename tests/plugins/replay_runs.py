@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from kappa.core.audit import Author
-from kappa.plans.candidate import ReprocessRequest
-from kappa.ports import Platform
-from kappa.replays import Answer, Replay
-from kappa.steps import catch_up, deploy, hand_over, lease, promote, reprocess
-from kappa.steps.observe import DeployRequest, plan_deploy
-from kappa.steps.observe_replay import plan_reprocess
-from kappa.steps.validate import Ended
+from kappa.core.replays import Answer, Replay
+from kappa.platform import Platform
+from kappa.verbs import lease
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.promote import hand_over
+from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay import catch_up
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.replay.validate import Ended
 from tests.plugins.stages import AnyStage
 
 JOBS = ("ad_ctr", "client_spend")

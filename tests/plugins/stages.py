@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.entry import CHECKOUT
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core.kafka_log import Offsets
-from kappa.ports import Platform
+from kappa.platform import Platform
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog
 

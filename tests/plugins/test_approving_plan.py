@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 
 from kappa.core.catalog import JOBS, Job
+from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
-from kappa.plans.approving import (
+from kappa.verbs.replay.approval import (
     LaxerThanPolicy,
     NotValidated,
     OwnRequest,
@@ -21,7 +22,6 @@ from kappa.plans.approving import (
     check_promotable,
     decide_approval,
 )
-from kappa.replays import Answer, Approval, Replay
 
 ASK, AUTO = Approval.ASK, Approval.AUTO
 REPLAY = Replay(UUID(int=1), "run-1", {"ad_ctr": 2, "client_spend": 5}, {"ad_ctr": 1, "client_spend": 4}, None,

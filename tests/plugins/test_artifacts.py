@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kappa import artifacts, digests
-from kappa.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
+from kappa.code import artifacts, digests
+from kappa.code.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
 from kappa.core import environment
 from kappa.core.catalog import JOBS
 from tests.plugins.fakes import NOON

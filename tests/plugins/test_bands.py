@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.validation import Band, Direction, Parity
-from kappa.plans import bands as band_texts
-from kappa.plans.bands import InvalidBand, NoBands, UnknownBand, UnusedBands
+from kappa.verbs.replay import bands as band_texts
+from kappa.verbs.replay.bands import InvalidBand, NoBands, UnknownBand, UnusedBands
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
     refusal,

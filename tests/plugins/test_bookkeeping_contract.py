@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kappa.hooks.bookkeeping import BatchesTorn, OldBatches, OldRefusals
+from kappa.registry.bookkeeping_port import BatchesTorn, OldBatches, OldRefusals
 from tests.plugins.book_trials import JOB, BookTrial, FakeBookTrial, PostgresBookTrial, ago
 
 KEEP = timedelta(hours=72)

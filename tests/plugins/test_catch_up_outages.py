@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.replays import Standing
 from kappa.core.settings import Settings
 from kappa.core.states import State
-from kappa.hooks.reach import Unreachable
-from kappa.plans.catch_up import CatchUp, Progress
-from kappa.ports import Platform
-from kappa.replays import Standing
-from kappa.steps.catch_up import POLL_SECONDS, Pursuit, Watch
+from kappa.platform import Platform
+from kappa.unavailable import Unreachable
+from kappa.verbs.replay.catch_up import POLL_SECONDS, Pursuit, Watch
+from kappa.verbs.replay.progress import CatchUp, Progress
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from kappa.core.replays import Standing
 from kappa.core.states import State
-from kappa.plans.catch_up import CatchUp, Progress, Reading, judge, together
-from kappa.replays import Standing
+from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
 from tests.plugins.fakes import NOON
 
 EXPECTED = 100_000

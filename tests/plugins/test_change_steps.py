@@ -9,9 +9,9 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.changes import Phase, RunsAs
 from kappa.core.states import Desired
-from kappa.plans.finite import work_folder
-from kappa.steps import change as steps
-from kappa.steps.settle import CheckpointHeld, settle
+from kappa.verbs.change import steps
+from kappa.verbs.change.recovery import CheckpointHeld, settle
+from kappa.verbs.drivers.finite_program import work_folder
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 

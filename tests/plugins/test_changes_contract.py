@@ -10,11 +10,11 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
-from kappa.core.checkpoints import Planned
+from kappa.core.checkpoint.reader import Planned
 from kappa.core.states import Desired, State
 from kappa.core.versions import Version
-from kappa.hooks.conflicts import UnknownVersion, Unsettled
-from kappa.hooks.registry import Registry
+from kappa.registry.errors import UnknownVersion, Unsettled
+from kappa.registry.port import Registry
 from tests.plugins.registries import BY, OTHER, Trial, version
 
 OLD = RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from kappa.artifacts import TamperedArtifact
+from kappa.code.artifacts import TamperedArtifact
 from kappa.core.audit import Author
 from kappa.core.kafka_log import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
 from kappa.core.verbs import DeployStep, StopStep
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.steps import deploy
-from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")

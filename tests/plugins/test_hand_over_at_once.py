@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from kappa.hooks import release_hand_over
-from kappa.hooks.release_conflicts import SegmentsChanged
-from kappa.replays import HandOver, Release
+from kappa.core.replays import HandOver, Release
+from kappa.registry.releases import hand_over
+from kappa.registry.releases.errors import SegmentsChanged
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
 from tests.plugins.registries import OTHER
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
@@ -104,7 +104,7 @@ def test_a_live_driver_goes_on_after_a_hand_over_that_gave_up(
     def now() -> float:
         return time.monotonic() + over.is_set() * HOLDS_OUT_SECONDS
 
-    monkeypatch.setattr(release_hand_over, "time", SimpleNamespace(monotonic=now, sleep=time.sleep))
+    monkeypatch.setattr(hand_over, "time", SimpleNamespace(monotonic=now, sleep=time.sleep))
     under_way = begun(serving, pool)
     before, waiting = picture(serving), pool.submit(batch, serving)
     until_blocked(serving.settings, "kappa_writer")
@@ -162,8 +162,8 @@ def test_a_hand_over_whose_process_is_gone_holds_nothing_for_long(
         asleep.set()
         wakes.wait(HOLDS_OUT_SECONDS)
 
-    monkeypatch.setattr(release_hand_over, "MARGIN_SECONDS", 0.5)
-    monkeypatch.setattr(release_hand_over, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    monkeypatch.setattr(hand_over, "MARGIN_SECONDS", 0.5)
+    monkeypatch.setattr(hand_over, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     under_way = pool.submit(serving.releases.hand_over, behind(serving), author(), 0.5)
     with ExitStack() as end:
         end.callback(wakes.set)

@@ -10,8 +10,8 @@ from kappa.core.audit import Entry
 from kappa.core.changes import Change, RunsAs
 from kappa.core.states import Desired, State
 from kappa.core.versions import Health
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.registry import Registry
+from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import Registry
 from tests.plugins.registries import BY, Trial, version
 
 SILENT = "silent: wanted running, but no heartbeat for 30 s"

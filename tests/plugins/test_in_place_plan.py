@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from kappa import artifacts
+from kappa.code import artifacts
+from kappa.code.differences import LABELS, Difference, table
 from kappa.core import environment
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS
 from kappa.core.changes import RunsAs
 from kappa.core.states import Desired, State
 from kappa.core.verbs import DeployStep
-from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.plans.differences import LABELS, Difference, table
-from kappa.steps import deploy
-from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start
 from tests.plugins.conftest import Stage
 
 ROOT = Path(__file__).parents[2]

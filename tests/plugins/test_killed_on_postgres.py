@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa import artifacts
+from kappa.code import artifacts
 from kappa.core.settings import Settings
 from stack.layout import Layout
 from tests.plugins import kill_trials, replay_kill_trials

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
-from kappa.hooks.conflicts import UnderWay
-from kappa.leases import Lease
-from kappa.steps import lease
+from kappa.core.leases import Lease
+from kappa.registry.errors import UnderWay
+from kappa.verbs import lease
 from tests.plugins.conftest import Stage
 
 OTHER = Author("other", "run-2", "needs it")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kappa.core.audit import Author
-from kappa.hooks.conflicts import UnderWay
-from kappa.hooks.registry import Registry
-from kappa.leases import LIVE_END, Lease
+from kappa.core.leases import LIVE_END, Lease
+from kappa.registry.errors import UnderWay
+from kappa.registry.port import Registry
 from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial
 

@@ -9,13 +9,15 @@ from datetime import datetime, timedelta
 import pytest
 
 from kappa.core.audit import Author
-from kappa.hooks.conflicts import UnderWay
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.catch_up import CatchUp
-from kappa.ports import Platform, WallClock, wait_until
-from kappa.steps import catch_up, lease, reprocess
-from kappa.steps.observe_replay import plan_reprocess
-from kappa.steps.ready import FIRST_BEAT_SECONDS, Impatience
+from kappa.platform import Platform, WallClock, wait_until
+from kappa.registry.errors import UnderWay
+from kappa.verbs import lease
+from kappa.verbs.drivers.readiness import FIRST_BEAT_SECONDS, Impatience
+from kappa.verbs.replay import catch_up
+from kappa.verbs.replay import steps as reprocess
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.replay.progress import CatchUp
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import FakeClock
 from tests.plugins.replay_runs import JOBS, deployed

@@ -15,9 +15,9 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.plans.old_files import KEEP, Keep
-from kappa.steps import airflow_history, old_files
-from kappa.steps.airflow_history import HistoryKept, Said
+from kappa.verbs.retire import airflow_history, old_files
+from kappa.verbs.retire.airflow_history import HistoryKept, Said
+from kappa.verbs.retire.old_files_plan import KEEP, Keep
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kappa.plans.old_files import DAY, KEEP, Found, InUse, Kind, decide
+from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Kind, decide
 from tests.plugins.fake_memory import NOON
 
 HOUR = timedelta(hours=1)

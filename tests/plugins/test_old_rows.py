@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from kappa.core.audit import Author
-from kappa.hooks.bookkeeping import BatchesTorn, BooksDiffer
-from kappa.plans.old_files import KEEP
-from kappa.steps import old_rows
+from kappa.registry.bookkeeping_port import BatchesTorn, BooksDiffer
+from kappa.verbs.retire import old_rows
+from kappa.verbs.retire.old_files_plan import KEEP
 from tests.plugins.conftest import Stage
 from tests.plugins.fake_books import FakeBatch, FakeBooks
 from tests.plugins.registries import BY, version

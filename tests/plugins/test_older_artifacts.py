@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from kappa import artifacts, digests
+from kappa.code import artifacts, digests
 from kappa.core import environment
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.states import Desired, State
 from kappa.core.validation import Parity
 from kappa.core.versions import Version
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.deploy import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.steps import deploy
-from kappa.steps.observe import DeployRequest, plan_deploy, plan_start
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import TOPIC
 

@@ -6,15 +6,18 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
+from kappa.core.replays import Answer
 from kappa.core.validation import Parity
 from kappa.core.verbs import ReplayStep
-from kappa.plans.candidate import ReprocessRequest
-from kappa.plans.deploy import DeployRefused, refuse_if_refused
-from kappa.plans.one_rule import OtherRules, Ruled, check_one_rule
-from kappa.replays import Answer
-from kappa.steps import deploy, hand_over, lease, promote
-from kappa.steps.observe import DeployRequest, plan_deploy
-from kappa.steps.observe_replay import plan_reprocess
+from kappa.verbs import lease
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import DeployRefused, refuse_if_refused
+from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.one_rule import OtherRules, Ruled, check_one_rule
+from kappa.verbs.promote import hand_over
+from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.replays import Answer
 from kappa.core.states import Desired, State
-from kappa.plans.approving import OwnRequest, WasRejected
-from kappa.replays import Answer
-from kappa.steps import hand_over, lease, promote
-from kappa.steps.stop import end_driver
+from kappa.verbs import lease
+from kappa.verbs.promote import hand_over
+from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay.approval import OwnRequest, WasRejected
+from kappa.verbs.stop.steps import end_driver
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 

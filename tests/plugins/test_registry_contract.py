@@ -12,10 +12,10 @@ import pytest
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
 from kappa.core.versions import Segment
-from kappa.hooks.conflicts import ServedByAnother, StagedByAnother, UnknownVersion
-from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.reach import Unreachable
-from kappa.hooks.registry import Registry
+from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
+from kappa.registry.port import Registry
+from kappa.registry.postgres import PostgresRegistry
+from kappa.unavailable import Unreachable
 from tests.plugins.registries import BY, OTHER, version
 
 

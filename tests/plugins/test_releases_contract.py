@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.replays import Answer
 from kappa.core.states import State
 from kappa.core.versions import BEGINNING
-from kappa.hooks.release_conflicts import (
+from kappa.registry.releases.errors import (
     BrokenSegments,
     HeldUp,
     NotCaughtUp,
     NotFit,
     SegmentsChanged,
 )
-from kappa.replays import Answer
 from tests.plugins.registries import version
 from tests.plugins.release_trials import (
     ReleaseTrial,

@@ -11,11 +11,11 @@ import pytest
 
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.changes import Change, Phase, RunsAs
+from kappa.core.leases import Lease
 from kappa.core.states import Desired, State
 from kappa.core.versions import Health, Version
-from kappa.leases import Lease
-from kappa.plans.advice import Size, advise
-from kappa.plans.repair import Action, Kind, Observed, RepairPlan, decide, examine, red_lines
+from kappa.verbs.repair.advice import Size, advise
+from kappa.verbs.repair.plan import Action, Kind, Observed, RepairPlan, decide, examine, red_lines
 from tests.plugins.fakes import NOON
 
 SETTINGS = resolve(JOBS["ad_ctr"], {})

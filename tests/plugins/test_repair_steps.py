@@ -10,9 +10,12 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
 from kappa.core.states import Desired, State
-from kappa.hooks.spark import DriverState
-from kappa.steps import change, deploy, lease, repair
-from kappa.steps.observe import DeployRequest, plan_deploy
+from kappa.spark import DriverState
+from kappa.verbs import lease
+from kappa.verbs.change import steps as change
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.repair import steps as repair
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"

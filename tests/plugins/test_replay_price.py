@@ -11,11 +11,11 @@ from datetime import datetime
 import pytest
 
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
-from kappa.plans import reprocess_refusals as refusals
-from kappa.plans.candidate import throttle
-from kappa.plans.price import LogFacts, eta_seconds, infeasible, slack_seconds
-from kappa.plans.start_point import utc
-from kappa.replays import Standing
+from kappa.core.replays import Standing
+from kappa.verbs.replay import errors as refusals
+from kappa.verbs.replay.candidate import throttle
+from kappa.verbs.replay.price import LogFacts, eta_seconds, infeasible, slack_seconds
+from kappa.verbs.start_point import utc
 from tests.plugins.replay_plans import (
     BOTH,
     HOUR_MS,

@@ -9,10 +9,10 @@ import pytest
 
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
-from kappa.plans import reprocess_refusals as refusals
-from kappa.plans.candidate import ReprocessRequest, want_candidate
-from kappa.plans.reprocess import choose_start
-from kappa.plans.start_point import InvalidStart, LogHead, LogTooShort, utc
+from kappa.verbs.replay import errors as refusals
+from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
+from kappa.verbs.replay.plan import choose_start
+from kappa.verbs.start_point import InvalidStart, LogHead, LogTooShort, utc
 from tests.plugins.replay_plans import (
     BOTH,
     CODE,

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.hooks.conflicts import StagedByAnother, UnknownVersion
-from kappa.hooks.release_conflicts import (
+from kappa.core.replays import Answer, Standing
+from kappa.registry.errors import StagedByAnother, UnknownVersion
+from kappa.registry.releases.errors import (
     UnknownReplay,
 )
-from kappa.replays import Answer, Standing
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     START,

@@ -10,20 +10,20 @@ from uuid import UUID
 
 import pytest
 
-from kappa import digests
-from kappa.artifacts import Code
+from kappa.code import digests
+from kappa.code.artifacts import Code
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
+from kappa.core.replays import Approval
 from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
-from kappa.plans import reprocess_refusals as refusals
-from kappa.plans.approving import LaxerThanPolicy
-from kappa.plans.candidate import ReprocessRequest, given
-from kappa.plans.reprocess import ReprocessPlan, live_versions
-from kappa.plans.start_point import utc
-from kappa.plans.switch import NothingDeployed
-from kappa.plans.wanted import Found
-from kappa.replays import Approval
+from kappa.verbs.desired import Found
+from kappa.verbs.replay import errors as refusals
+from kappa.verbs.replay.approval import LaxerThanPolicy
+from kappa.verbs.replay.candidate import ReprocessRequest, given
+from kappa.verbs.replay.plan import ReprocessPlan, live_versions
+from kappa.verbs.start_point import utc
+from kappa.verbs.stop.plan import NothingDeployed
 from tests.plugins.replay_plans import (
     BOTH,
     CLICKS_DOWN,

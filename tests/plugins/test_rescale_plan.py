@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
-from kappa.core.checkpoints import UnsupportedOperator, UnsupportedProvider
+from kappa.core.checkpoint.reader import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
-from kappa.plans import rescale_refusals as refusals
-from kappa.plans.rescale import (
+from kappa.verbs.desired import Found
+from kappa.verbs.rescale import errors as refusals
+from kappa.verbs.rescale.plan import (
     Action,
     RescalePlan,
     RescaleRequest,
@@ -22,8 +23,7 @@ from kappa.plans.rescale import (
     decide_rescale,
     expected_pause_seconds,
 )
-from kappa.plans.switch import NothingDeployed
-from kappa.plans.wanted import Found
+from kappa.verbs.stop.plan import NothingDeployed
 
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE = StateFacts(ROCKS, ("stateStoreSave",), 2, 2_000_000, 4_500_000, pending=True)

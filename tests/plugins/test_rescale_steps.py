@@ -7,10 +7,11 @@ import json
 import pytest
 
 from kappa.core.audit import Author
-from kappa.plans.rescale import Action, RescaleRequest
-from kappa.plans.rescale_refusals import OldArtifact
-from kappa.steps import deploy, rescale
-from kappa.steps.observe import DeployRequest, plan_deploy
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.rescale import steps as rescale
+from kappa.verbs.rescale.errors import OldArtifact
+from kappa.verbs.rescale.plan import Action, RescaleRequest
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"

@@ -10,11 +10,12 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.states import State
-from kappa.plans.switch import NothingDeployed
-from kappa.steps import lease, restore
-from kappa.steps.lease import NotHolder
-from kappa.steps.repair import nobody_ended
-from kappa.steps.settle import CheckpointHeld
+from kappa.verbs import lease
+from kappa.verbs.change.recovery import CheckpointHeld
+from kappa.verbs.lease import NotHolder
+from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair.steps import nobody_ended
+from kappa.verbs.stop.plan import NothingDeployed
 from tests.jobs.test_checkpoint_restore import TOPIC, batch, fill
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import version
@@ -34,43 +35,45 @@ def damaged(stage: Stage, author: Author) -> Path:
     fill(folder, 9, 9)
     file = folder / "offsets" / "9"
     file.write_text("")
-    lease.take(stage.platform, restore.VERB, JOB, author, 60.0, 0.0, nobody_ended)
+    lease.take(stage.platform, checkpoint_steps.VERB, JOB, author, 60.0, 0.0, nobody_ended)
     return file
 
 
 def test_a_restoration_says_what_it_did_and_is_in_the_audit(stage: Stage, author: Author, damaged: Path) -> None:
-    planned = restore.plan_restore(stage.platform, JOB)
+    planned = checkpoint_steps.plan_restore(stage.platform, JOB)
     assert [name for name, _ in planned.rows()] == ["checkpoint g1 of ad_ctr v1", "offsets/9"]
     assert damaged.read_text() == "", "a plan changes nothing"
-    said = restore.carry_out(stage.platform, JOB, author)
+    said = checkpoint_steps.carry_out(stage.platform, JOB, author)
     assert said.startswith("checkpoint g1 of ad_ctr v1: offsets/9 written again (the database has the batch, up to")
     assert "'./kappa start ad_ctr'" in said
     assert damaged.read_text()
     (entry,) = [one for one in stage.registry.entries(author.run_id) if one.action == "repair.checkpoint"]
     assert entry.evidence == planned.to_json()
-    assert restore.carry_out(stage.platform, JOB, author).endswith("every file can be read; nothing was changed.")
+    assert checkpoint_steps.carry_out(stage.platform, JOB, author).endswith(
+        "every file can be read; nothing was changed."
+    )
 
 
 def test_nothing_is_touched_while_a_driver_may_be_at_work(stage: Stage, author: Author, damaged: Path) -> None:
     stage.registry.intend_launch(JOB, 1, uuid4())
-    with pytest.raises(restore.Driven, match=r"\./kappa stop ad_ctr"):
-        restore.carry_out(stage.platform, JOB, author)
+    with pytest.raises(checkpoint_steps.Driven, match=r"\./kappa stop ad_ctr"):
+        checkpoint_steps.carry_out(stage.platform, JOB, author)
     assert damaged.read_text() == ""
 
 
 def test_nothing_is_touched_while_spark_work_holds_the_checkpoint(stage: Stage, author: Author, damaged: Path) -> None:
     stage.registry.occupied.add((JOB, 1))
     with pytest.raises(CheckpointHeld):
-        restore.carry_out(stage.platform, JOB, author)
+        checkpoint_steps.carry_out(stage.platform, JOB, author)
     assert damaged.read_text() == ""
 
 
 def test_nothing_is_touched_without_the_lease(stage: Stage, author: Author, damaged: Path) -> None:
     with pytest.raises(NotHolder):
-        restore.carry_out(stage.platform, JOB, replace(author, run_id="another"))
+        checkpoint_steps.carry_out(stage.platform, JOB, replace(author, run_id="another"))
     assert damaged.read_text() == ""
 
 
 def test_a_job_that_was_never_deployed_has_no_checkpoint(stage: Stage) -> None:
     with pytest.raises(NothingDeployed):
-        restore.plan_restore(stage.platform, JOB)
+        checkpoint_steps.plan_restore(stage.platform, JOB)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.replays import Answer
 from kappa.core.states import Desired, State
-from kappa.replays import Answer
-from kappa.steps import lease, retire
+from kappa.verbs import lease
+from kappa.verbs.retire import steps as retire
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving
 

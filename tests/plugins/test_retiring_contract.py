@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.replays import Freed
 from kappa.core.states import Desired, IllegalTransition, State
-from kappa.hooks.conflicts import UnknownVersion
-from kappa.hooks.release_conflicts import (
+from kappa.registry.errors import UnknownVersion
+from kappa.registry.releases.errors import (
     AlreadyRetired,
     Pinned,
     RowsInUse,
     StillServes,
 )
-from kappa.replays import Freed
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     ReleaseTrial,

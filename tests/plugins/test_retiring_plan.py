@@ -14,7 +14,7 @@ import pytest
 
 from kappa.core.states import Desired, State
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
-from kappa.plans.retiring import Action, RetirePlan, Windows, decide_retire, kept_until
+from kappa.verbs.retire.plan import Action, RetirePlan, Windows, decide_retire, kept_until
 from tests.plugins.fakes import NOON
 from tests.seeds import any_seed
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.catalog import MINUTE_MS
+from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
-from kappa.plans.hand_over import back, forward
-from kappa.plans.segments import BrokenSegments, check_whole, edge, of_job, same, serving
-from kappa.replays import Release
+from kappa.verbs.promote.plan import back, forward
+from kappa.verbs.promote.segments import BrokenSegments, check_whole, edge, of_job, same, serving
 from tests.plugins.hand_overs import (
     BOTH,
     JOBS,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kappa.core.audit import Author
-from kappa.hooks.clients import Client, ClientBook, Day, SettledDays, moved
+from kappa.registry.clients import Client, ClientBook, Day, SettledDays, moved
 from stack.layout import Layout
 from tests.served_by_hand import FIRST, ByHand, by_hand
 

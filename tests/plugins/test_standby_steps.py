@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from kappa.core.audit import Author
-from kappa.steps import change as steps
-from kappa.steps import standby
-from kappa.steps.settle import settle
+from kappa.verbs.change import steps
+from kappa.verbs.change.recovery import settle
+from kappa.verbs.drivers import standby
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kappa.core.catalog import MINUTE_MS
-from kappa.plans.start_point import START_PATTERN, InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
+from kappa.verbs.start_point import START_PATTERN, InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
 
 BOUND = 5 * MINUTE_MS
 NOW = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS + 10_000

@@ -9,16 +9,16 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.states import Desired, IllegalTransition, State, check_transition
 from kappa.core.versions import Heartbeat
-from kappa.hooks.conflicts import StagedByAnother
-from kappa.hooks.spark import DriverState
-from kappa.plans.deploy import DeployPlan
-from kappa.ports import Platform
-from kappa.steps import deploy
-from kappa.steps.launch import launch
-from kappa.steps.observe import DeployRequest, plan_deploy, plan_start, plan_stop
-from kappa.steps.ready import NotReady, wait_ready
-from kappa.steps.resume import ensure_running
-from kappa.steps.stop import stop
+from kappa.platform import Platform
+from kappa.registry.errors import StagedByAnother
+from kappa.spark import DriverState
+from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.plan import DeployPlan
+from kappa.verbs.drivers.launch import launch
+from kappa.verbs.drivers.readiness import NotReady, wait_ready
+from kappa.verbs.drivers.resume import ensure_running
+from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
+from kappa.verbs.stop.steps import stop
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death
 

@@ -15,8 +15,8 @@ from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
 from kappa.core.versions import Version
-from kappa.hooks.spark import Submission
-from kappa.plans.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
+from kappa.spark import Submission
+from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 
 JVM_WITHOUT_MEMORY = 3
 """Its exit code."""

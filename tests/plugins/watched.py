@@ -10,9 +10,9 @@ from typing import Any, Self
 import psycopg
 from psycopg.rows import DictRow
 
-from kappa.hooks.postgres import PostgresRegistry
-from kappa.hooks.release_postgres import PostgresReleases
-from kappa.hooks.transactions import Connection, PostgresTransactions
+from kappa.registry.postgres import PostgresRegistry
+from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.transactions import Connection, PostgresTransactions
 
 Watch = Callable[[psycopg.Connection[Any]], None]
 

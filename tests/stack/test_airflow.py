@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from kappa.airflow.task_context import DEFAULTS
 from kappa.core.settings import Cluster, Settings
-from kappa.operators.conduct import DEFAULTS
 from stack import connections, control, passwords, pools
 from stack.layout import Layout
 

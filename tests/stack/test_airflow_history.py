@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from kappa.core.audit import Author
-from kappa.ports import connect
-from kappa.steps import airflow_history
+from kappa.platform import connect
+from kappa.verbs.retire import airflow_history
 from stack import control
 from stack.layout import Layout
 from stack.passwords import AIRFLOW_ROLE

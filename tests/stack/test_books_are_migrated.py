@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from kappa.core.settings import Settings
-from kappa.hooks.postgres import PostgresRegistry
+from kappa.registry.postgres import PostgresRegistry
 from stack import postgres, schema
 from stack.layout import Layout
 from stack.passwords import SUPERUSER

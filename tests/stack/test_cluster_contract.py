@@ -16,9 +16,9 @@ from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.states import Desired, State
 from kappa.core.versions import Version
-from kappa.hooks.reach import Unreachable
-from kappa.hooks.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
-from kappa.plans.submission import submission
+from kappa.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
+from kappa.unavailable import Unreachable
+from kappa.verbs.drivers.submission import submission
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kappa.hooks.release_postgres import PostgresReleases
+from kappa.registry.releases.postgres import PostgresReleases
 from tests.case import Case
 from tests.plugins.book_trials import JOB, PostgresBookTrial, ago
 from tests.rig import Rig

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jobs.registry import DriverRegistry
+from jobs.driver.registry import DriverRegistry
 from tests.case import Case
 from tests.rig import Rig
 
@@ -27,14 +27,14 @@ import json, os, sys
 from dataclasses import asdict
 from pathlib import Path
 import pyarrow as pa
-from kappa.core.catalog import find
-from kappa.core.fates import REFUSED, Fate
+from jobs.catalog import find
+from jobs.fates import REFUSED, Fate
 from jobs.heartbeat import Beat
 from jobs.observations import Observed, Tally
 from jobs.reach import Ends
 from jobs.registry import DriverRegistry, connect
-from kappa.core.measures import MEASURES
-from kappa.core.settings import Settings, load
+from jobs.schemas import MEASURES
+from jobs.settings import Settings, load
 from jobs.sinks import ledger, rows
 
 home, database, noon, launches = sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])

@@ -24,8 +24,8 @@ from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.states import Desired, State
 from kappa.core.versions import Version
-from kappa.hooks.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
-from kappa.plans.submission import submission
+from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
+from kappa.verbs.drivers.submission import submission
 from stack import cluster, leftovers, passwords
 from stack.layout import Layout
 from stack.waiting import until

@@ -13,9 +13,9 @@ from psycopg.rows import DictRow, dict_row
 
 from cli import history
 from kappa.core.audit import Author
-from kappa.plans.old_files import KEEP
-from kappa.ports import connect
-from kappa.steps import old_rows
+from kappa.platform import connect
+from kappa.verbs.retire import old_rows
+from kappa.verbs.retire.old_files_plan import KEEP
 from stack import job_status, replay_status
 from tests.case import Case
 from tests.rig import Rig

@@ -14,7 +14,7 @@ import psycopg
 
 from cli.airflow_runs import Airflow, Run
 from cli.questions import Question, answer, open_question
-from kappa.hooks.reach import Unreachable
+from kappa.unavailable import Unreachable
 from tests.integration.beside import beside
 from tests.running_stack import Command, Stack
 

@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs import priority
+from jobs.driver import cpu_priority
 from kappa.core.audit import Author
-from kappa.hooks import release_hand_over
-from kappa.ports import connect
-from kappa.steps.promote import plan_rollback
+from kappa.platform import connect
+from kappa.registry.releases import hand_over
+from kappa.verbs.promote.steps import plan_rollback
 from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
@@ -107,10 +107,12 @@ def test_no_reader_notices_that_other_versions_serve_forward_back_and_forward(gr
     grown.reconcile()
 
 
-@pytest.mark.skipif(not priority.may_return(), reason="this user may not take a rank back, so candidates keep theirs")
+@pytest.mark.skipif(
+    not cpu_priority.may_return(), reason="this user may not take a rank back, so candidates keep theirs"
+)
 def test_a_candidate_makes_way_at_the_processor_until_it_has_caught_up(moved: Moved) -> None:
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    assert moved.nice == {"catching up": {usual + priority.LOWER}, "serving": {usual}}
+    assert moved.nice == {"catching up": {usual + cpu_priority.LOWER}, "serving": {usual}}
 
 
 def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(moved: Moved) -> None:
@@ -125,7 +127,7 @@ def test_a_hand_over_that_did_not_wait_would_be_noticed(
     grown: Stack, moved: Moved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check of the check: the version that is to serve stands still, and its lag is taken for nothing."""
-    monkeypatch.setattr(release_hand_over, "_await_targets", lambda *_: None)
+    monkeypatch.setattr(hand_over, "_await_targets", lambda *_: None)
     platform, by = connect(grown.settings), Author("test", "does-not-wait", "test")
     hand = plan_rollback(platform, BOTH).hand
     (driver,) = (d for d in grown.drivers("ad_ctr") if _runs(d, moved.old["ad_ctr"]))
@@ -151,7 +153,7 @@ def _once_lowered(stack: Stack, version: int) -> set[int]:
         seen.append(_nice(stack, version))
         return usual not in (seen[-1] or {usual})
 
-    if priority.may_return():
+    if cpu_priority.may_return():
         stack.until("a candidate makes way", is_lowered)
     return seen[-1]
 

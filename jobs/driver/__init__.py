@@ -1,0 +1,1 @@
+"""The driver of a version: runs its query, beats, and ends when it should."""

@@ -1,0 +1,210 @@
+"""The driver's second thread: heartbeat, ends of the log, lag, what an operator asked for, and the driver's rank."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+from kafka.errors import KafkaError
+
+from jobs.driver import batch_sizing, root_cause, watermark
+from jobs.driver.cpu_priority import Priority, gives_way
+from jobs.driver.heartbeat import Beat
+from jobs.driver.registry import DriverRegistry
+from jobs.driver.watermark import Ends
+from jobs.sinks.batch_sink import Committed
+from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
+from kappa.core.settings import Settings
+from kappa.core.states import Desired, State
+from kappa.core.versions import Version
+
+logger = logging.getLogger("kappa.watcher")
+BEAT_SECONDS = 1.0
+RED_AFTER_ROUNDS = 3
+
+
+class Watcher:
+    """Beats once a second on connections of its own; survives the absence of Postgres and of the broker.
+
+    `desired` is what the registry last asked for, `taken_over` whether a newer driver owns the version, `ends` the
+    newest known ends of the log.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        version: Version,
+        beat: Beat,
+        committed: Callable[[], Committed],
+        uncommitted: Callable[[], str],
+    ) -> None:
+        self._settings, self._version, self._first = settings, version, beat
+        self._committed, self._uncommitted = committed, uncommitted
+        self._registry: DriverRegistry | None = None
+        self._log: KafkaLog | None = None
+        self._stop = threading.Event()
+        self._topic_trouble: str | None = None
+        self._trouble, self._broken = "", 0
+        self._shown: dict[str, str] = {}
+        self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
+        self.desired, self.taken_over = version.desired, False
+        self.ends: Ends | None = None
+        self.delay_ms: int | None = None
+        self.state: tuple[int, int] | None = None
+        self._thread = threading.Thread(target=self._loop, name="watcher", daemon=True)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this driver is to go on."""
+        return self.desired is Desired.RUNNING and not self.taken_over
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat a last time and end."""
+        self._stop.set()
+        self._thread.join(timeout=20)
+
+    def fresh_ends(self, unread: Offsets) -> Ends:
+        """The ends of the log as of now, by connections of the caller's own; `unread` as `fresh_ends` has it."""
+        return fresh_ends(self._settings, self._version, self._first.epoch, unread)
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            self.look()
+            self._stop.wait(BEAT_SECONDS)
+        self.look()
+        self._leave_registry()
+        self._leave_log()
+
+    def look(self) -> None:
+        """One round; what is away is connected again in the next one. Nothing ends the beats: without them nobody would
+        hear of a stop, nor see what the driver does."""
+        try:
+            self._round()
+            self._broken = 0
+        except psycopg.Error as error:
+            logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
+            self._leave_registry()
+        except MissingTopic as missing:
+            logger.error("%s", missing)
+            self._topic_trouble = str(missing)
+        except (KafkaError, OSError) as error:
+            logger.warning("the broker does not answer: %r", error)
+            self._leave_log()
+        except Exception as error:
+            logger.exception("a round of the watcher failed")
+            self._leave_registry()
+            self._leave_log()
+            self._broken += 1
+            self._trouble = root_cause.of(error)
+
+    def _leave_registry(self) -> None:
+        if self._registry is not None:
+            with suppress(psycopg.Error):
+                self._registry.close()
+        self._registry = None
+
+    def _leave_log(self) -> None:
+        """A client of the broker that is only let go asks for it for ever, on a thread of its own."""
+        if self._log is not None:
+            with suppress(KafkaError, OSError):
+                self._log.close()
+        self._log = None
+
+    def _round(self) -> None:
+        if self._registry is None:
+            self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
+        self._tell(self._registry)
+        self.desired, state, owner = self._registry.beat(self._beat())
+        self.taken_over = owner > self._first.epoch
+        if self._log is None:
+            self._log = KafkaLog(self._settings.kafka, self._version.topic)
+        self.ends = _ends(self._registry, self._log, self._version)
+        self._rank(state)
+        self._registry.note_ends(self.ends, watermark.drained(self._committed().next_offsets, self.ends))
+        self._topic_trouble = topic_trouble(self._version, self._log.identity())
+
+    def _rank(self, state: State) -> None:
+        if self._priority is not None:
+            unread = batch_sizing.unread(self._committed().next_offsets, self.ends)
+            self._priority.follow(gives_way(state, self._version.settings, unread))
+
+    def _beat(self) -> Beat:
+        done = self._committed()
+        values: dict[str, Any] = {
+            **vars(self._first),
+            "batch_id": done.batch_id,
+            "batch_ms": done.batch_ms,
+            "committed_ms": done.at_ms,
+            "newest_event_ms": done.newest_event_ms,
+            "watermark_ms": done.watermark_ms,
+            "watermark_delay_ms": self.delay_ms,
+        }
+        if self.state is not None:
+            values["state_rows"], values["state_bytes"] = self.state
+        return Beat(**values)
+
+    def _tell(self, registry: DriverRegistry) -> None:
+        """Show what the last round found of the topic, that rounds fail again and again, and why a batch is not
+        committed; or take it away. What an earlier driver said of a batch stays until one is committed."""
+        broken = f"{self._trouble}; heartbeat and lag are not told" if self._broken >= RED_AFTER_ROUNDS else ""
+        uncommitted = self._uncommitted() or ("" if "commit" in self._shown else None)
+        found: dict[str, str | None] = {"topic": self._topic_trouble, "watcher": broken, "commit": uncommitted}
+        for what, said in found.items():
+            if said is None or self._shown.get(what) == said:
+                continue
+            if said:
+                registry.raise_red(what, said)
+            else:
+                registry.clear_red(what)
+            self._shown[what] = said
+
+
+def topic_trouble(version: Version, now: Identity) -> str:
+    """What is wrong with the topic: it is another one, or has partitions that the version does not read."""
+    added = sorted(set(now.epochs) - set(version.start_offsets))
+    if now.topic_id != version.topic_id:
+        return f"topic {version.topic} was deleted and made again; this version reads the old one"
+    if added:
+        return f"partitions {added} were added to {version.topic}; nothing of them is counted"
+    return ""
+
+
+def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
+    """The ends of the version's partitions; the clock is read first, so that all records before it are counted in."""
+    now_ms = registry.now_ms()
+    found = log.ends()
+    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found})
+
+
+def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets) -> Ends:
+    """The ends of the log as of now, by connections made for it, and the append_time of the first record at or after
+    each offset in `unread`."""
+    registry = DriverRegistry(settings, version.job, version.version, epoch)
+    try:
+        with KafkaLog(settings.kafka, version.topic) as log:
+            ends = _ends(registry, log, version)
+            firsts = {p: log.append_time(p, offset) for p, offset in unread.items() if p in ends.offsets}
+            return replace(ends, unread_from_ms={p: at for p, at in firsts.items() if at is not None})
+    finally:
+        registry.close()
+
+
+def own_beat(epoch: int, submission_id: str, generation: int, jvm_pid: int | None) -> Beat:
+    """The part of this process's heartbeats that stays."""
+    return Beat(
+        epoch=epoch,
+        driver_pid=os.getpid(),
+        jvm_pid=jvm_pid,
+        submission_id=submission_id,
+        generation=generation,
+    )

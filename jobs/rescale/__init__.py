@@ -1,0 +1,1 @@
+"""A repartition of a version's state: copied, proved equal, entered."""

@@ -1,0 +1,138 @@
+"""What a finite Spark program reads and writes of the change that it works for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import psycopg
+from psycopg.rows import dict_row
+
+from jobs.driver.registry import connect
+from kappa.core.changes import Change, Mark
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+
+
+class UnknownChange(Refusal):
+    """The registry has no such change of this version."""
+
+    def __init__(self, change_id: str, job: str, version: int) -> None:
+        super().__init__(
+            f"the registry knows no change {change_id} of {job} v{version}. Nothing was touched. "
+            "This program is started by the DAGs only."
+        )
+
+
+class ChangeEnded(Exception):  # noqa: N818 - an end, not an error
+    """The change was done or undone by another: there is nothing left to do."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A repartitioned copy of a checkpoint, as it is entered: the newest batch it is committed to, and the proof."""
+
+    generation: int
+    made_from: int
+    state_partitions: int
+    base_batch_id: int
+    proof: Mapping[str, Any]
+
+
+class ChangeStore(Protocol):
+    """The registry's side of one change."""
+
+    def read(self) -> Change:
+        """The change as it is now. Raises UnknownChange."""
+
+    def mark(self, moment: Mark) -> None:
+        """Keep the time of a moment; the first one stays."""
+
+    def is_driven(self) -> bool:
+        """Whether a launch of the version has not ended: its driver may still be there."""
+
+    def generation(self, number: int) -> Generation | None:
+        """A generation that was made and proved."""
+
+    def enter(self, made: Generation) -> None:
+        """Enter a generation that was made and proved; entering it again changes nothing."""
+
+
+class PostgresChangeStore:
+    """The ChangeStore in Postgres; each call is a transaction of its own."""
+
+    def __init__(self, settings: Settings, job: str, version: int, change_id: str) -> None:
+        self._settings = settings
+        self._key: dict[str, Any] = {"job": job, "version": version, "change_id": change_id}
+        self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            self._open.close()
+
+    def read(self) -> Change:
+        """The change as it is now. Raises UnknownChange."""
+        row = self._one(
+            "select * from registry.change where change_id = %(change_id)s and job = %(job)s and version = %(version)s"
+        )
+        if row is None:
+            raise UnknownChange(self._key["change_id"], self._key["job"], self._key["version"])
+        return Change.from_row(row)
+
+    def mark(self, moment: Mark) -> None:
+        """Keep the time of a moment; the first one stays."""
+        self._connection.execute(
+            """update registry.change set marks = jsonb_build_object(%(moment)s::text,
+                to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')) || marks
+            where change_id = %(change_id)s""",
+            {**self._key, "moment": moment},
+        )
+
+    def is_driven(self) -> bool:
+        """Whether a launch of the version has not ended: its driver may still be there."""
+        found = self._one(
+            "select 1 as one from registry.launch where job = %(job)s and version = %(version)s and ended_at is null"
+        )
+        return found is not None
+
+    def generation(self, number: int) -> Generation | None:
+        """A generation that was made and proved."""
+        row = self._one(
+            "select generation, made_from, state_partitions, base_batch_id, proof from registry.generation "
+            "where job = %(job)s and version = %(version)s and generation = %(generation)s",
+            generation=number,
+        )
+        return None if row is None else Generation(**row)
+
+    def enter(self, made: Generation) -> None:
+        """Enter a generation that was made and proved; entering it again changes nothing."""
+        self._connection.execute(
+            """insert into registry.generation
+                (job, version, generation, made_from, change_id, state_partitions, base_batch_id, proof)
+            values (%(job)s, %(version)s, %(generation)s, %(made_from)s, %(change_id)s, %(state_partitions)s,
+                %(base_batch_id)s, %(proof)s) on conflict do nothing""",
+            {**self._key, **vars(made), "proof": json.dumps(made.proof)},
+        )
+
+    @property
+    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The connection; made anew after Postgres went away."""
+        if self._open is None or self._open.closed:
+            self._open = connect(self._settings, self._key["job"], self._key["version"], None)
+            self._open.autocommit = True
+        return self._open
+
+    def _one(self, statement: Any, **values: Any) -> dict[str, Any] | None:
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(statement, {**self._key, **values}).fetchone()
+
+
+def check_open(changes: ChangeStore) -> Change:
+    """The change, while it is open. Raises ChangeEnded, UnknownChange."""
+    change = changes.read()
+    if change.has_ended:
+        raise ChangeEnded(f"the change ended as {change.phase}")
+    return change

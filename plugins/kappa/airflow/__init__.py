@@ -1,0 +1,1 @@
+"""What runs inside Airflow: tasks, operators, triggers and forms around the steps."""

@@ -1,0 +1,149 @@
+"""The forms of the lifecycle DAGs, and how a filled-in form is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import Param
+
+from kappa.code.artifacts import Artifact
+from kappa.core.catalog import JOBS
+from kappa.core.refusals import Refusal
+from kappa.verbs.observation import DeployRequest
+from kappa.verbs.rescale.plan import RescaleRequest
+from kappa.verbs.start_point import EARLIEST, START_PATTERN
+
+REFUSE, WAIT = "refuse", "wait"
+
+
+class UnreadableSettings(Refusal):
+    """A line of the settings field is not KEY=VALUE."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(f"settings: '{line}' is not KEY=VALUE. Give one such line a setting; nothing was changed.")
+
+
+def job() -> Param:
+    """Which job."""
+    names = list(JOBS)
+    return Param(names[0], type="string", enum=names, title="Job", description="Which job of the catalogue")
+
+
+def reason() -> Param:
+    """Why, for the audit."""
+    return Param(None, type=["null", "string"], maxLength=1000, title="Reason", description="Why; kept in the audit")
+
+
+def reason_required() -> Param:
+    """Why readers see other versions; it is kept with what it did."""
+    return Param(
+        type="string", minLength=1, maxLength=1000, pattern=r"\S", title="Reason", description="Why; kept in the audit"
+    )
+
+
+def dry_run() -> Param:
+    """Whether to stop after the plan."""
+    return Param(False, type="boolean", title="Dry run", description="Print the plan and change nothing")
+
+
+def when_held() -> Param:
+    """What to do while another run holds the version."""
+    return Param(
+        REFUSE, type="string", enum=[REFUSE, WAIT], title="When held", section="Rare",
+        values_display={REFUSE: "Refuse, naming the holder", WAIT: "Wait for the holder, at most 5 minutes"},
+        description="What to do while another run holds the job's version",
+    )  # fmt: skip
+
+
+def deploy(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
+    """The form of `deploy_stream`, which offers the artifacts that are known."""
+    return {
+        "job": job(),
+        "artifact": Param(
+            None, type=["null", "string"], pattern="^[0-9a-f]{0,16}$", title="Artifact",
+            examples=[*(artifact.digest for artifact in offered)], values_display=labels(offered),
+            description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
+        ),
+        "start": Param(
+            EARLIEST, type="string", pattern=START_PATTERN, title="Start",
+            description="Where a first version starts: `earliest`, `latest`, or like 2026-01-31T09:30Z",
+        ),
+        "settings": Param(
+            {}, type=["object", "string"], title="Settings",
+            description="Settings that differ: an object, or KEY=VALUE lines; the others stay as they are",
+        ),
+        "reason": reason(),
+        "dry_run": dry_run(),
+        "when_held": when_held(),
+    }  # fmt: skip
+
+
+def stop() -> dict[str, Param]:
+    """The form of `stop_stream`."""
+    return {"job": job(), "reason": reason(), "dry_run": dry_run(), "when_held": when_held()}
+
+
+def rescale() -> dict[str, Param]:
+    """The form of `rescale_stream`."""
+    return {
+        "job": job(),
+        "partitions": number("state_partitions", "State partitions", "Partitions of the state; empty: as they are"),
+        "cores": number("executor_cores", "Cores", "Cores that do the work; empty: as they are"),
+        "reason": reason(),
+        "dry_run": dry_run(),
+        "when_held": when_held(),
+    }
+
+
+def repair() -> dict[str, Param]:
+    """The form of `repair_stream`; the scheduled runs take it as it is."""
+    names = list(JOBS)
+    which = Param(
+        None, type=["null", "string"], enum=[None, *names], title="Job", description="Which job; empty: every one"
+    )
+    return {"job": which, "reason": reason(), "dry_run": dry_run()}
+
+
+def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
+    """What a filled-in form asks for. Raises UnreadableSettings."""
+    return DeployRequest(params["job"], params["start"], params["artifact"] or "", settings(params["settings"]))
+
+
+def rescale_request(params: Mapping[str, Any]) -> RescaleRequest:
+    """What a filled-in form asks for."""
+    return RescaleRequest(params["job"], params["partitions"], params["cores"])
+
+
+def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:
+    """Settings given as an object or as KEY=VALUE lines. Raises UnreadableSettings."""
+    if not isinstance(given, str):
+        return {str(name): str(value) for name, value in given.items()}
+    return dict(_pair(line) for line in given.splitlines() if line.strip())
+
+
+def number(setting: str, title: str, description: str, default: int | None = None) -> Param:
+    """A whole number within the bounds that every job's setting of that name has, or nothing."""
+    bounds = [known for job in JOBS.values() for known in job.settings if known.name == setting]
+    least, most = min(known.least for known in bounds), max(known.most for known in bounds)
+    return Param(
+        default,
+        type=["null", "integer"],
+        minimum=least,
+        maximum=most,
+        title=title,
+        description=f"{description} ({least} to {most})",
+    )
+
+
+def labels(offered: Sequence[Artifact]) -> dict[str, str]:
+    return {
+        artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
+    }
+
+
+def _pair(line: str) -> tuple[str, str]:
+    name, equals, value = (part.strip() for part in line.partition("="))
+    if not (name and equals and value):
+        raise UnreadableSettings(line)
+    return name, value

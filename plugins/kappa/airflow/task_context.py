@@ -1,0 +1,163 @@
+"""How a lifecycle task conducts itself: its stack, its author, the lease it needs, what is retried, and what a failure
+leaves behind."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowSkipException
+
+from kappa.airflow import run_note
+from kappa.core.audit import Author, Entry
+from kappa.core.refusals import Refusal
+from kappa.core.settings import from_environment
+from kappa.platform import Platform, connect
+from kappa.unavailable import Unreachable
+from kappa.verbs import lease
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+OWNER = "kappa-ads"
+RUN_SECONDS = 15 * 60
+"""The longest that a run may take, waiting for others apart, and so the longest that it holds its version."""
+WAIT_SECONDS = 5 * 60
+"""The longest that a run waits for another one to give its version back."""
+RUN_TIMEOUT = timedelta(seconds=RUN_SECONDS + WAIT_SECONDS)
+STEP_TIMEOUT = timedelta(minutes=7)
+REPLAY_TIMEOUT = timedelta(hours=72)
+"""The longest that a run may take that lets versions catch up and then asks somebody; it holds these versions only."""
+ANSWER_TIMEOUT = timedelta(hours=12)
+"""The longest that a question stays open; then it is answered by no."""
+LONG_TIMEOUT = timedelta(minutes=14)
+"""For what may wait twice, as for a new driver and then the old one again, and for work that grows with the state."""
+LEASE_TASK = "lease"
+ACCESS: Mapping[str, Any] = {"Op": {"can_read", "can_edit"}, "Viewer": {"can_read"}}
+"""Who may look at a lifecycle DAG and who may run it, where the auth manager asks; SimpleAuthManager does not."""
+
+RETRIES = ExceptionRetryPolicy(
+    rules=[
+        RetryRule(exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"),
+        RetryRule(exception=Refusal, action=RetryAction.FAIL, reason="refused; another try would be, too"),
+    ]
+)
+DEFAULTS: Mapping[str, Any] = {
+    "owner": OWNER,
+    "retries": 3,
+    "retry_delay": timedelta(seconds=5),
+    "retry_policy": RETRIES,
+    "execution_timeout": STEP_TIMEOUT,
+}
+"""Default arguments of every lifecycle task."""
+
+TYPED_BY = re.compile(r"[^\x00-\x1f]{1,64}")
+"""A name of who typed a command, in one line."""
+FAILURES = (".refused", ".failed")
+"""Endings of the audit's actions that say why a run ended without its end."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """One task of a run: its ports, author and the form as it was filled in. `held` is the version whose lease the run
+    took, `job` is empty where the form names none."""
+
+    platform: Platform
+    author: Author
+    params: Mapping[str, Any]
+    job: str
+    last_try: bool
+    run: run_note.RunName
+    held: int | None = None
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing may be changed."""
+        return bool(self.params["dry_run"])
+
+    def check_lease(self) -> None:
+        """Pass when the run holds the version that it is to act on. Raises NoLease, NotHolder."""
+        if self.held is None:
+            raise NoLease(self.author.run_id)
+        lease.check(self.platform, self.job, self.held, self.author)
+
+    def say(self, sentence: str) -> str:
+        """Leave the run's sentence on its page in Airflow, and where its evidence is."""
+        log.info("%s Evidence: ./kappa audit --run %s", sentence, self.author.run_id)
+        run_note.leave(self.platform.settings, self.run, f"{sentence} (./kappa audit --run {self.author.run_id})")
+        return sentence
+
+
+@contextmanager
+def conducting(verb: str) -> Iterator[Conduct]:
+    """The conduct of the running task; a refusal or the last failure is written to the audit and to the run's note,
+    then goes on up."""
+    conduct = _conduct()
+    try:
+        yield conduct
+    except (Unreachable, AirflowSkipException):
+        raise
+    except Refusal as refusal:
+        _leave_word(conduct, f"{verb}.refused", str(refusal))
+        raise
+    except Exception as error:
+        if conduct.last_try:
+            _leave_word(conduct, f"{verb}.failed", f"{type(error).__name__}: {error}")
+        raise
+
+
+@contextmanager
+def acting(verb: str) -> Iterator[Conduct]:
+    """As `conducting`, for a task that acts on the version: its run must hold it. Raises NoLease, NotHolder."""
+    with conducting(verb) as conduct:
+        conduct.check_lease()
+        yield conduct
+
+
+class NoLease(Refusal):
+    """A task was to act in a run that never took a lease."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"run {run_id} has taken no lease, so it may not act; nothing was changed. Clear it from its first task on."
+        )
+
+
+def actor_of(user: str | None, conf: Mapping[str, Any] | None) -> str:
+    """Who acts in a run: its user of Airflow, `airflow` for one that nobody triggered; for a command as well who typed
+    it, as the command says: `ada as admin`. Only the user is proven, and only the user counts for an approval."""
+    known, typed = user or "airflow", (conf or {}).get("typed_by")
+    if not isinstance(typed, str) or not TYPED_BY.fullmatch(typed) or typed == known:
+        return known
+    return f"{typed} as {known}"
+
+
+def _conduct() -> Conduct:
+    context: Any = get_current_context()
+    run, task, params = context["dag_run"], context["ti"], context["params"]
+    actor = actor_of(getattr(run, "triggering_user_name", None), run.conf)
+    return Conduct(
+        platform=connect(from_environment(CHECKOUT)),
+        author=Author(actor, run.run_id, params.get("reason") or None),
+        params=params,
+        job=params.get("job") or "",
+        last_try=task.try_number > task.max_tries,
+        run=run_note.RunName(run.dag_id, run.run_id),
+        held=task.xcom_pull(task_ids=LEASE_TASK),
+    )
+
+
+def _leave_word(conduct: Conduct, action: str, sentence: str) -> None:
+    """Write why the run ends where the command line and the run's page look for it."""
+    log.error("%s: %s", action, sentence)
+    evidence = {"sentence": sentence}
+    conduct.platform.registry.record(Entry(conduct.author, action, conduct.job or None, conduct.held, evidence))
+    conduct.say(sentence)

@@ -1,0 +1,1 @@
+"""A Spark checkpoint as files: read, copied, restored."""

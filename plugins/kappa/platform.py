@@ -1,0 +1,89 @@
+"""Everything outside that a step may touch, behind ports, so that each can be replaced by a fake."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kafka.errors import KafkaError
+
+from kappa.core.kafka_log import KafkaLog, Log
+from kappa.core.settings import Settings
+from kappa.registry.port import Registry
+from kappa.registry.postgres import PostgresRegistry
+from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.releases_port import Releases
+from kappa.spark import Cluster, StandaloneCluster
+from kappa.unavailable import Unreachable
+
+
+class Clock(Protocol):
+    """The machine's time, passed in. What is held against the registry is told by `Registry.now`."""
+
+    def now(self) -> datetime:
+        """The present, in UTC; it may be moved."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment, which only grow: for deadlines."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+
+class WallClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        """The present, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment, which only grow."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The ports of one stack. `open_log` connects to the log for the length of a `with`."""
+
+    settings: Settings
+    registry: Registry
+    cluster: Cluster
+    open_log: Callable[[], AbstractContextManager[Log]]
+    clock: Clock
+    releases: Releases
+
+
+def connect(settings: Settings) -> Platform:
+    """The ports of a running stack; nothing is contacted before it is used."""
+
+    @contextmanager
+    def open_log() -> Iterator[Log]:
+        try:
+            with KafkaLog(settings.kafka, settings.topic.name) as log:
+                yield log
+        except KafkaError as error:
+            raise Unreachable("Kafka", settings.kafka, error) from error
+
+    cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
+    registry = PostgresRegistry(settings.dsn("kappa_registry"))
+    releases = PostgresReleases(settings.dsn("kappa_registry"), settings.dsn("kappa_owner"))
+    return Platform(settings, registry, cluster, open_log, WallClock(), releases)
+
+
+def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:
+    """Ask until it is so, for at most that long; whether it came to be."""
+    deadline = clock.monotonic() + seconds
+    while not reached():
+        if clock.monotonic() >= deadline:
+            return False
+        clock.sleep(pause)
+    return True

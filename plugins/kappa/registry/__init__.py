@@ -1,0 +1,1 @@
+"""The registry: its ports, and both of them in Postgres."""

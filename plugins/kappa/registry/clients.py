@@ -1,0 +1,128 @@
+"""The book of clients in Postgres: what holds for a client from a local date on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import psycopg
+
+from kappa.core.audit import Author, Entry
+from kappa.core.refusals import Refusal
+from kappa.registry.postgres import PostgresRegistry
+from kappa.registry.transactions import Connection, audit
+
+
+class ZoneUnknownToPostgres(Refusal):
+    """Postgres, which cuts the days, does not know the time zone."""
+
+    def __init__(self, zone: str) -> None:
+        super().__init__(
+            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. Nothing was changed."
+        )
+
+
+class SettledDays(Refusal):
+    """What holds for a client would be another for days that are settled."""
+
+    def __init__(self, client: Client, days: Sequence[str]) -> None:
+        shown = "; ".join([*days[:MOST_SHOWN], *(["..."] if len(days) > MOST_SHOWN else [])])
+        super().__init__(
+            f"{client.client_id} from {client.valid_from} on: {len(days)} settled days would be others ({shown}). "
+            "Nothing was changed. Give a later --valid-from; or, if it is meant, --move-settled with --reason TEXT."
+        )
+
+
+@dataclass(frozen=True)
+class Client:
+    """What holds for a client from the local date `valid_from` on; money in millionths of the currency."""
+
+    client_id: str
+    valid_from: date
+    time_zone: str
+    currency: str
+    daily_budget_micros: int | None
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day of a client as it is served; money in millionths."""
+
+    day: date
+    time_zone: str
+    currency: str | None
+    spend_micros: int
+    finality: str
+
+    def __str__(self) -> str:
+        """The spend, and in whose day."""
+        amount = f"{(Decimal(self.spend_micros) / MICROS).normalize():f}"
+        return " ".join(filter(None, (amount, self.currency, f"({self.time_zone})")))
+
+
+def moved(before: Sequence[Day], after: Sequence[Day]) -> list[str]:
+    """The days that were settled before and are others after, in words: spend, currency or the zone that cuts them."""
+    now = {day.day: day for day in after}
+    return [
+        f"{day.day}: {day} -> {now.get(day.day, 'nothing')}"
+        for day in before
+        if day.finality in SETTLED and str(now.get(day.day)) != str(day)
+    ]
+
+
+class ClientBook:
+    """Reads and writes the clients, as role kappa_registry."""
+
+    def __init__(self, dsn: str) -> None:
+        self._registry = PostgresRegistry(dsn)
+
+    def put(self, client: Client, by: Author, move_settled: bool = False) -> None:
+        """Say what holds; the same client and date again replaces it. Raises ZoneUnknownToPostgres, Unreachable,
+        SettledDays unless `move_settled`."""
+        try:
+            with self._registry.transaction() as connection:
+                connection.execute("set transaction isolation level repeatable read")
+                connection.execute("select now() at time zone %s", [client.time_zone])
+                before = _days(connection, client.client_id)
+                connection.execute(_PUT, vars(client))
+                moves = moved(before, _days(connection, client.client_id))
+                if moves and not move_settled:
+                    raise SettledDays(client, moves)
+                evidence = {**vars(client), "valid_from": client.valid_from.isoformat(), "moved": moves}
+                audit(connection, Entry(by, "client.set", evidence=evidence))
+        except psycopg.errors.InvalidParameterValue as error:
+            raise ZoneUnknownToPostgres(client.time_zone) from error
+
+    def rows(self, client_id: str | None = None) -> list[Client]:
+        """All rows, or those of one client, by client and date."""
+        with self._registry.transaction() as connection:
+            rows = connection.execute(_ROWS, {"client_id": client_id}).fetchall()
+        return [Client(**{**row, "daily_budget_micros": _whole(row["daily_budget_micros"])}) for row in rows]
+
+
+MICROS = 1_000_000
+SETTLED = ("provisional", "final")
+MOST_SHOWN = 5
+_DAYS = """
+select budget_day as day, time_zone, currency, spend_micros, finality from serving.client_spend_day
+where client_id = %s order by budget_day"""
+_PUT = """
+insert into reference.client (client_id, valid_from, time_zone, currency, daily_budget_micros)
+values (%(client_id)s, %(valid_from)s, %(time_zone)s, %(currency)s, %(daily_budget_micros)s)
+on conflict (client_id, valid_from) do update set
+    time_zone = excluded.time_zone, currency = excluded.currency,
+    daily_budget_micros = excluded.daily_budget_micros"""
+_ROWS = """
+select client_id, valid_from, time_zone, currency, daily_budget_micros from reference.client
+where %(client_id)s::text is null or client_id = %(client_id)s order by client_id, valid_from"""
+
+
+def _days(connection: Connection, client_id: str) -> list[Day]:
+    rows = connection.execute(_DAYS, [client_id]).fetchall()
+    return [Day(**{**row, "spend_micros": int(row["spend_micros"])}) for row in rows]
+
+
+def _whole(amount: object) -> int | None:
+    return None if amount is None else int(str(amount))

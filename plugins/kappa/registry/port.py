@@ -1,0 +1,146 @@
+"""The port to the registry: what may be asked of it; the registry decides what exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change, Mark, Phase
+from kappa.core.checkpoint.reader import Planned
+from kappa.core.leases import Lease
+from kappa.core.states import Desired, State
+from kappa.core.versions import Health, Heartbeat, Launch, Segment, Version
+from kappa.registry.bookkeeping_port import Bookkeeping
+
+
+class Registry(Bookkeeping, Protocol):
+    """The registry. Every act is one transaction, and doing it twice is the same as doing it once."""
+
+    def versions(self, job: str) -> list[Version]:
+        """All versions of a job, in order."""
+
+    def segments(self, job: str) -> list[Segment]:
+        """The segments of a job, in order."""
+
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
+        """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
+
+    def desire(self, job: str, version: int, desired: Desired) -> None:
+        """Set the desired state."""
+
+    def set_state(self, job: str, version: int, old: State, new: State) -> None:
+        """Move the version from one state to the next, if it is still in the first."""
+
+    def open_launch(self, job: str, version: int) -> Launch | None:
+        """The launch that has not ended, if any."""
+
+    def launch(self, launch_id: UUID) -> Launch:
+        """A launch as it is now."""
+
+    def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
+        """Write the intent to start a driver; the open launch, which is another one where one was open
+        already."""
+
+    def record_submission(self, launch_id: UUID, submission_id: str) -> None:
+        """Remember what the cluster called the submission of a launch."""
+
+    def end_launch(self, launch_id: UUID) -> None:
+        """Close a launch whose driver is gone."""
+
+    def heartbeat(self, job: str, version: int) -> Heartbeat | None:
+        """The latest heartbeat, if there ever was one."""
+
+    def submissions(self) -> Mapping[str, tuple[str, int]]:
+        """The version, as (job, version), of each submission that a launch was given to or that claimed one."""
+
+    def drained_since(self, job: str, version: int, since: datetime) -> bool:
+        """Whether every partition was seen to hold nothing unread at some time after `since`."""
+
+    def red_lines(self, job: str, version: int) -> list[str]:
+        """What is wrong with a version, in words."""
+
+    def clear_red_lines(self, job: str, version: int) -> None:
+        """Forget what was wrong, before a new try."""
+
+    def raise_epoch(self, job: str, version: int) -> int:
+        """Shut out every driver that is running: none that started before may write again. The new epoch."""
+
+    def go_live(self, job: str, version: int, by: Author) -> bool:
+        """First deployment: all windows to this version, a release, state LIVE. Whether anything changed.
+
+        Raises ServedByAnother.
+        """
+
+    def lease(self, job: str, version: int) -> Lease | None:
+        """Who holds the version; None when nobody does or the lease's time is over."""
+
+    def take_lease(
+        self, verb: str, job: str, version: int, by: Author, seconds: float, over: str | None = None
+    ) -> Lease:
+        """Hold the version for one run of a verb; the same run asking again gets its lease, with a new end.
+
+        `over` names a run that is known to have ended: its lease is taken over, and the audit says so
+        (`lease.taken_over`), as it does for one whose time is over. Raises UnderWay.
+        """
+
+    def release_leases(self, by: Author) -> None:
+        """Give back every lease of the run."""
+
+    def open_change(self, job: str, version: int) -> Change | None:
+        """The change that has not ended, if any."""
+
+    def change(self, change_id: UUID) -> Change:
+        """A change as it is now."""
+
+    def begin_change(self, change: Change) -> Change:
+        """Write down the intent to change a version; the change as it is where this run has written it already, or the
+        run's open one.
+
+        Raises Unsettled, UnknownVersion.
+        """
+
+    def next_generation(self, job: str, version: int) -> int:
+        """A number that no checkpoint of the version has had, finished or not."""
+
+    def hold(self, change_id: UUID) -> None:
+        """Phase HELD: the version is wanted stopped until the change has ended, whatever its operator wants."""
+
+    def switch(self, change_id: UUID) -> None:
+        """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
+
+    def end_change(self, change_id: UUID, phase: Phase) -> None:
+        """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one that serves
+        the live end its state LIVE.
+
+        What the operator wants of the version counts again. A change that has ended stays as it ended.
+        """
+
+    def mark(self, change_id: UUID, mark: Mark) -> None:
+        """Keep the time of a moment of a change; the first time counts."""
+
+    def has_batches(self, job: str, version: int, generation: int) -> bool:
+        """Whether a batch was committed from that generation of the checkpoint."""
+
+    def newest_batches(self, job: str, version: int, generation: int) -> Mapping[int, Planned]:
+        """End and watermark of the two newest batches that were committed from that generation, by id."""
+
+    def checkpoint_is_free(self, job: str, version: int) -> bool:
+        """Whether no finite Spark work holds the version's checkpoints."""
+
+    def health(self, job: str, version: int) -> Health:
+        """How a version does. Repairs are audit rows `repair.restarted` of the last hour."""
+
+    def give_up(self, job: str, version: int, why: str) -> None:
+        """State FAILED and a red line `failed` that says why."""
+
+    def now(self) -> datetime:
+        """The database's time, by which every time of the registry was taken."""
+
+    def record(self, entry: Entry) -> None:
+        """Add a row to the audit."""
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """The audit of one run, in order."""

@@ -1,0 +1,111 @@
+"""What Postgres knows of versions and releases: how far a version is, what was released, since when one is previous."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from psycopg.rows import DictRow
+
+from kappa.core.kafka_log import Offsets
+from kappa.core.replays import Release, Standing, Weighed
+from kappa.core.versions import Segment
+from kappa.registry.errors import UnknownVersion
+from kappa.registry.transactions import PostgresTransactions
+
+_STANDING = """
+select p.next_offsets, p.end_offsets, c.complete_through, h.newest_event_time, c.lag_events, c.lag_seconds,
+    h.committed_at, v.start_offsets
+from registry.job_version v join registry.completeness c using (job, version)
+left join registry.heartbeat h using (job, version)
+cross join lateral (select jsonb_object_agg("partition", next_offset) as next_offsets,
+    jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
+    from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
+where v.job = %s and v.version = %s"""
+# By the newest version that was seen to work flat out, in batches of the last days or in those folded since.
+_WEIGHED = """
+with work as (
+    select b.version, b.read, w.settings,
+        b.committed_at - lag(b.committed_at) over (partition by b.version, b.generation order by b.batch_id) as took
+    from registry.batch b join registry.job_version w using (job, version) where b.job = %(job)s
+), flat_out as (
+    select version, 1 as batches, read, extract(epoch from took)::double precision as seconds from work
+    where registry.worked_flat_out(read, took, settings)
+    union all
+    select version, flat_out_batches, flat_out_read, flat_out_seconds from registry.batch_hour
+    where job = %(job)s and flat_out_batches > 0
+), speed as (
+    select sum(read)::double precision / sum(seconds) as per_s from flat_out
+    group by version having sum(batches) >= 2 order by version desc limit 1
+)
+select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
+    as rows_bytes, (select per_s from speed)::double precision as replays_per_s
+from registry.job_version v join registry.output o using (job)
+where v.job = %(job)s and v.version = %(version)s"""
+_RELEASES = """
+select * from registry.release where %(job)s::text is null or %(job)s = any(jobs) order by release_id"""
+_PREVIOUS_SINCE = """
+select max(r.promoted_at) as since
+from registry.job_version v
+cross join jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')) as end_of
+join registry.release r on r.segments_before @> end_of
+where v.job = %s and v.version = %s and v.state = 'PREVIOUS'"""
+
+
+class PostgresStanding(PostgresTransactions):
+    """The part of Releases that only looks."""
+
+    def standing(self, job: str, version: int) -> Standing:
+        """How far a version is, by what it committed. Raises UnknownVersion."""
+        with self.transaction() as connection:
+            row = connection.execute(_STANDING, [job, version]).fetchone()
+            if row is None:
+                raise UnknownVersion(job, version)
+            return _standing(row)
+
+    def weighed(self, job: str, version: int) -> Weighed:
+        """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
+        with self.transaction() as connection:
+            row = connection.execute(_WEIGHED, {"job": job, "version": version}).fetchone()
+            if row is None:
+                raise UnknownVersion(job, version)
+            return Weighed(**row)
+
+    def releases(self, job: str | None = None) -> list[Release]:
+        """The releases, of one job or of all, the oldest first."""
+        with self.transaction() as connection:
+            return [release(row) for row in connection.execute(_RELEASES, {"job": job})]
+
+    def previous_since(self, job: str, version: int) -> datetime | None:
+        """When a version that is PREVIOUS became so; None for any other."""
+        with self.transaction() as connection:
+            row = connection.execute(_PREVIOUS_SINCE, [job, version]).fetchone()
+            return row["since"] if row else None
+
+
+def release(row: DictRow) -> Release:
+    """A row of registry.release."""
+    return Release(
+        release_id=row["release_id"],
+        jobs=tuple(row["jobs"]),
+        before=tuple(Segment(**held) for held in row["segments_before"]),
+        after=tuple(Segment(**held) for held in row["segments_after"]),
+        offsets_before={job: offsets(held) for job, held in row["offsets_before"].items()},
+        offsets_after={job: offsets(held) for job, held in row["offsets_after"].items()},
+        promoted_at=row["promoted_at"],
+        promoted_by=row["promoted_by"],
+        approved_by=row["approved_by"],
+        evidence=row["evidence"],
+    )
+
+
+def offsets(stored: dict[str, int] | None) -> Offsets:
+    """Offsets as JSON keeps them, whose keys are text."""
+    return {int(partition): offset for partition, offset in (stored or {}).items()}
+
+
+def _standing(row: DictRow) -> Standing:
+    begun, reached = offsets(row.pop("start_offsets")), offsets(row.pop("next_offsets"))
+    ends = offsets(row.pop("end_offsets"))
+    # A log without transactions has no gaps in its offsets: what was read is what they moved.
+    read = sum(reached.values()) - sum(begun.values())
+    return Standing(next_offsets=reached, end_offsets=ends, read=read, **row)

@@ -1,0 +1,57 @@
+"""What every act on the registry in Postgres rests on: one transaction, a turn on the job, a row in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+
+from kappa.core.audit import Entry
+from kappa.registry import statements
+from kappa.unavailable import Unreachable
+
+Connection = psycopg.Connection[DictRow]
+CONNECT_TIMEOUT_SECONDS = 5
+
+
+class PostgresTransactions:
+    """A connection and a transaction per call, so nothing is held while waiting."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction. Raises Unreachable when Postgres does not answer."""
+        try:
+            with psycopg.connect(
+                self._dsn,
+                row_factory=dict_row,
+                connect_timeout=CONNECT_TIMEOUT_SECONDS,
+                application_name="kappa:control",
+            ) as connection:
+                connection.execute("set local lock_timeout = '10s'")
+                yield connection
+        except (psycopg.OperationalError, psycopg.errors.TransactionTimeout) as error:
+            raise Unreachable("Postgres", address(self._dsn), error) from error
+
+
+def take_turn(connection: Connection, job: str) -> None:
+    """Take turns on a job, until the end of the transaction."""
+    connection.execute("select pg_advisory_xact_lock(hashtextextended('kappa:' || %s, 0))", [job])
+
+
+def audit(connection: Connection, entry: Entry) -> None:
+    """Add a row to the audit within a transaction."""
+    by, evidence = entry.author, Jsonb(dict(entry.evidence))
+    values = [by.actor, entry.action, entry.job, entry.version, by.run_id, by.reason, evidence]
+    connection.execute(statements.INSERT_AUDIT, values)
+
+
+def address(dsn: str) -> str:
+    """Host and port of a connection string."""
+    held = psycopg.conninfo.conninfo_to_dict(dsn)
+    return f"{held.get('host')}:{held.get('port')}"

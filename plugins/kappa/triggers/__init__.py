@@ -1,1 +1,0 @@
-"""What wakes Airflow: triggers that wait for something outside of it."""

@@ -1,0 +1,1 @@
+"""The verb deploy; starting a job again is one of its plans."""

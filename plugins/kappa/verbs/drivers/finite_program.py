@@ -1,0 +1,105 @@
+"""How a finite Spark program of a change is started, and the outcome that it leaves; no secret among it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kappa.core.changes import Change
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import environment
+from kappa.verbs.drivers.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars, local_memory_mb
+
+
+class Program(StrEnum):
+    """The finite Spark programs; each is `jobs/<program>.py` of an artifact."""
+
+    REPARTITION = "repartition"
+    TRIAL = "trial"
+
+
+@dataclass(frozen=True)
+class FiniteWork:
+    """One run of a program: what spark-submit is told, and what the program is. It runs from the artifact that the
+    version is to run as."""
+
+    name: str
+    application: str
+    arguments: tuple[str, ...]
+    jars: str
+    driver_memory: str
+    configuration: Mapping[str, str]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program wrote of its end."""
+
+    ok: bool
+    sentence: str
+    evidence: Mapping[str, Any]
+
+
+class FiniteWorkRefused(Refusal):
+    """A finite Spark program looked and said no: it would do so again."""
+
+    def __init__(self, program: Program, change: Change, sentence: str) -> None:
+        super().__init__(f"{change.name}: the {program} was refused. {sentence}")
+
+
+class ChangeHasEnded(Refusal):
+    """A change that has ended needs no more work."""
+
+    def __init__(self, program: Program, change: Change) -> None:
+        super().__init__(
+            f"{change.name}: its {change.verb} has ended ({change.phase}), so the {program} was not started; nothing "
+            f"was changed. Start a new run."
+        )
+
+
+def finite_work(settings: Settings, change: Change, program: Program, python: str = sys.executable) -> FiniteWork:
+    """How a program is started for a change."""
+    artifact = settings.artifacts / change.new.artifact
+    of_version = ("--home", str(settings.home), "--job", change.job, "--version", str(change.version))
+    return FiniteWork(
+        name=f"kappa-{program}-{change.job}-v{change.version}",
+        application=str(artifact / "jobs" / f"{program}.py"),
+        arguments=(*of_version, "--change", str(change.change_id)),
+        jars=jars(settings),
+        driver_memory=f"{local_memory_mb(change.new.settings)}m",
+        configuration={
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",
+            "spark.ui.enabled": "false",
+            "spark.log.level": "WARN",
+            **AUTHENTICATED,
+        },
+        environment=environment(artifact, python),
+    )
+
+
+def work_folder(settings: Settings, change: Change) -> Path:
+    """Where the programs of a change leave their outcomes, and keep what they need meanwhile."""
+    return settings.home / "work" / str(change.change_id)
+
+
+def outcome_file(settings: Settings, change: Change, program: Program) -> Path:
+    """Where a program leaves its outcome."""
+    return work_folder(settings, change) / f"{program}.json"
+
+
+def outcome(settings: Settings, change: Change, program: Program) -> Outcome | None:
+    """What a program that has ended for this change said; None where it said nothing."""
+    file = outcome_file(settings, change, program)
+    if not file.exists():
+        return None
+    held = json.loads(file.read_text())
+    return Outcome(held["ok"], held["sentence"], held["evidence"])

@@ -1,0 +1,73 @@
+"""Start a version's driver exactly once: intent in the registry first, then the submission, then its id."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from kappa.core.states import Desired, State, check_transition
+from kappa.core.versions import Launch, Version
+from kappa.platform import Platform, wait_until
+from kappa.registry.errors import UnknownVersion
+from kappa.spark import ALIVE
+from kappa.verbs.drivers.submission import submission
+
+CLAIM_SECONDS = 20.0
+
+
+def version_of(platform: Platform, job: str, number: int) -> Version:
+    """A version as the registry has it. Raises UnknownVersion."""
+    for version in platform.registry.versions(job):
+        if version.version == number:
+            return version
+    raise UnknownVersion(job, number)
+
+
+def launch(platform: Platform, job: str, number: int, awaited: UUID | None = None) -> Launch:
+    """The launch whose driver runs; started unless one does already.
+
+    `awaited` is the id of a launch that a driver stands by for: it is intended by that id, and this driver claims it.
+    However often this is killed and repeated, one driver runs: a repeated submission carries the launch's
+    id, and the driver that finds it claimed by another submission ends by itself. Raises UnknownVersion,
+    Unreachable, SubmissionRefused.
+    """
+    registry = platform.registry
+    version = version_of(platform, job, number)
+    registry.desire(job, number, Desired.RUNNING)
+    known = _still_good(platform, registry.open_launch(job, number))
+    called = awaited if known is None and awaited and _is_new(platform, awaited) else None
+    intended = known or registry.intend_launch(job, number, called or uuid4())
+    if intended.driver is None and (known or called):
+        wait_until(platform.clock, CLAIM_SECONDS, lambda: registry.launch(intended.launch_id).driver is not None, 0.3)
+        intended = registry.launch(intended.launch_id)
+    if intended.driver is None:
+        submitted = platform.cluster.submit(submission(platform.settings, version, intended.launch_id))
+        registry.record_submission(intended.launch_id, submitted)
+    return registry.launch(intended.launch_id)
+
+
+def revive(platform: Platform, job: str, number: int) -> None:
+    """Give a version that gave up a new try; any other stays as it is. It stays red until its driver commits a batch.
+
+    Raises UnknownVersion, IllegalTransition.
+    """
+    version = version_of(platform, job, number)
+    if version.state is State.FAILED:
+        check_transition(job, number, version.state, State.LIVE)
+        platform.registry.set_state(job, number, State.FAILED, State.LIVE)
+
+
+def _is_new(platform: Platform, launch_id: UUID) -> bool:
+    """Whether no launch of that id was ever intended."""
+    try:
+        platform.registry.launch(launch_id)
+    except LookupError:
+        return True
+    return False
+
+
+def _still_good(platform: Platform, known: Launch | None) -> Launch | None:
+    """The open launch, unless its driver is gone: then it is ended, and a new one has to be made."""
+    if known is None or known.driver is None or platform.cluster.status(known.driver) in ALIVE:
+        return known
+    platform.registry.end_launch(known.launch_id)
+    return None

@@ -1,0 +1,91 @@
+"""The next driver of a version, started beside the present one: a change's pause is shorter by its start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kappa.core.audit import Author, Entry
+from kappa.core.changes import Change, Mark, Phase
+from kappa.core.states import Desired
+from kappa.core.verbs import RescaleStep
+from kappa.platform import Platform, wait_until
+from kappa.spark import ALIVE
+from kappa.verbs.drivers.launch import version_of
+from kappa.verbs.drivers.submission import submission
+from kappa.verbs.repair.plan import for_how_long
+from kappa.verbs.rescale.plan import slots
+
+STANDBY_SECONDS = 300.0
+"""A cold JVM and two first batches on cores that everything else has, too: the stream runs meanwhile."""
+
+STILL_SECONDS = 60.0
+"""A stream that has stood still for so long has nothing to lose by a cold start, and time to lose by a warming."""
+
+
+def prepare(platform: Platform, change: Change, by: Author) -> str:
+    """Start a driver of what the change makes of the version; it touches nothing and waits for the change's launch.
+
+    What was done, in a sentence: nothing where the version is to stay stopped, its stream stands still, the cluster has
+    no cores for two drivers, or the artifact is older than standing by; then the driver starts cold after the stop.
+    Raises Unreachable, SubmissionRefused.
+    """
+    current = platform.registry.change(change.change_id)
+    if current.phase is not Phase.BEGUN or _submitted(platform, current, by):
+        return f"nothing was started: the change is {current.phase}, or a driver stands by for it already"
+    why_not = _why_not(platform, current)
+    sentence = why_not or f"the next driver of {current.name} stands by"
+    evidence = {"change_id": str(current.change_id), "sentence": sentence}
+    if not why_not:
+        version = version_of(platform, current.job, current.version)
+        next_one = replace(version, **vars(current.new))
+        request = submission(platform.settings, next_one, current.change_id, standby=True)
+        evidence["submission_id"] = platform.cluster.submit(request)
+    platform.registry.record(
+        Entry(by, RescaleStep.STANDBY.action(current.verb), current.job, current.version, evidence)
+    )
+    return sentence
+
+
+def wait(platform: Platform, change: Change, by: Author) -> None:
+    """Wait until the driver that was started beside the present one is warm; one that is not in time is ended."""
+    submitted = _submitted(platform, change, by)
+    if submitted is None:
+        return
+
+    def over() -> bool:
+        stands = Mark.STANDBY in platform.registry.change(change.change_id).marks
+        return stands or platform.cluster.status(submitted) not in ALIVE
+
+    if not wait_until(platform.clock, STANDBY_SECONDS, over, pause=0.3):
+        platform.cluster.kill(submitted)
+
+
+def _why_not(platform: Platform, change: Change) -> str | None:
+    """Why no driver stands by, if so."""
+    if change.desired is Desired.STOPPED:
+        return f"no driver stands by: {change.name} stays stopped"
+    if not (platform.settings.artifacts / change.new.artifact / "jobs" / "standby.py").exists():
+        return f"no driver stands by: artifact {change.new.artifact} is older than that"
+    if (still := _stands_still(platform, change)) is not None:
+        return f"no driver stands by: {change.name} has committed nothing {still}, so there is no pause to shorten"
+    wanted, free = slots(change.new.settings), platform.cluster.free_cores()
+    if wanted > free:
+        return f"no driver stands by: it would take {wanted} cores of the worker, and {free} are free"
+    return None
+
+
+def _stands_still(platform: Platform, change: Change) -> str | None:
+    """For how long the stream has stood still while records wait, in words; None where it does its work."""
+    health = platform.registry.health(change.job, change.version)
+    works = health.commit_seconds is not None and health.commit_seconds <= STILL_SECONDS
+    if works or health.lag_seconds <= STILL_SECONDS:
+        return None
+    return for_how_long(health.commit_seconds)
+
+
+def _submitted(platform: Platform, change: Change, by: Author) -> str | None:
+    """The submission of the driver that this run has started to stand by."""
+    for entry in platform.registry.entries(by.run_id):
+        if entry.action == f"{change.verb}.standby" and entry.evidence.get("change_id") == str(change.change_id):
+            return entry.evidence.get("submission_id")
+    return None

@@ -1,0 +1,129 @@
+"""How a version's driver is started: its command line, its environment and the size of its JVM; no secret
+among them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import ALLOCATION, environment, search_path
+from kappa.core.versions import Version
+from kappa.spark import Submission
+
+# Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
+# over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038).
+_ENDS_WITHOUT_MEMORY = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
+# The second compiler waits ten times as long as by default: a third of the CPU of a start was code that it had
+# compiled and never ran again; what a stream does all day still comes to it.
+JVM_OPTIONS = (
+    f"{_ENDS_WITHOUT_MEMORY} -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+PLANNING_MB = 256
+"""What planning needs of the heap beside the work that is done in the same process."""
+# What is over soon, or only plans and waits: the second compiler never pays for itself there.
+SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
+AUTHENTICATED = {"spark.authenticate": "true"}
+"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
+
+
+def application_name(job: str, version: int) -> str:
+    """The name that the cluster shows."""
+    return f"kappa-{job}-v{version}"
+
+
+def submission(
+    settings: Settings, version: Version, launch_id: UUID, standby: bool = False, python: str = sys.executable
+) -> Submission:
+    """The submission of one launch of a version's driver, from the version's own artifact; `standby`: the driver warms
+    up and waits until the launch, which bears the id of a change, is there."""
+    artifact = settings.artifacts / version.artifact
+    name = application_name(version.job, version.version)
+    options = [
+        "--master",
+        _master(settings, version.settings),
+        "--deploy-mode",
+        "client",
+        "--name",
+        name,
+        "--jars",
+        jars(settings),
+    ]
+    # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
+    options += ["--properties-file", str(settings.spark_auth)] if version.settings["executors"] else []
+    for key, value in _configuration(settings, artifact, version.settings).items():
+        options += ["--conf", f"{key}={value}"]
+    driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
+    driver += ["--version", str(version.version), "--launch", str(launch_id)]
+    driver += ["--standby"] if standby else []
+    return Submission(
+        name,
+        (*options, *driver),
+        environment(artifact, python),
+        _properties(settings, name, version.settings),
+    )
+
+
+def _master(settings: Settings, given: Mapping[str, int]) -> str:
+    """Who does the work: executors of the cluster, or the driver's own process on its worker (decision 0011)."""
+    return settings.spark_master if given["executors"] else f"local[{given['executor_cores']}]"
+
+
+def _driver_memory_mb(given: Mapping[str, int]) -> int:
+    return given["driver_memory_mb"] if given["executors"] else local_memory_mb(given)
+
+
+def local_memory_mb(given: Mapping[str, int]) -> int:
+    """The heap of a process that plans and does the work itself."""
+    return given["executor_memory_mb"] + PLANNING_MB
+
+
+def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
+    return f"{SHORT_JVM_OPTIONS if given['executors'] else JVM_OPTIONS} {archived(settings)}"
+
+
+def archived(settings: Settings) -> str:
+    """The option by which a JVM maps classes that are archived already; without the file it has no effect."""
+    return f"-XX:SharedArchiveFile={settings.class_archive}"
+
+
+def jars(settings: Settings) -> str:
+    """The jars that a Spark application needs, as `--jars` takes them."""
+    return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
+
+
+def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
+    """What sizes and places the application; the query's own configuration is the driver's."""
+    cores = str(given["executor_cores"])
+    return {
+        "spark.cores.max": cores,
+        "spark.executor.cores": cores,
+        "spark.executor.memory": f"{given['executor_memory_mb']}m",
+        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
+        "spark.driver.host": HOST,
+        "spark.driver.bindAddress": HOST,
+        "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
+        "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
+        "spark.log.level": "WARN",
+        **AUTHENTICATED,
+        "spark.executorEnv.PYTHONPATH": search_path(artifact),
+        **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
+    }
+
+
+def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict[str, str]:
+    """What the worker needs to start and supervise the driver's JVM."""
+    return {
+        "spark.app.name": name,
+        "spark.master": settings.spark_master,
+        "spark.submit.deployMode": "cluster",
+        "spark.driver.supervise": "true",
+        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
+        "spark.driver.cores": "1" if given["executors"] else str(given["executor_cores"]),
+        "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
+        "spark.jars": "",
+        **AUTHENTICATED,
+    }

@@ -1,0 +1,1 @@
+"""The verbs promote and rollback: which version serves which windows from now on."""

@@ -1,0 +1,180 @@
+"""The plan of a hand-over, forward (promote) or back (roll back): the segments of all its jobs, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kappa.core.catalog import find
+from kappa.core.replays import HandOver, Release, Replay, Standing
+from kappa.core.states import State
+from kappa.core.versions import Segment, Version
+from kappa.verbs.promote.errors import (
+    CandidateNotCaughtUp,
+    LiveHasChanged,
+    NothingToRollBackTo,
+    NotReleasedTogether,
+    PreviousRetired,
+    SegmentsOfNoRelease,
+)
+from kappa.verbs.promote.segments import (
+    Segments,
+    check_whole,
+    edge,
+    first_difference,
+    instant_ms,
+    of_job,
+    of_jobs,
+    same,
+    sentence,
+    with_open_end,
+)
+
+PROMOTABLE = frozenset({State.CAUGHT_UP, State.PREVIOUS, State.LIVE})
+"""States from which a version may take the live end; LIVE for a hand-over that this run has made already."""
+
+
+@dataclass(frozen=True)
+class HandOverPlan(HandOver):
+    """A hand-over and how it was come by: `undoes` is the release that is rolled back, None for a promotion."""
+
+    undoes: int | None = None
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the segments are already as planned, so that nothing moves."""
+        return same(self.before, self.after)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan for people."""
+        moves = [f"{job} v{self.olds[job]} -> v{self.targets[job]}" for job in self.jobs]
+        lists = [(f"{job} served by", self._served(job)) for job in self.jobs]
+        verb = "promotes" if self.undoes is None else f"rolls back release {self.undoes}"
+        waits = "one transaction, as soon as each new version has read as far as the old one; else nothing changes"
+        return [(verb, "\n".join(moves)), ("from window", self.from_window), *lists, ("how", waits)]
+
+    def _served(self, job: str) -> str:
+        was, will = (sentence(of_job(job, held)) for held in (self.before, self.after))
+        return f"{was}\n-> {will}" if was != will else f"{was} (as it is)"
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for machines."""
+        lists = {side: [s.to_json() for s in held] for side, held in (("before", self.before), ("after", self.after))}
+        by_job = {"targets": dict(self.targets), "olds": dict(self.olds)}
+        return {**vars(self), "jobs": list(self.jobs), **lists, **by_job}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> HandOverPlan:
+        """The plan that `to_json` wrote."""
+        lists = {side: tuple(Segment(**s) for s in held[side]) for side in ("before", "after")}
+        return cls(**{**held, "jobs": tuple(held["jobs"]), **lists})
+
+
+def forward(segments: Iterable[Segment], replay: Replay, versions: Sequence[Version] = ()) -> HandOverPlan:
+    """The plan of promoting a replay's candidates, all from T on, given the segments in force.
+
+    With `versions` given, their states are looked at, too. A replay whose candidates all serve the live end already
+    gives a plan that is in force. Raises BrokenSegments, LiveHasChanged, CandidateNotCaughtUp, UnknownJob.
+    """
+    jobs = tuple(sorted(replay.versions))
+    before = of_jobs(jobs, segments)
+    lists = {job: of_job(job, before) for job in jobs}
+    for job, held in lists.items():
+        check_whole(find(job).name, held)
+    from_window = edge(replay.starts_ms)
+    if all(held[-1].version == replay.versions[job] for job, held in lists.items()):
+        return HandOverPlan(jobs, before, before, replay.versions, replay.live, from_window)
+    _check_candidates(replay, {job: held[-1].version for job, held in lists.items()}, versions)
+    after = {job: with_open_end(held, job, replay.versions[job], from_window) for job, held in lists.items()}
+    return HandOverPlan(jobs, before, of_jobs(jobs, sum(after.values(), ())), replay.versions, replay.live, from_window)
+
+
+def back(
+    releases: Iterable[Release], segments: Iterable[Segment], jobs: Collection[str], versions: Sequence[Version] = ()
+) -> HandOverPlan:
+    """The plan of rolling back the newest release of these jobs that still stands, given the segments in force.
+
+    A release that a later one has undone stands no more, so a second roll-back goes one release further back, never
+    forward again. With `versions` given, none that would serve may be retired. Raises UnknownJob,
+    NothingToRollBackTo, NotReleasedTogether, SegmentsOfNoRelease, PreviousRetired, BrokenSegments.
+    """
+    names, known = tuple(sorted({find(job).name for job in jobs})), tuple(releases)
+    release = _to_undo(names, known)
+    before, after = of_jobs(names, segments), of_jobs(names, release.before)
+    if not same(before, of_jobs(names, release.after)):
+        raise SegmentsOfNoRelease(names, release.release_id, sentence(before))
+    _check_not_retired(after, versions)
+    for job in names:
+        check_whole(job, of_job(job, after))
+    targets, olds = ({job: of_job(job, held)[-1].version for job in names} for held in (after, before))
+    edges = [first_difference(of_job(job, before), of_job(job, after)) for job in names]
+    return HandOverPlan(names, before, after, targets, olds, min(edges, key=instant_ms), release.release_id)
+
+
+def standing_releases(job: str, releases: Iterable[Release]) -> list[Release]:
+    """The job's releases that no later one has undone, the newest last."""
+    standing: list[Release] = []
+    for release in sorted((r for r in releases if job in r.jobs), key=lambda r: r.release_id):
+        if standing and _undoes(job, release, standing[-1]):
+            standing.pop()
+        else:
+            standing.append(release)
+    return standing
+
+
+def rollback_rows(
+    plan: HandOverPlan, standings: Mapping[str, Standing], until: Mapping[str, datetime | None]
+) -> list[tuple[str, str]]:
+    """What is said before a roll-back: per job how fresh the version is that would serve, and until when its state is
+    kept; no time: it is kept until further notice."""
+    return [
+        (f"{job} v{plan.targets[job]}", f"{_freshness(standings[job])}; {_kept(until.get(job))}") for job in plan.jobs
+    ]
+
+
+def _freshness(standing: Standing) -> str:
+    if not standing.lag_events:
+        return "has read all there is"
+    waited = f"the oldest waiting for {standing.lag_seconds:,.0f} s at most"
+    return f"has {standing.lag_events:,} records to read first, {waited}"
+
+
+def _kept(until: datetime | None) -> str:
+    return f"can be rolled back to until {until:%Y-%m-%dT%H:%M:%SZ}" if until else "is kept until further notice"
+
+
+def _check_candidates(replay: Replay, live: Mapping[str, int], versions: Sequence[Version]) -> None:
+    for job, serves in live.items():
+        if serves != replay.live[job]:
+            raise LiveHasChanged(job, replay.versions[job], replay.live[job], serves)
+    for version in versions:
+        if replay.versions.get(version.job) == version.version and version.state not in PROMOTABLE:
+            raise CandidateNotCaughtUp(version.job, version.version, version.state)
+
+
+def _to_undo(jobs: tuple[str, ...], releases: Sequence[Release]) -> Release:
+    """The one release that is the newest standing one of all these jobs, and of no other job."""
+    newest: dict[str, Release] = {}
+    for job in jobs:
+        standing = standing_releases(job, releases)
+        if not standing or not of_job(job, standing[-1].before):
+            raise NothingToRollBackTo(job, standing[-1].release_id if standing else None)
+        newest[job] = standing[-1]
+    release = max(newest.values(), key=lambda r: r.release_id)
+    if {r.release_id for r in newest.values()} != {release.release_id} or set(release.jobs) != set(jobs):
+        raise NotReleasedTogether(jobs, release.release_id, tuple(sorted(release.jobs)))
+    return release
+
+
+def _undoes(job: str, later: Release, earlier: Release) -> bool:
+    back_again = same(of_job(job, later.after), of_job(job, earlier.before))
+    return back_again and same(of_job(job, later.before), of_job(job, earlier.after))
+
+
+def _check_not_retired(after: Segments, versions: Sequence[Version]) -> None:
+    named = {(s.job, s.version) for s in after}
+    for version in versions:
+        if (version.job, version.version) in named and version.state is State.RETIRED:
+            raise PreviousRetired(version.job, version.version)

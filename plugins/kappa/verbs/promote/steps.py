@@ -1,0 +1,245 @@
+"""Promote and roll back: the same hand-over, forward to candidates and back to the versions that served before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import find
+from kappa.core.refusals import Refusal
+from kappa.core.replays import Answer, Approval, Release, Replay, Standing
+from kappa.core.states import State
+from kappa.core.verbs import Verb
+from kappa.core.versions import BEGINNING
+from kappa.platform import Platform
+from kappa.verbs import lease
+from kappa.verbs.drivers.launch import version_of
+from kappa.verbs.lease import IsOver
+from kappa.verbs.promote.full_size import remedy
+from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, segments_of, versions_of
+from kappa.verbs.promote.live_end import serving
+from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
+from kappa.verbs.repair.steps import nobody_ended
+from kappa.verbs.replay import catch_up
+from kappa.verbs.replay.approval import check_answerer, check_promotable, names
+from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
+from kappa.verbs.replay.progress import Reading
+from kappa.verbs.retire.plan import kept_until
+from kappa.verbs.retire.steps import windows
+
+PROMOTE, ROLLBACK = Verb.PROMOTE, Verb.ROLLBACK
+HELD_SECONDS = 3600.0
+
+
+class NothingToPromote(Refusal):
+    """No candidate of a job waits for its promotion."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__(
+            f"{job} has no version that has caught up and waits for a promotion; nothing was changed. Make one: "
+            f"./kappa reprocess {job}."
+        )
+
+
+class NotReplayedTogether(Refusal):
+    """The candidates of the jobs do not belong to one replay."""
+
+    def __init__(self, versions: Mapping[str, int], replay: Replay | None) -> None:
+        asked = ", ".join(f"{job} v{number}" for job, number in sorted(versions.items()))
+        together = f"the replay was of {names(replay)}" if replay else "no replay made them together"
+        super().__init__(
+            f"{asked} cannot be promoted: {together}, and only what was validated together is promoted together. "
+            "Nothing was changed. Name the jobs of one replay."
+        )
+
+
+class NotApproved(Refusal):
+    """Somebody has to agree first."""
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(
+            f"nobody has agreed to promoting {names(replay)} yet; nothing was changed. Answer the question in Airflow, "
+            f"or promote by hand: ./kappa promote {' '.join(sorted(replay.versions))}."
+        )
+
+
+@dataclass(frozen=True)
+class MovePlan:
+    """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
+
+    hand: HandOverPlan
+    said: tuple[tuple[str, str], ...]
+    eta_seconds: float
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan for people."""
+        return [*self.hand.rows(), *self.said]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for machines."""
+        said = [list(row) for row in self.said]
+        return {"hand": self.hand.to_json(), "said": said, "eta_seconds": self.eta_seconds}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> MovePlan:
+        """The plan that `to_json` wrote."""
+        said = tuple((name, value) for name, value in held["said"])
+        return cls(HandOverPlan.from_json(held["hand"]), said, held["eta_seconds"])
+
+
+def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: Collection[str] = ()) -> MovePlan:
+    """The plan of promoting by hand what the newest replay of these jobs made. Changes nothing.
+
+    Where somebody had to agree and nobody did, asking for this is the answer. Raises NothingToPromote,
+    NotReplayedTogether, NotValidated, WasRejected, OwnRequest, OtherRules, and as `forward`.
+    """
+    replay = replay_of_jobs(platform, jobs)
+    check_promotable(replay)
+    if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
+        check_answerer(replay.asked_by, by.actor, users)
+    return _move_plan(
+        platform, PROMOTE, forward(segments_of(platform, replay.versions), replay, versions_of(platform, jobs))
+    )
+
+
+def plan_rollback(platform: Platform, jobs: Collection[str]) -> MovePlan:
+    """The plan of rolling back the newest release of these jobs: it says how fresh the versions are that would serve
+    again, and until when that can be done. Changes nothing. Raises as `back`."""
+    names_of = sorted({find(job).name for job in jobs})
+    plan = back(
+        platform.releases.releases(), segments_of(platform, names_of), names_of, versions_of(platform, names_of)
+    )
+    return _move_plan(platform, ROLLBACK, plan)
+
+
+def replay_of_jobs(platform: Platform, jobs: Collection[str]) -> Replay:
+    """The replay of the newest versions that wait for the live end. Raises NothingToPromote, NotReplayedTogether."""
+    versions = {job: _newest_waiting(platform, find(job).name) for job in sorted(set(jobs))}
+    replay = platform.releases.replay_of_versions(versions)
+    if replay is None or dict(replay.versions) != versions:
+        raise NotReplayedTogether(versions, replay)
+    return replay
+
+
+def promote(platform: Platform, verb: str, replay: Replay, by: Author, is_over: IsOver = nobody_ended) -> str:
+    """Let the candidates serve, all or none, and end the replay; the sentence.
+
+    Once the segments have moved, doing it again only ends what is left. Raises NotValidated, WasRejected, NotApproved,
+    TooFarBehind, UnderWay, and as `forward` and `Releases.hand_over`.
+    """
+    fresh = platform.releases.replay(replay.replay_id)
+    release = release_of(platform, fresh)
+    if release is None:
+        check_promotable(fresh)
+        by_hand = verb == PROMOTE
+        if fresh.approval is Approval.ASK and fresh.answer != Answer.APPROVED and not by_hand:
+            raise NotApproved(fresh)
+        if by_hand and fresh.approval is Approval.ASK:
+            platform.releases.note_answer(fresh.replay_id, Answer.APPROVED, by)
+        plan = forward(segments_of(platform, fresh.versions), fresh, versions_of(platform, fresh.versions))
+        release = hand_over(platform, verb, plan, by, is_over)
+    said = promoted_sentence(release)
+    platform.releases.end_replay(fresh.replay_id, said)
+    return said
+
+
+def conclude(platform: Platform, verb: str, release: Release, by: Author) -> str:
+    """Write down and say what a hand-over by hand did."""
+    said = promoted_and_sized(platform, release) if verb == PROMOTE else _rolled_back_sentence(release)
+    for job in release.jobs:
+        number = serving(release.after, job)
+        told = {"sentence": said, "release_id": release.release_id}
+        platform.registry.record(Entry(by, f"{verb}.done", job, number, told))
+    return said
+
+
+def dry_sentence(verb: str, plan: MovePlan) -> str:
+    """What a dry run found, in one sentence."""
+    moves = ", ".join(f"{job} v{plan.hand.olds[job]} -> v{plan.hand.targets[job]}" for job in plan.hand.jobs)
+    return f"dry run: {verb} {moves}, ready in about {duration(plan.eta_seconds)}; nothing was changed."
+
+
+def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, say: Callable[[str], None]) -> str:
+    """All steps of a roll-back, without Airflow; no lease outlives it. Raises what the steps raise."""
+    targets = plan.hand.targets
+    try:
+        lease.take_on(platform, ROLLBACK, targets, by, HELD_SECONDS, 0.0, is_over)
+        say("catch_up")
+        pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by)
+        catch_up.caught_up(platform, ROLLBACK, targets, catch_up.wait(platform, pursuit), by)
+        say("hand_over")
+        return conclude(platform, ROLLBACK, hand_over(platform, ROLLBACK, plan.hand, by, is_over), by)
+    finally:
+        lease.release(platform, by)
+
+
+def promoted_and_sized(platform: Platform, release: Release) -> str:
+    """What a promotion did and, where a version was replayed smaller than the one before, how to give it its size."""
+    said = [promoted_sentence(release)]
+    for job in release.jobs:
+        now, before = serving(release.after, job), serving(release.before, job)
+        if now is not None and before is not None:
+            said.append(remedy(version_of(platform, job, now), version_of(platform, job, before)) or "")
+    return " ".join(filter(None, said))
+
+
+def promoted_sentence(release: Release) -> str:
+    """What a promotion did, in one sentence."""
+    seconds = release.evidence.get("hand_over_seconds", 0)
+    moved = ", ".join(f"{job} v{serving(release.after, job)}" for job in release.jobs)
+    since = release.evidence.get("from_window", "")
+    windows_of = "all windows" if since == BEGINNING else f"the windows from {since} on"
+    return f"release {release.release_id}: {moved} serve {windows_of}; the hand-over took {seconds} s."
+
+
+def _rolled_back_sentence(release: Release) -> str:
+    moved = ", ".join(
+        f"{job} v{serving(release.before, job)} -> v{serving(release.after, job)}" for job in release.jobs
+    )
+    seconds = release.evidence.get("hand_over_seconds", 0)
+    return f"release {release.release_id} rolled back: {moved}; the hand-over took {seconds} s."
+
+
+def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
+    check_rules(platform, verb, plan)
+    standings = {job: _now(platform, job, number) for job, number in plan.targets.items()}
+    until = {job: _until(platform, job, number) for job, number in plan.targets.items()}
+    unread = max(standing.lag_events for standing in standings.values())
+    speeds = [platform.releases.weighed(job, n).replays_per_s or ASSUMED_PER_SECOND for job, n in plan.targets.items()]
+    stopped = any(platform.registry.open_launch(job, number) is None for job, number in plan.targets.items())
+    eta = unread / min(speeds) + (START_SECONDS if stopped else 0.0)
+    takes = (
+        "catches up in",
+        f"about {duration(eta)}{', since it is stopped and has to be started' if stopped else ''}",
+    )
+    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta)
+
+
+def _now(platform: Platform, job: str, number: int) -> Standing:
+    """The version's standing against the log as it is; the driver of one that is stopped knows only of earlier."""
+    standing = platform.releases.standing(job, number)
+    with platform.open_log() as log:
+        reading = Reading(platform.registry.now(), version_of(platform, job, number).state, standing, log.ends())
+    lag = reading.lag_seconds
+    return replace(standing, lag_events=reading.unread, lag_seconds=standing.lag_seconds if lag is None else lag)
+
+
+def _until(platform: Platform, job: str, number: int) -> datetime | None:
+    since = platform.releases.previous_since(job, number)
+    pinned = (job, number) in platform.releases.pins()
+    return None if since is None or pinned else kept_until(since, windows(platform.settings))
+
+
+def _newest_waiting(platform: Platform, job: str) -> int:
+    live = serving(platform.registry.segments(job), job) or 0
+    waiting = [
+        v.version
+        for v in platform.registry.versions(job)
+        if v.version > live and v.state in (State.CAUGHT_UP, State.PREVIOUS)
+    ]
+    if not waiting:
+        raise NothingToPromote(job)
+    return waiting[-1]

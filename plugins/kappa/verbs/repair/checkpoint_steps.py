@@ -1,0 +1,66 @@
+"""Restore the files of a version's checkpoint from the database's offsets, while nobody works on it."""
+
+from __future__ import annotations
+
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import STATE_PARTITIONS
+from kappa.core.checkpoint import restore
+from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.restore import Source
+from kappa.core.refusals import Refusal
+from kappa.core.verbs import Verb
+from kappa.core.versions import Version
+from kappa.platform import Platform
+from kappa.verbs import lease
+from kappa.verbs.change.recovery import wait_free
+from kappa.verbs.observation import found
+from kappa.verbs.repair.checkpoint_plan import RestorePlan
+from kappa.verbs.stop.plan import NothingDeployed
+
+VERB = Verb.REPAIR
+
+
+class Driven(Refusal):
+    """A driver may be at work on the checkpoint."""
+
+    def __init__(self, job: str, version: int) -> None:
+        super().__init__(
+            f"{job} v{version} has an open launch, so a driver may be at work on its checkpoint. Nothing was touched. "
+            f"Stop it with './kappa stop {job}', then try again."
+        )
+
+
+def plan_restore(platform: Platform, job: str) -> RestorePlan:
+    """What would be done to the checkpoint of the job's current version. Changes nothing.
+
+    Raises NothingDeployed, NotRestorable, CheckpointLost, DatabaseBehind, ForeignCheckpoint.
+    """
+    version = found(platform, job).current()
+    if version is None:
+        raise NothingDeployed(job)
+    mends = restore.plan(_checkpoint(platform, version), _source(platform, version))
+    return RestorePlan(version.job, version.version, version.generation, mends)
+
+
+def carry_out(platform: Platform, job: str, by: Author) -> str:
+    """Plan and do it, under the run's lease; what was done is in the audit. Raises as `plan_restore`, and Driven,
+    CheckpointHeld, NotHolder."""
+    number = lease.target(platform, job)
+    lease.check(platform, job, number, by)
+    if platform.registry.open_launch(job, number) is not None:
+        raise Driven(job, number)
+    wait_free(platform, job, number)
+    plan = plan_restore(platform, job)
+    folder = platform.settings.checkpoint(plan.job, plan.version, plan.generation)
+    restore.carry_out(Checkpoint(folder), plan.mends)
+    platform.registry.record(Entry(by, "repair.checkpoint", job, number, plan.to_json()))
+    return plan.sentence()
+
+
+def _checkpoint(platform: Platform, version: Version) -> Checkpoint:
+    return Checkpoint(platform.settings.checkpoint(version.job, version.version, version.generation))
+
+
+def _source(platform: Platform, version: Version) -> Source:
+    committed = platform.registry.newest_batches(version.job, version.version, version.generation)
+    return Source(version.topic, version.settings.get(STATE_PARTITIONS, 1), committed)

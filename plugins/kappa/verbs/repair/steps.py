@@ -1,0 +1,140 @@
+"""Look at every stream that should do its work, and repair what may be repaired without asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import JOBS, find
+from kappa.core.kafka_log import MissingTopic
+from kappa.core.leases import Lease
+from kappa.core.states import OVER
+from kappa.core.verbs import Verb
+from kappa.core.versions import Version
+from kappa.platform import Platform
+from kappa.registry.errors import UnderWay
+from kappa.unavailable import Unreachable
+from kappa.verbs.change.recovery import settle, wait_free
+from kappa.verbs.desired import Found
+from kappa.verbs.drivers.launch import launch
+from kappa.verbs.lease import IsOver
+from kappa.verbs.observation import runs
+from kappa.verbs.repair.plan import Action, Finding, Kind, Observed, RepairPlan, decide
+from kappa.verbs.stop.steps import shut_out
+
+VERB = Verb.REPAIR
+LEASE_SECONDS = 600.0
+
+
+def nobody_ended(_: Lease) -> bool:
+    """Where nobody can be asked, the holder of a lease is taken to be at work until its time is over."""
+    return False
+
+
+def plan_repair(platform: Platform, job: str | None = None, is_over: IsOver = nobody_ended) -> RepairPlan:
+    """What is found of one job or of all, and what would be done about it. Changes nothing. Raises UnknownJob."""
+    jobs, answers = [find(job).name] if job else list(JOBS), _log_answers(platform)
+    return decide([replace(seen, log_answers=answers) for name in jobs for seen in observe(platform, name, is_over)])
+
+
+def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> list[Observed]:
+    """How each version of a job does that is not over, or that serves; a dead run's lease counts for nothing."""
+    registry = platform.registry
+    there = Found(registry.versions(job), registry.segments(job))
+    wanted = [version for version in there.versions if version.state not in OVER or there.serves(version)]
+    return [_observed(platform, version, there, is_over) for version in wanted]
+
+
+def carry_out(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver = nobody_ended) -> str:
+    """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
+    for finding in plan.findings:
+        if finding.kind in (Kind.LOG_AWAY, Kind.LOG_BACK):
+            told = {"found": finding.sentence}
+            platform.registry.record(Entry(by, f"{VERB}.{finding.kind}", finding.job, finding.version, told))
+    done = [_repair(platform, finding, by, is_over) for finding in plan.acts]
+    left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
+    untouched = f" Not touched: {'; '.join(left)}." if left else ""
+    sentence = f"{'; '.join(done) or 'nothing to repair'}.{untouched}"
+    evidence = {"sentence": sentence, "plan": plan.to_json()}
+    platform.registry.record(Entry(by, f"{VERB}.done", None, None, evidence))
+    return sentence
+
+
+def dry_sentence(plan: RepairPlan) -> str:
+    """What a dry run found, in one sentence."""
+    acts = "; ".join(f"{f.name} {f.sentence}" for f in plan.acts) or "nothing to repair"
+    return f"dry run: {acts}; nothing was changed."
+
+
+def _log_answers(platform: Platform) -> bool:
+    """Whether the broker does; one that has no such topic does."""
+    try:
+        with platform.open_log() as log, suppress(MissingTopic):
+            log.ends()
+    except Unreachable:
+        return False
+    return True
+
+
+def _observed(platform: Platform, version: Version, there: Found, is_over: IsOver) -> Observed:
+    job, number = version.job, version.version
+    lease = platform.registry.lease(job, number)
+    opened, now = platform.registry.open_launch(job, number), platform.registry.now()
+    return Observed(
+        version=version,
+        health=platform.registry.health(job, number),
+        driver_alive=runs(platform, job, number),
+        lease=None if lease is None or is_over(lease) else lease,
+        change=platform.registry.open_change(job, number),
+        serves=there.serves(version),
+        now=now,
+        launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
+    )
+
+
+def _repair(platform: Platform, finding: Finding, by: Author, is_over: IsOver) -> str:
+    held = platform.registry.lease(finding.job, finding.version)
+    over = held.run_id if held and is_over(held) else None
+    try:
+        platform.registry.take_lease(VERB, finding.job, finding.version, by, LEASE_SECONDS, over)
+    except UnderWay as other:
+        return str(other)
+    try:
+        return ACTS[finding.action](platform, finding, by)
+    finally:
+        platform.registry.release_leases(by)
+
+
+def _settle(platform: Platform, finding: Finding, by: Author) -> str:
+    change = platform.registry.open_change(finding.job, finding.version)
+    return settle(platform, change, by, finding.sentence) if change else f"{finding.name} has no open change any more"
+
+
+def _restart(platform: Platform, finding: Finding, by: Author) -> str:
+    evidence = {"found": finding.sentence}
+    platform.registry.record(Entry(by, f"{VERB}.restarted", finding.job, finding.version, evidence))
+    wait_free(platform, finding.job, finding.version)
+    launch(platform, finding.job, finding.version)
+    return f"{finding.name} was started again ({finding.sentence})"
+
+
+def _replace(platform: Platform, finding: Finding, by: Author) -> str:
+    shut_out(platform, finding.job, finding.version, by)
+    return _restart(platform, finding, by)
+
+
+def _give_up(platform: Platform, finding: Finding, by: Author) -> str:
+    shut_out(platform, finding.job, finding.version, by)
+    platform.registry.give_up(finding.job, finding.version, finding.sentence)
+    platform.registry.record(Entry(by, f"{VERB}.gave_up", finding.job, finding.version, {"found": finding.sentence}))
+    return f"{finding.name} was given up ({finding.sentence})"
+
+
+ACTS: dict[Action, Callable[[Platform, Finding, Author], str]] = {
+    Action.SETTLE: _settle,
+    Action.RESTART: _restart,
+    Action.REPLACE: _replace,
+    Action.GIVE_UP: _give_up,
+}

@@ -1,0 +1,198 @@
+"""What a candidate of a replay runs as: the request's settings, cores and read rate over what the live version has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from kappa.code.artifacts import Code
+from kappa.code.differences import Difference
+from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting, find
+from kappa.core.kafka_log import Offsets
+from kappa.core.replays import Approval
+from kappa.core.states import Desired, State
+from kappa.core.validation import Band, Parity
+from kappa.core.versions import Version
+from kappa.verbs.desired import Found, Wanted, want
+from kappa.verbs.replay.bands import read, text
+from kappa.verbs.replay.errors import NoJobs, RateGivenTwice, RateOutOfRange
+from kappa.verbs.rescale.plan import slots
+from kappa.verbs.start_point import EARLIEST, StartPoint
+
+CADENCE_MS = 2_000
+"""The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
+records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
+CADENCE, RECORDS = "cadence_ms", "records_per_batch"
+LEAST_RATE = 2
+
+
+@dataclass(frozen=True)
+class ReprocessRequest:
+    """What somebody asks to be replayed, of one job or of several that are promoted together.
+
+    An empty artifact is the newest one; settings not named stay as the live version has them, and one that only some
+    of the jobs have counts for these. `approval` None: the policy decides. `cores` and `rate` (records/s) are per
+    job; None: as the settings say.
+    """
+
+    jobs: tuple[str, ...]
+    start: str = EARLIEST
+    artifact: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+    parity: Parity = Parity.EXACT
+    bands: tuple[Band, ...] = ()
+    approval: Approval | None = None
+    cores: int | None = None
+    rate: int | None = None
+    reason: str | None = None
+    promote: bool = True
+
+    def catalogued(self) -> tuple[Job, ...]:
+        """The jobs, each once, by name. Raises NoJobs, UnknownJob."""
+        if not self.jobs:
+            raise NoJobs
+        return tuple(find(name) for name in sorted(set(self.jobs)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The request as JSON."""
+        words = {"parity": self.parity.value, "approval": self.approval.value if self.approval else None}
+        lists = {"jobs": list(self.jobs), "bands": [text(band) for band in self.bands]}
+        return {**vars(self), **words, **lists, "settings": dict(self.settings)}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> ReprocessRequest:
+        """The request that `to_json` or a form wrote; what is left out is as by default. Raises InvalidBand."""
+        approval = Approval(held["approval"]) if held.get("approval") else None
+        words = {"parity": Parity(held.get("parity") or Parity.EXACT), "approval": approval}
+        lists = {"jobs": tuple(held["jobs"]), "bands": tuple(read(band) for band in held.get("bands") or ())}
+        return cls(**{**held, **words, **lists})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A version that a replay makes of one job, and what it reads: `records` per partition, `bytes` about.
+
+    `differences` are those to the live version, which started at `live_starts_ms` (None: with the log).
+    """
+
+    job: str
+    version: int
+    live_version: int
+    artifact: str
+    settings: Mapping[str, int]
+    topic: str
+    topic_id: str
+    state_digest: str
+    result_digest: str
+    start: StartPoint
+    records: Offsets
+    bytes: int
+    differences: tuple[Difference, ...] = ()
+    live_starts_ms: int | None = None
+
+    @property
+    def cores(self) -> int:
+        """The worker's cores that it takes."""
+        return slots(self.settings)
+
+    @property
+    def most_per_s(self) -> float:
+        """The most records a second that its settings let it read."""
+        cadence_ms = self.settings[CADENCE]
+        return 1000 * self.settings[RECORDS] / cadence_ms if cadence_ms else math.inf
+
+    @property
+    def compared_from_ms(self) -> int | None:
+        """The first window (ms) that both versions hold whole; None: all."""
+        return max((ms for ms in (self.start.starts_ms, self.live_starts_ms) if ms is not None), default=None)
+
+    def staged(self) -> Version:
+        """The version as it is staged."""
+        return Version(
+            job=self.job,
+            version=self.version,
+            state=State.STAGED,
+            desired=Desired.RUNNING,
+            artifact=self.artifact,
+            state_digest=self.state_digest,
+            result_digest=self.result_digest,
+            settings=self.settings,
+            topic=self.topic,
+            topic_id=self.topic_id,
+            starts_at=self.start.starts_at,
+            start_offsets=self.start.offsets,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The candidate as JSON."""
+        records = {str(partition): count for partition, count in self.records.items()}
+        differences = [difference.to_json() for difference in self.differences]
+        return {**vars(self), "settings": dict(self.settings), "start": self.start.to_json(), "records": records,
+                "differences": differences}  # fmt: skip
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Candidate:
+        """The candidate that `to_json` wrote."""
+        records = {int(partition): count for partition, count in held["records"].items()}
+        differences = tuple(Difference(**difference) for difference in held["differences"])
+        start = StartPoint.from_json(held["start"])
+        return cls(**{**held, "start": start, "records": records, "differences": differences})
+
+
+def candidate(
+    wanted: Wanted, live: Version, number: int, start: StartPoint, records: Offsets, size: float,
+    differences: tuple[Difference, ...],
+) -> Candidate:  # fmt: skip
+    """The candidate that runs as wanted; `size` is the bytes of a record."""
+    same = {**asdict(wanted), "settings": wanted.settings}
+    live_starts = None if live.starts_at is None else _ms(live.starts_at)
+    weighs = round(sum(records.values()) * size)
+    return Candidate(version=number, live_version=live.version, start=start, records=records, bytes=weighs,
+                     differences=differences, live_starts_ms=live_starts, **same)  # fmt: skip
+
+
+def want_candidate(
+    request: ReprocessRequest, job: Job, artifact: str, code: Code, topic: tuple[str, str], found: Found
+) -> Wanted:
+    """What one job's candidate is to run as; `topic` is (name, id).
+
+    Raises UnknownJobSetting, JobSettingOutOfRange, RateOutOfRange, RateGivenTwice, NoJobs, UnknownJob.
+    """
+    return want(job, artifact, code, topic, given(request, job), found)
+
+
+def given(request: ReprocessRequest, job: Job) -> dict[str, int | str]:
+    """The settings that a request gives one of its jobs. Raises as `want_candidate`."""
+    known = {setting.name for setting in job.settings}
+    for name in request.settings:
+        if not any(name == setting.name for one in request.catalogued() for setting in one.settings):
+            raise UnknownJobSetting(job, name)
+    asked = {name: value for name, value in request.settings.items() if name in known}
+    cores = {} if request.cores is None else {EXECUTOR_CORES: request.cores}
+    return {**asked, **cores, **_throttle(request, job)}
+
+
+def throttle(job: Job, rate: int) -> dict[str, int]:
+    """The batches that read at most `rate` records/s: as many records as the rate gives in a cadence, which is longer
+    or shorter than CADENCE_MS where a batch would be smaller or larger than the catalogue allows. Raises
+    RateOutOfRange."""
+    records = next(setting for setting in job.settings if setting.name == RECORDS)
+    if not LEAST_RATE <= rate <= records.most:
+        raise RateOutOfRange(rate, LEAST_RATE, records.most)
+    per_batch = min(max(rate * CADENCE_MS // 1000, records.least), records.most)
+    return {RECORDS: per_batch, CADENCE: -(-1000 * per_batch // rate)}
+
+
+def _throttle(request: ReprocessRequest, job: Job) -> dict[str, int]:
+    if request.rate is None:
+        return {}
+    if twice := [name for name in (RECORDS, CADENCE) if name in request.settings]:
+        raise RateGivenTwice(request.rate, twice)
+    return throttle(job, request.rate)
+
+
+def _ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1000)

@@ -1,0 +1,202 @@
+"""Let versions catch up with the log: start their drivers, read how far they are, and say when they are there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from kappa.core.audit import Author, Entry
+from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
+from kappa.core.replays import Standing
+from kappa.core.states import OVER, State
+from kappa.core.verbs import ReplayStep
+from kappa.core.versions import Version
+from kappa.platform import Platform
+from kappa.unavailable import Unreachable
+from kappa.verbs import lease
+from kappa.verbs.drivers import launch as launching
+from kappa.verbs.promote.live_end import live_lag_seconds
+from kappa.verbs.replay.price import LogFacts, infeasible
+from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
+
+POLL_SECONDS = 3.0
+KEPT = timedelta(minutes=6)
+"""How long a reading counts: rate and ETA are over as long. It is more than STILL_SECONDS: who stands still is seen."""
+FEASIBLE_SECONDS = 30.0
+LEAST_SECONDS, MOST_SECONDS = 30 * 60.0, 48 * 3600.0
+"""Bounds of the time that a catch-up is given: three times the ETA, and ten minutes."""
+END_STATES = frozenset({CatchUp.READY, CatchUp.FAILING})
+
+
+class NeverReady(Refusal):
+    """A version did not catch up, or cannot any more."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"not caught up: {said}. The live versions serve on as they did.")
+
+
+@dataclass(frozen=True)
+class Pursuit:
+    """Versions that are to catch up, by job: `expected` records each, since and until when. It is kept in the audit."""
+
+    versions: Mapping[str, int]
+    expected: int
+    began: datetime
+    deadline: datetime
+
+    def to_json(self) -> dict[str, Any]:
+        """The pursuit as JSON."""
+        times = {"began": self.began.isoformat(), "deadline": self.deadline.isoformat()}
+        return {"versions": dict(self.versions), "expected": self.expected, **times}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Pursuit:
+        """The pursuit that `to_json` wrote."""
+        times = {name: datetime.fromisoformat(held[name]) for name in ("began", "deadline")}
+        return cls(held["versions"], held["expected"], **times)
+
+
+def launch(
+    platform: Platform, verb: str, versions: Mapping[str, int], expected: int, eta_seconds: float, by: Author
+) -> Pursuit:
+    """Have the versions' drivers running; the run's deadline is that of its first try.
+
+    Raises NeverReady, NotHolder, what `launch.launch` raises.
+    """
+    lease.check_all(platform, versions, by)
+    for job, number in sorted(versions.items()):
+        version = launching.version_of(platform, job, number)
+        if version.state in OVER:
+            raise NeverReady(f"{job} v{number} is {version.state}{_why(platform, version)}")
+        if version.state is State.STAGED:
+            platform.registry.set_state(job, number, State.STAGED, State.CATCHING_UP)
+    began = max(launching.launch(platform, job, number).intended_at for job, number in sorted(versions.items()))
+    known = pursuit_of(platform, verb, by)
+    if known is not None:
+        return Pursuit(versions, expected, began, known.deadline)
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds))
+    for job, number in sorted(versions.items()):
+        platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
+    return made
+
+
+def pursuit_of(platform: Platform, verb: str, by: Author) -> Pursuit | None:
+    """What this run pursues, once it has launched it."""
+    entries = platform.registry.entries(by.run_id)
+    return next((Pursuit.from_json(e.evidence) for e in entries if e.action == f"{verb}.launched"), None)
+
+
+@dataclass
+class Watch:
+    """Looks at a pursuit again and again. What it remembers is a few minutes of readings: made anew, it takes longer to
+    know a rate and to call a version ready or stuck, and decides the same."""
+
+    platform: Platform
+    pursuit: Pursuit
+    readings: dict[str, list[Reading]] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)
+    checked_at: datetime | None = None
+
+    def look(self) -> Progress:
+        """The progress of all versions together, now. Raises Unreachable, UnknownVersion."""
+        now = self.platform.registry.now()
+        versions = sorted(self.pursuit.versions.items())
+        standings = {job: self.platform.releases.standing(job, number) for job, number in versions}
+        log = self._log(now, standings)
+        seen: dict[str, Progress] = {}
+        for job, number in versions:
+            self._take(job, self._reading(job, number, now, standings[job], log))
+            seen[job] = judge(self.readings[job], self.pursuit.expected, self.pursuit.began, self.pursuit.deadline)
+            self.rates[job] = seen[job].rate_per_s
+        return together(seen)
+
+    def _take(self, job: str, reading: Reading) -> None:
+        kept = [one for one in self.readings.get(job, []) if one.at > reading.at - KEPT]
+        self.readings[job] = [*kept, reading]
+
+    def _reading(self, job: str, number: int, now: datetime, standing: Standing, log: _LogView | None) -> Reading:
+        version = launching.version_of(self.platform, job, number)
+        failure = "; ".join(self.platform.registry.red_lines(job, number)) or None
+        why = log and log.infeasible(f"{job} v{number}", standing, self.rates.get(job))
+        ends = log.ends if log else None
+        live = live_lag_seconds(self.platform, job, now, ends)
+        return Reading(now, version.state, standing, ends, why or None, failure, live, log is not None)
+
+    def _log(self, now: datetime, standings: Mapping[str, Standing]) -> _LogView | None:
+        """The log's own word; None while the broker does not answer, which the drivers notice, too."""
+        due = self.checked_at is None or (now - self.checked_at).total_seconds() >= FEASIBLE_SECONDS
+        try:
+            view = _look_at_log(self.platform, standings, now, due)
+        except Unreachable:
+            return None
+        self.checked_at = now if due else self.checked_at
+        return view
+
+
+@dataclass(frozen=True)
+class _LogView:
+    """The log's ends and, where it was looked at closely, its beginnings and the ages of what is read next."""
+
+    ends: Offsets
+    firsts: Offsets
+    facts: LogFacts | None
+
+    def infeasible(self, name: str, standing: Standing, per_s: float | None) -> str | None:
+        """Why the log no longer allows it, as far as that was looked at."""
+        return infeasible(name, standing, self.firsts, self.facts, per_s) if self.facts else None
+
+
+def wait(platform: Platform, pursuit: Pursuit) -> Progress:
+    """Look until the pursuit has come to one of its ends; the deadline is one."""
+    watch = Watch(platform, pursuit)
+    while (progress := watch.look()).state not in END_STATES:
+        platform.clock.sleep(POLL_SECONDS)
+    return progress
+
+
+def caught_up(platform: Platform, verb: str, versions: Mapping[str, int], progress: Progress, by: Author) -> None:
+    """Take the end of a pursuit: candidates become CAUGHT_UP. Raises NeverReady, NotHolder."""
+    lease.check_all(platform, versions, by)
+    if progress.state is not CatchUp.READY:
+        raise NeverReady(progress.sentence)
+    for job, number in sorted(versions.items()):
+        platform.registry.set_state(job, number, State.CATCHING_UP, State.CAUGHT_UP)
+        platform.registry.record(Entry(by, ReplayStep.CATCH_UP.action(verb), job, number, progress.to_json()))
+
+
+def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: datetime, closely: bool) -> _LogView:
+    with platform.open_log() as log:
+        ends = log.ends()
+        if not closely:
+            return _LogView(ends, {}, None)
+        firsts, least = log.earliest(), _least(standings)
+        # Where the next record is gone already no age is asked for: a consumer sent there would wait for nothing.
+        there = {p: offset for p, offset in least.items() if firsts.get(p, 0) <= offset < ends.get(p, 0)}
+        ages = {p: log.append_time(p, offset) for p, offset in there.items()}
+        samples = {p: ((there[p], at_ms),) if at_ms is not None else () for p, at_ms in ages.items()}
+        now_ms = round(now.timestamp() * 1000)
+        facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms)
+        return _LogView(ends, firsts, facts)
+
+
+def _least(standings: Mapping[str, Standing]) -> Offsets:
+    """Per partition what the version that is furthest behind reads next."""
+    least: Offsets = {}
+    for standing in standings.values():
+        for partition, offset in standing.next_offsets.items():
+            least[partition] = min(offset, least.get(partition, offset))
+    return least
+
+
+def _patience(eta_seconds: float) -> timedelta:
+    asked = MOST_SECONDS if math.isinf(eta_seconds) else 3 * eta_seconds + 600.0
+    return timedelta(seconds=min(max(asked, LEAST_SECONDS), MOST_SECONDS))
+
+
+def _why(platform: Platform, version: Version) -> str:
+    lines = platform.registry.red_lines(version.job, version.version)
+    return f" ({'; '.join(lines)})" if lines else ""

@@ -1,0 +1,200 @@
+"""How a candidate catches up, told from several readings: hydrating, lagging, ready or failing, with rate and ETA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from kappa.core.kafka_log import Offsets
+from kappa.core.replays import Standing
+from kappa.core.states import State
+from kappa.verbs.replay.price import duration, to_read
+
+READY_SECONDS = 5.0
+"""A hand-over begins at most this far behind what it waits for, the live version (architecture, section 4)."""
+READY_READINGS = 3
+LAGGING_SECONDS = 60.0
+STILL_SECONDS = 300.0
+"""So long without a commit, while records are unread and all parts answer, is no slow batch."""
+BLIND_SECONDS = 30.0
+"""Of readings that lie further apart nobody knows whether the parts answered in between."""
+
+
+class CatchUp(StrEnum):
+    """How far a candidate has come, the worst first."""
+
+    FAILING = "failing"
+    HYDRATING = "hydrating"
+    LAGGING = "lagging"
+    READY = "ready"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A candidate as it was seen at one time. `log_ends` are the log's own, None where they were not asked for: then
+    the driver's last word counts. `infeasible` says why the log no longer allows it (`price.infeasible`);
+    `live_lag_seconds` is the lag of the version that serves; `heard` is False where the log was asked and did not
+    answer. Where the database does not, there is no reading."""
+
+    at: datetime
+    state: State
+    standing: Standing
+    log_ends: Offsets | None = None
+    infeasible: str | None = None
+    failure: str | None = None
+    live_lag_seconds: float = 0.0
+    heard: bool = True
+
+    @property
+    def unread(self) -> int:
+        """Records that wait; a driver that is gone says nothing of those that came since."""
+        by_log = sum(to_read(self.standing.next_offsets, self.log_ends).values()) if self.log_ends else 0
+        return max(self.standing.lag_events, by_log)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How long the oldest unread record waits at most; None before the whole log was seen once.
+
+        What came since the driver had read all there was, came since its last batch.
+        """
+        committed_at = self.standing.committed_at
+        if self.standing.complete_through is None:
+            return None
+        if not self.unread:
+            return 0.0
+        if self.standing.lag_events:
+            return self.standing.lag_seconds
+        return (self.at - committed_at).total_seconds() if committed_at else None
+
+    @property
+    def is_close(self) -> bool:
+        """Whether a hand-over would not wait long: on a busy machine the live version is some seconds behind, too."""
+        lag = self.lag_seconds
+        return lag is not None and lag - self.live_lag_seconds <= READY_SECONDS
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a candidate has come: records read and to be read in all, records/s, and seconds to the end (None: not
+    known, or it does not come nearer)."""
+
+    state: CatchUp
+    done: int
+    total: int
+    rate_per_s: float
+    eta_s: float | None
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The progress as JSON."""
+        return {**vars(self), "state": self.state.value}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> Progress:
+        """The progress that `to_json` wrote."""
+        return cls(**{**held, "state": CatchUp(held["state"])})
+
+
+def judge(readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime) -> Progress:
+    """How a candidate catches up, by its readings, the newest last (at least one).
+
+    `expected` is the number of records that the plan counted, `began` the time of its launch. Rate and ETA are over
+    all readings given, so some minutes of them are enough.
+    """
+    newest = readings[-1]
+    done, total = newest.standing.read, max(newest.standing.read + newest.unread, expected)
+    rate = _per_second(readings, newest.standing.read - readings[0].standing.read)
+    nearer = _per_second(readings, readings[0].unread - newest.unread)
+    eta = 0.0 if not newest.unread else newest.unread / nearer if nearer > 0 else None
+    state, why = _state(readings, began, deadline)
+    return Progress(state, done, total, rate, eta, f"{state}: {why or _sentence(newest, done, total, rate, eta)}")
+
+
+def together(progress: Mapping[str, Progress]) -> Progress:
+    """The progress of a replay of several jobs: the state of the one that is worst off, the records of all."""
+    states = list(CatchUp)
+    worst = min(progress.values(), key=lambda one: states.index(one.state))
+    etas = [one.eta_s for one in progress.values()]
+    known = [eta for eta in etas if eta is not None]
+    return Progress(
+        state=worst.state,
+        done=sum(one.done for one in progress.values()),
+        total=sum(one.total for one in progress.values()),
+        rate_per_s=sum(one.rate_per_s for one in progress.values()),
+        eta_s=max(known) if len(known) == len(etas) else None,
+        sentence="; ".join(f"{job} {one.sentence}" for job, one in sorted(progress.items())),
+    )
+
+
+def _state(readings: Sequence[Reading], began: datetime, deadline: datetime) -> tuple[CatchUp, str | None]:
+    newest = readings[-1]
+    if reason := _given_up(newest):
+        return CatchUp.FAILING, reason
+    if _is_ready(readings):
+        return CatchUp.READY, None
+    if newest.at >= deadline:
+        return CatchUp.FAILING, f"not ready by {deadline:%Y-%m-%dT%H:%M:%SZ}, with {newest.unread:,} records unread"
+    if reason := _stands_still(readings, began):
+        return CatchUp.FAILING, reason
+    lag = newest.lag_seconds
+    near = lag is not None and lag <= LAGGING_SECONDS
+    return (CatchUp.LAGGING if near else CatchUp.HYDRATING), None
+
+
+def _given_up(newest: Reading) -> str | None:
+    """Why it cannot become ready any more, whatever is waited for."""
+    if newest.state is State.FAILED:
+        return f"its driver gave up ({newest.failure or 'no reason is known'})"
+    if newest.state is State.RETIRED:
+        return "it was retired meanwhile"
+    return newest.infeasible
+
+
+def _is_ready(readings: Sequence[Reading]) -> bool:
+    """Whether it was close enough to the end in enough readings in a row, having seen the whole log in each."""
+    latest = readings[-READY_READINGS:]
+    return len(latest) == READY_READINGS and all(reading.is_close for reading in latest)
+
+
+def _stands_still(readings: Sequence[Reading], began: datetime) -> str | None:
+    """Why it is taken to be stuck; where nothing is unread, no batch is to be expected."""
+    newest = readings[-1]
+    still = _watched_seconds(readings, max(began, newest.standing.committed_at or began))
+    never_read = newest.standing.complete_through is None
+    if still <= STILL_SECONDS or not (newest.unread or never_read):
+        return None
+    since = "its launch" if newest.standing.committed_at is None else "its last one"
+    unread = f"with {newest.unread:,} records unread"
+    return f"no batch was committed for {duration(still)} since {since}, outages not counted, {unread}"
+
+
+def _watched_seconds(readings: Sequence[Reading], since: datetime) -> float:
+    """The time since then in which it could have committed: between two readings that follow closely on one another and
+    both heard all parts. An outage is no fault of the candidate's, however long it was."""
+    return sum(
+        (later.at - max(earlier.at, since)).total_seconds()
+        for earlier, later in pairwise(readings)
+        if later.at > since
+        and earlier.heard
+        and later.heard
+        and (later.at - earlier.at).total_seconds() <= BLIND_SECONDS
+    )
+
+
+def _per_second(readings: Sequence[Reading], change: int) -> float:
+    seconds = (readings[-1].at - readings[0].at).total_seconds()
+    return change / seconds if seconds > 0 else 0.0
+
+
+def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:
+    share = f" ({done / total:.0%})" if total else ""
+    remaining = "nothing is unread" if not newest.unread else _remaining(eta)
+    return f"{done:,} of {total:,} records{share}, {rate:,.0f}/s, {remaining}"
+
+
+def _remaining(eta: float | None) -> str:
+    return "not coming nearer yet" if eta is None else f"ready in about {duration(eta)}"

@@ -1,0 +1,62 @@
+"""Look before a rescale: what the version, its checkpoint and the cluster say, and the plan that follows."""
+
+from __future__ import annotations
+
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import find
+from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.verbs import Verb
+from kappa.core.versions import Version
+from kappa.platform import Platform
+from kappa.verbs.observation import found
+from kappa.verbs.rescale.errors import OldArtifact
+from kappa.verbs.rescale.plan import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
+
+VERB = Verb.RESCALE
+
+
+def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
+    """The plan of a rescale. Changes nothing.
+
+    Raises UnknownJob, what `decide_rescale` raises, OldArtifact, Unreachable.
+    """
+    there = found(platform, find(request.job).name)
+    current = there.current()
+    state = state_facts(platform, current) if current else None
+    generation = platform.registry.next_generation(request.job, current.version) if current else 1
+    plan = decide_rescale(request, there, state, platform.cluster.free_cores(), generation)
+    _check_artifact(platform, plan)
+    return plan
+
+
+def _check_artifact(platform: Platform, plan: RescalePlan) -> None:
+    """The version's own code moves its state, for only that can finish a batch that is pending. Raises OldArtifact."""
+    program = platform.settings.artifacts / plan.old.artifact / "jobs" / "repartition.py"
+    if plan.action is Action.REPARTITION and not program.exists():
+        raise OldArtifact(plan.job, f"{plan.job} v{plan.version}", plan.old.artifact)
+
+
+def state_facts(platform: Platform, version: Version) -> StateFacts | None:
+    """What lies in the version's checkpoint; None for a job without state, or before its first batch."""
+    checkpoint = Checkpoint(platform.settings.checkpoint(version.job, version.version, version.generation))
+    if not find(version.job).stateful or checkpoint.newest_planned() is None:
+        return None
+    facts = checkpoint.facts()
+    rows = platform.registry.health(version.job, version.version).state_rows
+    return StateFacts(
+        facts.provider, facts.operators, facts.state_partitions, rows, facts.bytes, checkpoint.is_pending()
+    )
+
+
+def dry_sentence(plan: RescalePlan) -> str:
+    """What a dry run found, in one sentence."""
+    steps = " -> ".join(plan.steps) or "nothing"
+    return f"dry run: {plan.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
+
+
+def unchanged(platform: Platform, plan: RescalePlan, by: Author) -> str:
+    """Write down and say that a rescale to the present size did nothing."""
+    sentence = f"{plan.job} v{plan.version} has this size already; nothing was changed."
+    evidence = {"sentence": sentence, "plan": plan.to_json()}
+    platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, evidence))
+    return sentence

@@ -1,0 +1,161 @@
+"""Remove what the state folder has kept for long enough, so that a stack can run for years."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import JOBS
+from kappa.core.states import State
+from kappa.platform import Platform
+from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
+
+ACTION = "retire.old_files"
+OUTPUTS = ("stdout", "stderr")
+FOLDERS = (
+    (Kind.DRIVER, "spark/driver-*"),
+    (Kind.EXECUTOR, "spark/app-*"),
+    (Kind.CHANGE, "work/*"),
+    (Kind.VALIDATION, "validations/*/*"),
+    (Kind.DRAFT, "artifacts/.build-*"),
+)
+"""Folders that go as a whole."""
+LOGS = "airflow/logs"
+PARSED = "dag_processor"
+
+Working = Callable[[], Iterable[Path]]
+"""The folders in which processes of this machine work."""
+
+
+def working() -> Iterator[Path]:
+    """The working folder of each process that may be asked; a driver and an executor work in their own."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            yield Path(process.cwd())
+
+
+def plan_old_files(platform: Platform, keep: Keep = KEEP, at_work: Working = working) -> OldFiles:
+    """What has been kept for long enough. Changes nothing.
+
+    The listing comes first: what begins to be used after it is new, and what is new stays.
+    """
+    found = list(listing(platform.settings.home))
+    return decide(found, in_use(platform, at_work), platform.clock.now(), keep)
+
+
+def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP) -> str:
+    """Remove and cut; the sentence, which the audit has with number and bytes of each kind where anything went.
+
+    Killed anywhere and run again it goes on with what is left.
+    """
+    home = platform.settings.home
+    for one in plan.gone:
+        _remove(home / one.path)
+    for one in plan.cut:
+        _cut(home / one.path, keep.output_bytes)
+    _drop_empty(home / LOGS, platform.clock.now() - DAY)
+    sentence = f"removed: {plan.sentence()}." if plan.gone or plan.cut else "no old files."
+    if plan.gone or plan.cut:
+        platform.registry.record(Entry(by, ACTION, None, None, {"sentence": sentence, **plan.to_json()}))
+    return sentence
+
+
+def listing(home: Path) -> Iterator[Found]:
+    """All that may grow old in a state folder."""
+    for kind, pattern in FOLDERS:
+        yield from (_found(kind, home, folder) for folder in home.glob(pattern) if folder.is_dir())
+    for name in OUTPUTS:
+        outputs = (*home.glob(f"spark/driver-*/{name}"), *home.glob(f"spark/app-*/*/{name}"))
+        yield from (_found(Kind.OUTPUT, home, file) for file in outputs)
+    for file in (home / LOGS).rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            parsed = file.relative_to(home / LOGS).parts[0] == PARSED
+            yield _found(Kind.PARSE_LOG if parsed else Kind.TASK_LOG, home, file)
+
+
+def in_use(platform: Platform, at_work: Working = working) -> InUse:
+    """What processes, open changes and replays and the evidence of releases need."""
+    home = platform.settings.home
+    versions = [version for job in JOBS for version in platform.registry.versions(job)]
+    living = {(v.job, v.version) for v in versions if v.state is not State.RETIRED}
+    changes = (platform.registry.open_change(*key) for key in living)
+    named = {
+        *(f"work/{change.change_id}" for change in changes if change is not None),
+        *_validations(platform),
+        *_above(home, at_work()),
+    }
+    of = platform.registry.submissions()
+    return InUse(frozenset(named), {driver: key for driver, key in of.items() if key in living})
+
+
+def _validations(platform: Platform) -> Iterator[str]:
+    """The folders of validations that a release's evidence names, or that an open replay has come to."""
+    kept = [release.evidence.get("validation") for release in platform.releases.releases()]
+    kept += [replay.validation for replay in platform.releases.open_replays()]
+    yield from (one["folder"] for one in kept if one and "folder" in one)
+
+
+def _above(home: Path, folders: Iterable[Path]) -> Iterator[str]:
+    """Each of the folders below the state folder, and those that it lies in, relative to it."""
+    root = home.resolve()
+    for folder in folders:
+        if folder.is_relative_to(root):
+            inner = folder.relative_to(root)
+            yield from (str(path) for path in (inner, *inner.parents))
+
+
+def _found(kind: Kind, home: Path, path: Path) -> Found:
+    """A file or a folder as it is now; one that vanishes meanwhile has no bytes and is as old as can be."""
+    sizes, times = 0, []
+    for file in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        with suppress(FileNotFoundError):
+            status = file.lstat()
+            if not file.is_dir():
+                sizes += status.st_size
+                times.append(status.st_mtime)
+    with suppress(FileNotFoundError):
+        times = times or [path.lstat().st_mtime]
+    return Found(kind, str(path.relative_to(home)), sizes, datetime.fromtimestamp(max(times, default=0), UTC))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _cut(file: Path, most: int) -> None:
+    """Move the newest part of a program's output to `NAME.1` and empty the file.
+
+    It is emptied, not replaced: Spark appends to the very same file for as long as the program lives. What is written
+    between the copy and the cut is lost. Both keep the time of the last line: a cut makes no folder young.
+    """
+    earlier = file.with_name(f"{file.name}.1")
+    part = earlier.with_suffix(".part")
+    with suppress(FileNotFoundError):
+        status = file.stat()
+        with file.open("rb") as output, part.open("wb") as kept:
+            output.seek(-min(most, output.seek(0, os.SEEK_END)), os.SEEK_END)
+            shutil.copyfileobj(output, kept)
+        part.replace(earlier)
+        os.truncate(file, 0)
+        for one in (earlier, file):
+            os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _drop_empty(logs: Path, since: datetime) -> None:
+    """Remove the folders of runs and days that have no logs left; not those of today, which may be about to get some,
+    nor the uppermost, of which there are few."""
+    inner = (folder for folder in logs.glob("*/**/") if folder.parent != logs and folder != logs)
+    for folder in sorted(inner, key=lambda folder: len(folder.parts), reverse=True):
+        with suppress(OSError):
+            if folder.stat().st_mtime < since.timestamp():
+                folder.rmdir()

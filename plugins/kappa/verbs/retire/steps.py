@@ -1,0 +1,239 @@
+"""Retire what no segment names and no window, pin or run protects: stop it, give back its rows, checkpoint and code."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from kappa.code import artifacts
+from kappa.code.artifacts import Artifact
+from kappa.core.audit import Author, Entry
+from kappa.core.catalog import JOBS, find
+from kappa.core.refusals import Refusal
+from kappa.core.replays import Replay
+from kappa.core.settings import Settings
+from kappa.core.states import State
+from kappa.core.verbs import Verb
+from kappa.core.versions import OPEN_END, Version
+from kappa.platform import Platform
+from kappa.registry.errors import UnderWay, UnknownVersion
+from kappa.registry.releases.errors import RowsInUse
+from kappa.verbs.lease import IsOver
+from kappa.verbs.repair.steps import nobody_ended
+from kappa.verbs.replay.price import size
+from kappa.verbs.retire.plan import Action, Key, RetirePlan, Verdict, Windows, decide_retire
+from kappa.verbs.stop.steps import end_driver
+
+VERB = Verb.RETIRE
+LEASE_SECONDS = 600.0
+AT_ONCE = Windows(timedelta(), timedelta(), timedelta())
+"""Windows of a retirement by hand: what is protected is so still."""
+GONE = ".gone-"
+
+
+class NotRetired(Refusal):
+    """The one version that somebody wants retired may not be."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name} is not retired: {why}. Nothing was changed.")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a version gave back, in bytes."""
+
+    rows: int
+    checkpoint: int
+
+
+def windows(settings: Settings) -> Windows:
+    """How long versions are kept, as this stack is set."""
+    kept = settings.releases
+    minutes = (timedelta(minutes=m) for m in (kept.rollback_minutes, kept.state_hours * 60, kept.candidate_minutes))
+    return Windows(*minutes)
+
+
+def plan_retire(platform: Platform, by: Author, only: Key | None = None, is_over: IsOver = nobody_ended) -> RetirePlan:
+    """What becomes of each version; of one that is asked for by hand, at once. Changes nothing.
+
+    Raises UnknownJob, UnknownVersion, NotRetired.
+    """
+    if only is None:
+        return _decide(platform, by, windows(platform.settings), is_over)
+    job, number = find(only[0]).name, only[1]
+    if all(version.version != number for version in platform.registry.versions(job)):
+        raise UnknownVersion(job, number)
+    verdicts = _decide(platform, by, AT_ONCE, is_over).verdicts
+    found = tuple(one for one in verdicts if (one.job, one.version) == (job, number))
+    for one in found:
+        if one.action is not Action.RETIRE:
+            raise NotRetired(one.name, one.why)
+    return RetirePlan(found)
+
+
+def carry_out(platform: Platform, plan: RetirePlan, by: Author, is_over: IsOver = nobody_ended) -> str:
+    """Do what the plan says, each version under a lease of its own, then sweep what an earlier run left; the sentence.
+
+    A version that is held, or is in another case by now, is left to the next sweep.
+    """
+    ended = [f"the replay {one} was ended" for one in _end_orphans(platform, is_over)]
+    acts = (*plan.of(Action.STOP), *plan.of(Action.RETIRE))
+    done = [_act(platform, verdict, by, is_over) for verdict in acts]
+    left = list(_sweep(platform, by))
+    code = _drop_artifacts(platform)
+    kept = len(plan.of(Action.KEEP))
+    said = "; ".join([*ended, *done, *left, *code]) or "nothing to retire"
+    sentence = f"{said}. {kept} versions are kept." if kept else f"{said}."
+    platform.registry.record(Entry(by, f"{VERB}.swept", None, None, {"sentence": sentence, "plan": plan.to_json()}))
+    return sentence
+
+
+def free(platform: Platform, job: str, number: int, by: Author) -> Given:
+    """End a version for good: no driver, no rows, no checkpoint. Doing it again frees what is left.
+
+    Raises StillServes, Pinned, IllegalTransition: nothing but the driver was stopped; RowsInUse: to be called again.
+    """
+    end_driver(platform, job, number, by)
+    rows = platform.releases.retire(job, number, by).rows_bytes
+    folder = _folder(platform, job, number)
+    held = _bytes(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    if held:
+        platform.registry.record(Entry(by, "retire.checkpoint", job, number, {"bytes": held}))
+    return Given(rows, held)
+
+
+def dry_sentence(plan: RetirePlan) -> str:
+    """What a dry run found, in one sentence."""
+    acts = [f"{v.name} {v.action}" for a in (Action.STOP, Action.RETIRE) for v in plan.of(a)]
+    return f"dry run: {', '.join(acts) or 'nothing to retire'}, {len(plan.of(Action.KEEP))} kept; nothing was changed."
+
+
+def _decide(platform: Platform, by: Author, kept: Windows, is_over: IsOver) -> RetirePlan:
+    versions = _versions(platform)
+    segments = [segment for job in JOBS for segment in platform.registry.segments(job)]
+    ages = {(v.job, v.version): _since(platform, v) for v in versions}
+    busy = {key: why for v in versions if (why := _busy(platform, key := (v.job, v.version), by, is_over))}
+    return decide_retire(versions, segments, platform.releases.pins(), ages, platform.registry.now(), kept, busy)
+
+
+def _since(platform: Platform, version: Version) -> datetime | None:
+    previous = platform.releases.previous_since(version.job, version.version)
+    return previous or platform.releases.replay_ended_at(version.job, version.version)
+
+
+def _busy(platform: Platform, key: Key, by: Author, is_over: IsOver) -> str | None:
+    """The run, replay or change that a version takes part in, in words."""
+    lease = platform.registry.lease(*key)
+    if lease is not None and lease.run_id != by.run_id and not is_over(lease):
+        return lease.sentence()
+    if change := platform.registry.open_change(*key):
+        return f"a {change.verb} of it has not ended"
+    if any(key in one.versions.items() for one in platform.releases.open_replays()):
+        return "its replay has not ended"
+    return None
+
+
+def _end_orphans(platform: Platform, is_over: IsOver) -> list[str]:
+    """End replays whose run is over without having ended them: their candidates' time runs from now on."""
+    ended = []
+    for replay in platform.releases.open_replays():
+        if not any(_held(platform, key, is_over) for key in replay.versions.items()):
+            platform.releases.end_replay(replay.replay_id, "its run ended before it did")
+            ended.append(_name(replay))
+    return ended
+
+
+def _held(platform: Platform, key: Key, is_over: IsOver) -> bool:
+    lease = platform.registry.lease(*key)
+    return lease is not None and not is_over(lease)
+
+
+def _name(replay: Replay) -> str:
+    return ", ".join(f"{job} v{number}" for job, number in sorted(replay.versions.items()))
+
+
+def _act(platform: Platform, verdict: Verdict, by: Author, is_over: IsOver) -> str:
+    key = (verdict.job, verdict.version)
+    held = platform.registry.lease(*key)
+    over = held.run_id if held and is_over(held) else None
+    try:
+        platform.registry.take_lease(VERB, *key, by, LEASE_SECONDS, over)
+        return _under_lease(platform, verdict, by, is_over)
+    except (UnderWay, RowsInUse) as other:
+        return str(other).rstrip(".")
+    finally:
+        platform.registry.release_leases(by)
+
+
+def _under_lease(platform: Platform, verdict: Verdict, by: Author, is_over: IsOver) -> str:
+    """Only what is still so is done: between plan and lease the version may have come to serve."""
+    if why := _busy(platform, (verdict.job, verdict.version), by, is_over):
+        return f"{verdict.name} is left: {why}"
+    if _serves(platform, verdict) or (verdict.job, verdict.version) in platform.releases.pins():
+        return f"{verdict.name} is left: it is in use by now"
+    if verdict.action is Action.STOP:
+        end_driver(platform, verdict.job, verdict.version, by)
+        told = {"sentence": verdict.why}
+        platform.registry.record(Entry(by, "retire.stopped", verdict.job, verdict.version, told))
+        return f"{verdict.name} was stopped ({verdict.why})"
+    given = free(platform, verdict.job, verdict.version, by)
+    return f"{verdict.name} was retired: {size(given.rows)} of rows and {size(given.checkpoint)} of checkpoint freed"
+
+
+def _serves(platform: Platform, verdict: Verdict) -> bool:
+    """Whether it serves the live end; to be retired, no segment at all may name it."""
+    naming = [s for s in platform.registry.segments(verdict.job) if s.version == verdict.version]
+    return any(s.to_window == OPEN_END for s in naming) or (bool(naming) and verdict.action is Action.RETIRE)
+
+
+def _sweep(platform: Platform, by: Author) -> Iterator[str]:
+    """Finish retirements that were cut short."""
+    unfreed = platform.releases.unfreed()
+    for version in _versions(platform):
+        key = (version.job, version.version)
+        if version.state is not State.RETIRED or not (key in unfreed or _folder(platform, *key).exists()):
+            continue
+        try:
+            given = free(platform, *key, by)
+            yield f"{key[0]} v{key[1]}: another {size(given.rows + given.checkpoint)} freed"
+        except RowsInUse as refusal:
+            yield str(refusal).rstrip(".")
+
+
+def _drop_artifacts(platform: Platform) -> list[str]:
+    """Remove code that no version runs or can go back to, unless it is the newest or young; one rename each."""
+    folder, used = platform.settings.artifacts, _used(platform)
+    since = platform.clock.now() - windows(platform.settings).state
+    old = [one for one in artifacts.known(folder)[:-1] if one.digest not in used and one.created_at < since]
+    dropped = [_drop(one) for one in old]
+    for rest in folder.glob(f"{GONE}*"):
+        shutil.rmtree(rest, ignore_errors=True)
+    return [f"artifacts that no version needs: {', '.join(dropped)} removed"] if dropped else []
+
+
+def _used(platform: Platform) -> set[str]:
+    living = [version for version in _versions(platform) if version.state is not State.RETIRED]
+    changes = [c for v in living if (c := platform.registry.open_change(v.job, v.version))]
+    return {v.artifact for v in living} | {side.artifact for c in changes for side in (c.old, c.new)}
+
+
+def _drop(artifact: Artifact) -> str:
+    artifact.folder.rename(artifact.folder.with_name(f"{GONE}{artifact.digest}"))
+    return artifact.digest
+
+
+def _versions(platform: Platform) -> list[Version]:
+    return [version for job in JOBS for version in platform.registry.versions(job)]
+
+
+def _folder(platform: Platform, job: str, number: int) -> Path:
+    """The folder of all generations of a version's checkpoint."""
+    return platform.settings.checkpoint(job, number, 1).parent
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder.is_dir() else 0
