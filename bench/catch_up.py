@@ -16,13 +16,13 @@ import typer
 from bench import batches, load, report
 from bench.cpu import CpuMeter
 from bench.live import Database, Version
-from cli import verbs
+from cli import lifecycle_verbs
 from cli.entry import settings
-from cli.following import Outcome
+from cli.follow import Outcome
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from oracle.topic import KafkaTopic
 from traffic.sources import seconds_of
-from truth.topic import KafkaTopic
 
 POLL_SECONDS = 0.25
 REASON = "bench.catch_up"
@@ -63,12 +63,12 @@ def main(
     measured = database.live_of([alone] if alone else [job.strip() for job in jobs.split(",")])
     ran = [version.job for version in database.live().values() if version.desired == "running"]
     seed = secrets.randbelow(2**31) if seed is None else seed
-    in_turn(stack, verbs.stop_in_place, ran)
+    in_turn(stack, lifecycle_verbs.stop_in_place, ran)
     try:
         produced = _produce(stack, seed, records, seconds_of(span)) if produce else None
         outcome = measure(stack, database, measured, within)
     finally:
-        in_turn(stack, verbs.start_in_place, [job for job in ran if job not in {v.job for v in measured}])
+        in_turn(stack, lifecycle_verbs.start_in_place, [job for job in ran if job not in {v.job for v in measured}])
     _tell({"seed": seed if produce else None, "produced": produced, **outcome}, as_json)
 
 
@@ -77,7 +77,7 @@ def measure(stack: Settings, database: Database, measured: list[Version], within
     ends = {partition: end for partition, (_, end) in KafkaTopic(stack.kafka, stack.topic.name).bounds().items()}
     begun_ms = database.now_ms()
     with CpuMeter(stack) as meter, ThreadPoolExecutor(len(measured)) as pool:
-        starts = [pool.submit(in_turn, stack, verbs.start_in_place, [version.job]) for version in measured]
+        starts = [pool.submit(in_turn, stack, lifecycle_verbs.start_in_place, [version.job]) for version in measured]
         _await_end(database, measured, ends, within, starts)
         took = (database.now_ms() - begun_ms) / 1000
         cpu = meter.read()

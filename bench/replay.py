@@ -27,7 +27,7 @@ from bench.percentiles import summary
 from bench.probes import Probing, latencies
 from bench.replays import REASON, Replayed
 from bench.serving_reader import JOBS, Answer, ServingReader, falls, longest_gap_s, moves
-from cli import verbs
+from cli import lifecycle_verbs
 from cli.entry import settings
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
@@ -122,7 +122,7 @@ def _preload(
 ) -> tuple[float, dict[str, Any]]:
     """The event time of the oldest record (epoch ms), and how fast each live job caught up."""
     versions = database.live_of(JOBS)
-    in_turn(stack, verbs.stop_in_place, list(JOBS))
+    in_turn(stack, lifecycle_verbs.stop_in_place, list(JOBS))
     oldest_ms = load.now_ms() - span * 1000
     report.say(f"producing {records:,} records over {span:.0f} s")
     load.produce(stack, seed, records, span)

@@ -187,9 +187,9 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "jobs.driver.watermark:read_skew_ms", "the watermark's delay leaves out the log's unevenness", _skew_of_nothing
     ),
     "oracle's column": Safeguard(
-        "truth.reconcile:compare", "the oracle does not look at one of the columns", _but_column
+        "oracle.reconcile:compare", "the oracle does not look at one of the columns", _but_column
     ),
     "oracle's agreement": Safeguard(
-        "truth.reconcile:disagreements", "nobody holds the rules and the spend of two jobs against each other", _agreed
+        "oracle.reconcile:disagreements", "nobody holds the rules and the spend of two jobs against each other", _agreed
     ),
 }  # fmt: skip

@@ -13,10 +13,11 @@ from pathlib import Path
 from bench.report import say
 from cli.entry import CHECKOUT
 from kappa.core.settings import Ports, load
-from stack import broker, class_archive, cluster, jars, passwords, postgres, schema
+from stack import schema
 from stack.down import down
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
+from stack.services import class_archive, jars, kafka, passwords, postgres, spark
 from stack.supervision import Supervisor
 from stack.waiting import until
 
@@ -44,13 +45,13 @@ def small_cluster() -> Iterator[Layout]:
     NotHealthy."""
     with _folder(1) as layout:
         _prepare(layout)
-        programs = cluster.programs(layout, cluster.java(layout))
+        programs = spark.programs(layout, spark.java(layout))
         supervisor = Supervisor(layout)
         supervisor.start(programs)
         supervisor.begin(program.name for program in programs)
-        if not until(lambda: cluster.healthy(layout.settings), PATIENCE_SECONDS):
-            log = layout.logs / f"{cluster.MASTER}.log"
-            raise NotHealthy(cluster.MASTER, f"was not healthy within {PATIENCE_SECONDS} s", log)
+        if not until(lambda: spark.healthy(layout.settings), PATIENCE_SECONDS):
+            log = layout.logs / f"{spark.MASTER}.log"
+            raise NotHealthy(spark.MASTER, f"was not healthy within {PATIENCE_SECONDS} s", log)
         yield layout
 
 
@@ -80,21 +81,21 @@ def _folder(
 
 def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     """Start both parts and make topic, roles and schema. Raises NotHealthy."""
-    settings, java = layout.settings, cluster.java(layout)
+    settings, java = layout.settings, spark.java(layout)
     postgres.check_reach(layout)
     _prepare(layout)
-    of_broker = broker.program(layout, java)
+    of_broker = kafka.program(layout, java)
     programs = [
         replace(of_broker, environment={**of_broker.environment, **broker_environment}),
         postgres.program(layout),
     ]
     supervisor = Supervisor(layout)
     supervisor.start(programs)
-    broker.prepare(layout, java)
+    kafka.prepare(layout, java)
     postgres.prepare(layout)
     supervisor.begin(program.name for program in programs)
     _await_healthy(layout, programs)
-    broker.ensure_topic(settings)
+    kafka.ensure_topic(settings)
     postgres.ensure_roles(settings)
     schema.migrate(settings)
 
@@ -110,7 +111,7 @@ def _prepare(layout: Layout) -> None:
 
 
 def _await_healthy(layout: Layout, programs: list[Program]) -> None:
-    questions = {broker.NAME: broker.healthy, postgres.NAME: postgres.healthy}
+    questions = {kafka.NAME: kafka.healthy, postgres.NAME: postgres.healthy}
     for program in programs:
         healthy = questions[program.name]
         if not until(lambda healthy=healthy: healthy(layout.settings), PATIENCE_SECONDS):  # type: ignore[misc]

@@ -24,7 +24,7 @@ from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars, local_memory_mb
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 
 POLL_SECONDS = 0.5
 STOP_SECONDS = 120

@@ -19,10 +19,10 @@ from bench import report
 from bench.moved_broker import library, moved_stack
 from bench.staged_driver import Staged, stage
 from bench.uneven_traffic import UnevenProducer, chunks
+from oracle.postgres import PostgresDatabase
+from oracle.reconcile import JobVerdict, SystemClock, reconcile
+from oracle.topic import KafkaTopic
 from stack.layout import Layout
-from truth.postgres import PostgresDatabase
-from truth.reconcile import JobVerdict, SystemClock, reconcile
-from truth.topic import KafkaTopic
 
 ACCEPTED = ("counted", "duplicate", "repeated_click")
 RUNS: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""The entry point of `./kappa`: gathers the verb families and turns refusals into one sentence on stderr."""
+"""The entry point of `./kappa`: gathers the commands and turns refusals into one sentence on stderr."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from rich.markup import escape
 
 from kappa.core.refusals import Refusal
 
-FAMILIES = (
-    "stack", "demo", "testing", "traffic", "lifecycle", "sizing", "mending", "replaying", "promoting", "retiring",
-    "pinning", "releases", "history", "client", "truth", "lineage",
+COMMANDS = (
+    "commands.stack", "demo.command", "commands.test", "commands.produce", "commands.deploy", "commands.rescale",
+    "commands.repair", "commands.reprocess", "commands.promote", "commands.retire", "commands.pin", "commands.releases",
+    "commands.audit", "commands.client", "commands.reconcile", "commands.explain",
 )  # fmt: skip
 
 app = typer.Typer(
@@ -23,8 +24,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for family in FAMILIES:
-    importlib.import_module(f"cli.{family}").register(app)
+for command in COMMANDS:
+    importlib.import_module(f"cli.{command}").register(app)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A program: some batches of a job over made-up records, so that its JVM loads the classes that a driver needs.
 
-The JVM is told by its options to archive them as it ends (stack/class_archive.py).
+The JVM is told by its options to archive them as it ends (stack/services/class_archive.py).
 """
 
 from __future__ import annotations

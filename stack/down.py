@@ -11,10 +11,11 @@ import psutil
 
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from stack import leftovers, parts
+from stack import leftovers
 from stack.exclusion import exclusive
 from stack.layout import Layout
-from stack.postgres import OWNER
+from stack.services import readiness
+from stack.services.postgres import OWNER
 from stack.supervision import Supervisor
 
 KEPT = ("uv", "uv.new", "cache", "jars", "lock")
@@ -90,7 +91,7 @@ def _stop(layout: Layout) -> int:
     supervisor = Supervisor(layout)
     keeper = supervisor.process()
     ours = leftovers.marked(layout.home) | leftovers.family([keeper] if keeper else [])
-    for names in parts.STOP_ORDER:
+    for names in readiness.STOP_ORDER:
         if keeper:
             stores = _stores(supervisor)
             supervisor.stop(names)
@@ -105,5 +106,5 @@ def _stop(layout: Layout) -> int:
 
 def _stores(supervisor: Supervisor) -> set[psutil.Process]:
     """The processes of Kafka and Postgres, which must not be signalled while something still writes."""
-    pids = [process.pid for process in supervisor.processes() if process.name in parts.STORES and process.pid]
+    pids = [process.pid for process in supervisor.processes() if process.name in readiness.STORES and process.pid]
     return leftovers.family([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)])

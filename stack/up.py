@@ -8,24 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kappa.core.settings import Settings
-from stack import (
-    broker,
-    class_archive,
-    cluster,
-    control,
-    disk,
-    jars,
-    leftovers,
-    parts,
-    passwords,
-    pools,
-    ports,
-    postgres,
-    schema,
-)
+from stack import disk, leftovers, ports, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
+from stack.services import airflow, airflow_pools, class_archive, jars, kafka, passwords, postgres, readiness, spark
 from stack.supervision import Supervisor
 from stack.waiting import until
 
@@ -39,7 +26,7 @@ def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, floa
     JarUnreachable, JarDamaged, WrongTopic, NotHealthy, PoolsRefused.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
-    programs = parts.programs(layout)
+    programs = readiness.programs(layout)
     ports.check_distinct(settings.ports)
     disk.check(settings.home)
     postgres.check_reach(layout)
@@ -109,10 +96,10 @@ def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, floa
 
 
 def _kafka(layout: Layout, supervisor: Supervisor) -> bool:
-    broker.prepare(layout, cluster.java(layout))
-    started = supervisor.begin([broker.NAME])
-    _wait(layout, supervisor, [broker.NAME], lambda: broker.healthy(layout.settings))
-    broker.ensure_topic(layout.settings)
+    kafka.prepare(layout, spark.java(layout))
+    started = supervisor.begin([kafka.NAME])
+    _wait(layout, supervisor, [kafka.NAME], lambda: kafka.healthy(layout.settings))
+    kafka.ensure_topic(layout.settings)
     return bool(started)
 
 
@@ -126,18 +113,18 @@ def _postgres(layout: Layout, supervisor: Supervisor) -> bool:
 
 
 def _spark(layout: Layout, supervisor: Supervisor) -> bool:
-    started = supervisor.begin(parts.SPARK)
-    _wait(layout, supervisor, parts.SPARK, lambda: cluster.healthy(layout.settings))
+    started = supervisor.begin(readiness.SPARK)
+    _wait(layout, supervisor, readiness.SPARK, lambda: spark.healthy(layout.settings))
     return bool(started)
 
 
 def _airflow(layout: Layout, supervisor: Supervisor) -> bool:
-    control.prepare(layout)
-    control.migrate(layout)
-    started = supervisor.begin(parts.AIRFLOW)
+    airflow.prepare(layout)
+    airflow.migrate(layout)
+    started = supervisor.begin(readiness.AIRFLOW)
     since = {process.name: process.started for process in supervisor.processes()}
-    _wait(layout, supervisor, parts.AIRFLOW, lambda: control.healthy(layout.settings, since))
-    pools.ensure(layout.settings)
+    _wait(layout, supervisor, readiness.AIRFLOW, lambda: airflow.healthy(layout.settings, since))
+    airflow_pools.ensure(layout.settings)
     return bool(started)
 
 

@@ -24,14 +24,14 @@ from kappa.core import catalog
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
+from oracle.compare import Difference
+from oracle.postgres import PostgresDatabase
+from oracle.reconcile import SystemClock, reconcile
+from oracle.topic import KafkaTopic
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.events import Sent
-from truth.compare import Difference
-from truth.postgres import PostgresDatabase
-from truth.reconcile import SystemClock, reconcile
-from truth.topic import KafkaTopic
 
 PATIENCE_SECONDS = 240.0
 """For whatever must come; the machine may be busy."""

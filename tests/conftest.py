@@ -16,8 +16,8 @@ from cli.entry import CHECKOUT
 from jobs import session
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
-from stack import class_archive, jars
 from stack.layout import Layout
+from stack.services import class_archive, jars
 from tests.integration.replays.edge import Edge
 from tests.rig import Rig, rig_on
 from tests.running_stack import JOBS, SETTINGS, Stack, Starting, starting

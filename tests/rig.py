@@ -18,10 +18,11 @@ from psycopg import sql
 from bench.staged_driver import stage
 from jobs.driver import query_loop, watcher
 from kappa.core.settings import Settings, load
-from stack import broker, postgres, schema
+from stack import schema
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
-from stack.postgres import OWNER
+from stack.services import kafka, postgres
+from stack.services.passwords import SUPERUSER
+from stack.services.postgres import OWNER
 from tests.case import Case
 
 TEMPLATE = "rig_template"
@@ -42,7 +43,7 @@ class Rig:
         name = f"case_{next(self._numbers)}"
         layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions), self.parts.checkout)
         copy_database(layout.settings, TEMPLATE, name)
-        broker.ensure_topic(layout.settings)
+        kafka.ensure_topic(layout.settings)
         case = Case(layout)
         for job in jobs or ("ad_ctr",):
             case.versions[job] = stage(layout, job, {**CADENCE, **settings})

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "truth", "jobs", "great_expectations")} | {
+FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "oracle", "jobs", "great_expectations")} | {
     "kappa": "plugins/kappa", "kappa.core": "plugins/kappa/core"
 }  # fmt: skip
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from cli.airflow_runs import Run, Seen
-from cli.catching_up import CatchUps
+from cli.airflow_client import Run, Seen
+from cli.catch_up_progress import CatchUps
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
 from kappa.core.states import State

@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli import client
-from cli.client import InvalidClient, micros
+from cli.commands import client
+from cli.commands.client import InvalidClient, micros
 
 GOOD = ["client", "set", "acme", "--time-zone", "Europe/Berlin", "--currency", "EUR"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli import conduct, verbs
-from cli.following import Outcome
+from cli import lifecycle_verbs, run_verb
+from cli.follow import Outcome
 from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
 from kappa.core.leases import Lease
@@ -53,8 +53,8 @@ class Leases:
 @pytest.fixture
 def leases(monkeypatch: pytest.MonkeyPatch) -> Leases:
     made = Leases()
-    monkeypatch.setattr("cli.conduct.lease.take", made.take)
-    monkeypatch.setattr("cli.conduct.lease.release", made.release)
+    monkeypatch.setattr("cli.run_verb.lease.take", made.take)
+    monkeypatch.setattr("cli.run_verb.lease.release", made.release)
     return made
 
 
@@ -63,7 +63,7 @@ def platform(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Platform:
     registry = FakeRegistry()
     log = FakeLog({0: 0}, {0: []})
     made = Platform(settings, registry, FakeCluster(registry), log.opened, registry.clock, FakeReleases(registry))
-    monkeypatch.setattr(conduct, "connect", lambda _: made)
+    monkeypatch.setattr(run_verb, "connect", lambda _: made)
     return made
 
 
@@ -75,21 +75,21 @@ def act(platform: Platform, job: str, by: Author) -> str:
 def test_a_job_is_held_while_it_is_acted_on_and_given_back(
     settings: Settings, platform: Platform, leases: Leases
 ) -> None:
-    (outcome,) = conduct.in_place(settings, "stop", ["ad_ctr"], "why", act)
+    (outcome,) = run_verb.in_place(settings, "stop", ["ad_ctr"], "why", act)
     assert leases.asked == [("take", ("stop", "ad_ctr", 0.0)), ("release", outcome.run_id)]
     assert outcome == Outcome("ad_ctr", outcome.run_id, True, "ad_ctr is done.")
 
 
 def test_who_says_so_waits_for_a_held_job(settings: Settings, platform: Platform, leases: Leases) -> None:
-    conduct.in_place(settings, "stop", ["ad_ctr"], None, act, wait=True)
-    assert leases.asked[0] == ("take", ("stop", "ad_ctr", conduct.WAIT_SECONDS))
+    run_verb.in_place(settings, "stop", ["ad_ctr"], None, act, wait=True)
+    assert leases.asked[0] == ("take", ("stop", "ad_ctr", run_verb.WAIT_SECONDS))
 
 
 def test_a_held_job_is_left_alone_and_the_next_one_has_its_turn(
     settings: Settings, platform: Platform, leases: Leases
 ) -> None:
     leases.held.add("ad_ctr")
-    first, second = conduct.in_place(settings, "stop", ["ad_ctr", "quarantine"], None, act)
+    first, second = run_verb.in_place(settings, "stop", ["ad_ctr", "quarantine"], None, act)
     assert (first.success, first.sentence) == (False, "ad_ctr is held by run-7.")
     assert second.success
     assert [entry.action for entry in platform.registry.entries(first.run_id)] == ["stop.refused"]
@@ -100,7 +100,7 @@ def test_a_crash_gives_the_job_back(settings: Settings, platform: Platform, leas
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        conduct.in_place(settings, "stop", ["ad_ctr"], None, crash)
+        run_verb.in_place(settings, "stop", ["ad_ctr"], None, crash)
     assert [what for what, _ in leases.asked] == ["take", "release"]
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_job_stops_all_before_the_first_is_touched(
     settings: Settings, platform: Platform, leases: Leases
 ) -> None:
     with pytest.raises(UnknownJob):
-        conduct.in_place(settings, "stop", ["ad_ctr", "ad_crt"], None, act)
+        run_verb.in_place(settings, "stop", ["ad_ctr", "ad_crt"], None, act)
     assert leases.asked == []
 
 
@@ -117,8 +117,8 @@ def test_the_form_says_what_to_do_when_the_job_is_held(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, wait: bool, said: str
 ) -> None:
     sent: dict[str, Any] = {}
-    monkeypatch.setattr(verbs, "by_airflow", lambda _, dag, forms: sent.update({dag: forms}))
-    verbs.deploy(settings, [DeployRequest("ad_ctr")], "why", wait)
-    verbs.stop(settings, ["ad_ctr"], None, wait)
+    monkeypatch.setattr(lifecycle_verbs, "by_airflow", lambda _, dag, forms: sent.update({dag: forms}))
+    lifecycle_verbs.deploy(settings, [DeployRequest("ad_ctr")], "why", wait)
+    lifecycle_verbs.stop(settings, ["ad_ctr"], None, wait)
     assert [forms["ad_ctr"]["when_held"] for forms in sent.values()] == [said, said]
     assert sent["stop_stream"]["ad_ctr"] == {"reason": "", "when_held": said, "dry_run": False}

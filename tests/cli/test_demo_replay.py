@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from cli import demo_replay
-from cli.demo_play import Laid
-from cli.demo_replay import NotShown, NotTheOldNumbers, OtherRule
-from cli.demo_served import Served
-from cli.demo_stage import Measured, Stage
-from cli.following import Outcome
+from cli.demo import replay as demo_replay
+from cli.demo.play import Laid
+from cli.demo.replay import NotShown, NotTheOldNumbers, OtherRule
+from cli.demo.served import Served
+from cli.demo.stage import Measured, Stage
+from cli.follow import Outcome
 from cli.keys import Always, Keys
 from kappa.core.catalog import find
 from kappa.core.validation import Parity
@@ -97,10 +97,10 @@ class Half:
             "plan_reprocess": lambda *_: SimpleNamespace(price=price),
         }.items():  # fmt: skip
             monkeypatch.setattr(demo_replay, name, stand_in)
-        monkeypatch.setattr("cli.verbs.digest", lambda *_: "c0de")
-        monkeypatch.setattr("cli.replaying.followed", self._replay)
-        monkeypatch.setattr("cli.promoting.rolled_back", self._roll_back)
-        monkeypatch.setattr("cli.retiring.retired", lambda _, versions, reason: self._done(f"retire {versions}"))
+        monkeypatch.setattr("cli.lifecycle_verbs.digest", lambda *_: "c0de")
+        monkeypatch.setattr("cli.commands.reprocess.followed", self._replay)
+        monkeypatch.setattr("cli.commands.promote.rolled_back", self._roll_back)
+        monkeypatch.setattr("cli.commands.retire.retired", lambda _, versions, reason: self._done(f"retire {versions}"))
         monkeypatch.setattr(Stage, "check", lambda _: self.did.append("check"))
         monkeypatch.setattr(Measured, "weigh", lambda *_: None)
         monkeypatch.setattr(Served, "note", lambda watch: self._note(watch))

@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from cli import following
-from cli.airflow_runs import Airflow, Run, Seen
-from cli.following import Follower, Outcome
+from cli import follow as following
+from cli.airflow_client import Airflow, Run, Seen
+from cli.follow import Follower, Outcome
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.unavailable import Unreachable

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from cli import history, showing
+from cli import output
+from cli.commands import audit
 from kappa.core.refusals import Refusal
 from tests.running_stack import Stack
 
@@ -51,14 +52,14 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     def looking(_: object) -> Iterator[Connection]:
         yield made
 
-    monkeypatch.setattr(history, "looking", looking)
+    monkeypatch.setattr(audit, "looking", looking)
     return made
 
 
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    history.register(app)
+    audit.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -78,8 +79,8 @@ def test_what_is_asked_for_is_narrowed_in_the_database(connection: Connection) -
 def test_people_read_who_did_what_why_and_what_came_of_it(
     connection: Connection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(showing, "out", Console(highlight=False, width=showing.WIDE))
-    history.audit()
+    monkeypatch.setattr(output, "out", Console(highlight=False, width=output.WIDE))
+    audit.audit()
     lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert lines[3:5] == [
         ["2026-01-31 12:00:00", "bob", "client.set", "", "", ""],
@@ -96,7 +97,7 @@ def test_people_read_who_did_what_why_and_what_came_of_it(
     ],
 )
 def test_the_most_telling_words_of_the_evidence_are_shown(evidence: dict[str, Any], words: str) -> None:
-    assert history.told(evidence) == words
+    assert audit.told(evidence) == words
 
 
 def test_no_entry_is_said_in_words(connection: Connection) -> None:

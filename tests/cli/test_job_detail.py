@@ -14,8 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import job_detail
-from cli import stack as commands
+from cli import status_of_job
+from cli.commands import stack as commands
 from kappa.core.catalog import UnknownJob
 from kappa.core.versions import Launch
 from tests.running_stack import Stack
@@ -79,10 +79,10 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     def reading(*_: object) -> Iterator[Connection]:
         yield made
 
-    monkeypatch.setattr("cli.job_detail.outages.reading", reading)
+    monkeypatch.setattr("cli.status_of_job.outages.reading", reading)
     registry = SimpleNamespace(open_launch=lambda job, version: launch)
-    monkeypatch.setattr(job_detail, "connect", lambda _: SimpleNamespace(registry=registry))
-    monkeypatch.setattr("cli.job_detail.time.sleep", lambda _: None)
+    monkeypatch.setattr(status_of_job, "connect", lambda _: SimpleNamespace(registry=registry))
+    monkeypatch.setattr("cli.status_of_job.time.sleep", lambda _: None)
     return made
 
 
@@ -106,7 +106,7 @@ def test_machines_get_all_of_it(connection: Connection) -> None:
 
 
 def test_people_read_what_it_runs_as_and_who_holds_it(connection: Connection) -> None:
-    words = dict(job_detail.facts(json.loads(run("--job", "ad_ctr", "--json").stdout)["versions"][0]))
+    words = dict(status_of_job.facts(json.loads(run("--job", "ad_ctr", "--json").stdout)["versions"][0]))
     assert words["generation"] == (
         f"g2, made from g1 with 4 state partitions at 2026-01-31T12:00:00, from batch 17, by change {ID}"
     )
@@ -119,7 +119,7 @@ def test_people_read_what_it_runs_as_and_who_holds_it(connection: Connection) ->
 def test_a_version_that_nothing_is_known_of_yet_is_shown_without_guesses(connection: Connection) -> None:
     unknown = dict.fromkeys(("watermark", "watermark_delay_ms", "state_rows", "state_bytes", "beat_seconds"))
     connection.answers = {"versions": [{**VERSION, **unknown, "generation": 1, "complete_through": None}]}
-    words = dict(job_detail.facts(json.loads(run("--job", "ad_ctr", "--json").stdout)["versions"][0]))
+    words = dict(status_of_job.facts(json.loads(run("--job", "ad_ctr", "--json").stdout)["versions"][0]))
     assert words["generation"] == "g1, written by the version itself"
     assert (words["held by"], words["change"]) == ("nobody", "none under way")
     assert (words["driver"], words["unread"]) == ("none has reported", "900 events, 4 s, trend not known")
@@ -128,7 +128,7 @@ def test_a_version_that_nothing_is_known_of_yet_is_shown_without_guesses(connect
 
 @pytest.mark.parametrize(("trend", "word"), [(0.0, "steady"), (12.0, "growing by 12/s"), (-3.0, "shrinking by 3/s")])
 def test_the_trend_is_a_word_and_a_number(trend: float, word: str) -> None:
-    assert job_detail.lag({"lag_events": 1, "lag_seconds": 1, "lag_trend": trend}).endswith(word)
+    assert status_of_job.lag({"lag_events": 1, "lag_seconds": 1, "lag_trend": trend}).endswith(word)
 
 
 def test_a_red_line_is_shown_and_ends_the_command_with_exit_code_1(connection: Connection) -> None:

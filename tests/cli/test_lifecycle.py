@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import lifecycle
+from cli.commands import deploy
 from kappa.core.catalog import UnknownJob
 from kappa.unavailable import Unreachable
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    lifecycle.register(app)
+    deploy.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -38,7 +38,7 @@ def test_an_unknown_job_is_refused_before_anything_is_built(home: Path) -> None:
 
 @pytest.mark.parametrize("given", ["cadence_ms", "=5", "cadence_ms="])
 def test_a_setting_is_key_and_value(given: str) -> None:
-    assert isinstance(run("deploy", "ad_ctr", "--set", given).exception, lifecycle.NotKeyValue)
+    assert isinstance(run("deploy", "ad_ctr", "--set", given).exception, deploy.NotKeyValue)
 
 
 def test_without_a_stack_the_remedy_is_named() -> None:

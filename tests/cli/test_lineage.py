@@ -14,14 +14,15 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from cli import entry, explained, lineage, showing
-from cli.lineage import InvalidQuestion, asked
+from cli import entry, explain_output, output
+from cli.commands import explain
+from cli.commands.explain import InvalidQuestion, asked
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from truth.compare import Difference
-from truth.explain import Examined, Fated, Number, Part
-from truth.fates import Row, Rules
-from truth.lineage import Batch, Behind, Lineage, Origin
+from oracle.compare import Difference
+from oracle.explain import Examined, Fated, Number, Part
+from oracle.fates import Row, Rules
+from oracle.lineage import Batch, Behind, Lineage, Origin
 
 NOON = 1_700_049_600_000
 AT = datetime(2023, 11, 15, 12, 5, tzinfo=UTC)
@@ -60,10 +61,10 @@ def _run(monkeypatch: pytest.MonkeyPatch, told: Lineage, *words: str) -> Result:
         numbers.append(number)
         return told
 
-    monkeypatch.setattr(lineage, "_traced", traced)
+    monkeypatch.setattr(explain, "_traced", traced)
     app = typer.Typer()
     app.callback()(lambda: None)
-    lineage.register(app)
+    explain.register(app)
     result = CliRunner().invoke(app, [*WORDS, *words])
     assert numbers == [NUMBER]
     return result
@@ -96,8 +97,8 @@ def test_a_number_that_the_log_does_not_add_up_to_ends_with_exit_1_and_says_so(m
 
 
 def _shown(told: Lineage, most: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    monkeypatch.setattr(showing, "out", Console(highlight=False, width=showing.WIDE))
-    explained.show(told, entry.settings().artifacts, most)
+    monkeypatch.setattr(output, "out", Console(highlight=False, width=output.WIDE))
+    explain_output.show(told, entry.settings().artifacts, most)
     return capsys.readouterr().out
 
 
@@ -155,14 +156,14 @@ def test_a_difference_is_the_last_word_on_the_screen(
 @pytest.mark.usefixtures("home")
 def test_the_validation_is_what_the_release_says(evidence: Mapping[str, Any], words: str) -> None:
     told = _told(release={**RELEASE, "evidence": evidence})
-    facts = dict(explained.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
+    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
     assert facts["validation"].startswith(words)
 
 
 @pytest.mark.usefixtures("home")
 def test_a_version_without_a_release_is_said_to_have_none() -> None:
     told = _told(release=None)
-    facts = dict(explained.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
+    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
     assert facts["release"] == "none that names it"
 
 
@@ -207,7 +208,7 @@ def test_what_names_no_number_is_refused(given: tuple[str, str, str | None, str 
 def test_without_a_stack_the_remedy_is_named() -> None:
     app = typer.Typer()
     app.callback()(lambda: None)
-    lineage.register(app)
+    explain.register(app)
     refusal = CliRunner().invoke(app, list(WORDS)).exception
     assert isinstance(refusal, Refusal)
     assert "./kappa status" in str(refusal)

@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import mending
-from cli.following import Outcome
+from cli.commands import repair
+from cli.follow import Outcome
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.platform import Platform
@@ -46,9 +46,9 @@ def platform(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Platform:
         registry.clock,
         FakeReleases(registry),
     )
-    monkeypatch.setattr(mending, "connect", lambda _: made)
-    monkeypatch.setattr(mending, "plan_repair", lambda _, job: Plan(job))
-    monkeypatch.setattr("cli.conduct.lease.release", lambda *_: None)
+    monkeypatch.setattr(repair, "connect", lambda _: made)
+    monkeypatch.setattr(repair, "plan_repair", lambda _, job: Plan(job))
+    monkeypatch.setattr("cli.run_verb.lease.release", lambda *_: None)
     return made
 
 
@@ -61,14 +61,14 @@ def sent(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
         asked.append((dag_id, dict(forms)))
         return [Outcome(job, "run-1", True, f"{job} is in order.") for job in forms]
 
-    monkeypatch.setattr(mending, "by_airflow", by_airflow)
+    monkeypatch.setattr(repair, "by_airflow", by_airflow)
     return asked
 
 
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    mending.register(app)
+    repair.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -99,7 +99,7 @@ def test_without_airflow_the_plan_is_carried_out_here(
         done.append((plan.job, by.reason))
         return "started again."
 
-    monkeypatch.setattr(mending, "carry_out", carry_out)
+    monkeypatch.setattr(repair, "carry_out", carry_out)
     assert run("ad_ctr", "--reason", "red", "--without-airflow").exit_code == 0
     assert (done, sent) == ([("ad_ctr", "red")], [])
 
@@ -110,7 +110,7 @@ def test_what_may_not_be_repaired_ends_with_exit_code_1_and_is_in_the_audit(
     def refuse(*_: object) -> str:
         raise Refusal("a rescale holds it.")
 
-    monkeypatch.setattr(mending, "carry_out", refuse)
+    monkeypatch.setattr(repair, "carry_out", refuse)
     result = run("ad_ctr", "--without-airflow", "--json")
     (told,) = json.loads(result.stdout)
     assert (result.exit_code, told["success"], told["sentence"]) == (1, False, "a rescale holds it.")
@@ -127,7 +127,7 @@ def restored(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.extend(jobs)
         return [Outcome(job, "run-1", True, f"{job} is restored.") for job in jobs]
 
-    monkeypatch.setattr(mending, "in_place", in_place)
+    monkeypatch.setattr(repair, "in_place", in_place)
     monkeypatch.setattr(checkpoint_steps, "plan_restore", lambda _, job: Plan(job))
     return done
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import typer
 
-from cli import options, pinning
+from cli import options
+from cli.commands import pin
 from kappa.core.audit import Author
 from kappa.core.settings import Settings
 from kappa.platform import Platform
@@ -27,19 +28,19 @@ def platform(settings: Settings) -> Platform:
 
 
 def test_a_pinned_version_is_kept_until_the_pin_is_taken_away(platform: Platform) -> None:
-    assert "is pinned" in pinning.pinned(platform, "ad_ctr", 4, BY)
+    assert "is pinned" in pin.pinned(platform, "ad_ctr", 4, BY)
     assert platform.releases.pins() == {("ad_ctr", 4)}
-    assert "no longer pinned" in pinning.taken_away(platform, "ad_ctr", 4, BY)
+    assert "no longer pinned" in pin.taken_away(platform, "ad_ctr", 4, BY)
     assert platform.releases.pins() == set()
 
 
 def test_the_second_time_changes_nothing_and_says_so(platform: Platform) -> None:
-    assert "was not pinned; nothing was changed" in pinning.taken_away(platform, "ad_ctr", 4, BY)
-    pinning.pinned(platform, "ad_ctr", 4, BY)
-    assert "was pinned already; nothing was changed" in pinning.pinned(platform, "ad_ctr", 4, BY)
+    assert "was not pinned; nothing was changed" in pin.taken_away(platform, "ad_ctr", 4, BY)
+    pin.pinned(platform, "ad_ctr", 4, BY)
+    assert "was pinned already; nothing was changed" in pin.pinned(platform, "ad_ctr", 4, BY)
 
 
-@pytest.mark.parametrize("act", [pinning.pinned, pinning.taken_away])
+@pytest.mark.parametrize("act", [pin.pinned, pin.taken_away])
 def test_a_version_that_is_not_there_is_named(platform: Platform, act: object) -> None:
     with pytest.raises(UnknownVersion):
         act(platform, "ad_ctr", 9, BY)  # type: ignore[operator]

@@ -10,8 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import conduct, promoting, retiring
-from cli.following import Outcome
+from cli import run_verb
+from cli.commands import promote, retire
+from cli.follow import Outcome
 from cli.options import NoReason
 from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
@@ -69,11 +70,11 @@ def registry() -> FakeRegistry:
 def steps(monkeypatch: pytest.MonkeyPatch, registry: FakeRegistry) -> Steps:
     made = Steps()
     platform = cast("Platform", SimpleNamespace(registry=registry))
-    for module in (promoting, retiring):
+    for module in (promote, retire):
         monkeypatch.setattr(module, "connect", lambda _: platform)
-    monkeypatch.setattr(promoting, "by_one_run", made.by_one_run)
-    monkeypatch.setattr(retiring, "by_airflow", made.by_airflow)
-    monkeypatch.setattr(retiring, "plan_retire", lambda *_: Plan())
+    monkeypatch.setattr(promote, "by_one_run", made.by_one_run)
+    monkeypatch.setattr(retire, "by_airflow", made.by_airflow)
+    monkeypatch.setattr(retire, "plan_retire", lambda *_: Plan())
     monkeypatch.setattr(steps_of_promotion, "plan_promote", made.plan_promote)
     monkeypatch.setattr(steps_of_promotion, "plan_rollback", lambda *_: Plan())
     monkeypatch.setattr(steps_of_promotion, "carry_out", made.carry_out)
@@ -83,8 +84,8 @@ def steps(monkeypatch: pytest.MonkeyPatch, registry: FakeRegistry) -> Steps:
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    promoting.register(app)
-    retiring.register(app)
+    promote.register(app)
+    retire.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -144,8 +145,8 @@ def test_a_refusal_is_in_the_audit_of_every_job(registry: FakeRegistry, monkeypa
         raise Broken("the segments changed")
 
     platform = cast("Platform", SimpleNamespace(registry=registry))
-    monkeypatch.setattr("cli.conduct.lease.release", lambda platform, by: None)
-    outcome = conduct.attempt_together(platform, "rollback", ["ad_ctr", "client_spend"], "why", refuse)
+    monkeypatch.setattr("cli.run_verb.lease.release", lambda platform, by: None)
+    outcome = run_verb.attempt_together(platform, "rollback", ["ad_ctr", "client_spend"], "why", refuse)
     assert (outcome.success, outcome.job) == (False, "ad_ctr, client_spend")
     entries = registry.entries(outcome.run_id)
     assert [(e.action, e.job) for e in entries] == [

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.airflow_runs import Airflow, Run, Seen
+from cli.airflow_client import Airflow, Run, Seen
+from cli.approval_prompt import Questions
 from cli.keys import Always, Keys
-from cli.questions import Questions
 from kappa.core.settings import Settings
-from stack.passwords import airflow_users
+from stack.services.passwords import airflow_users
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")
 WAITING = Seen("running", {"plan": "success", "approve": "awaiting_input"})

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from cli.truth import _tell
-from tests.truth.served_jobs import ad_ctr, client_spend, verdict
+from cli.commands.reconcile import _tell
+from tests.oracle.served_jobs import ad_ctr, client_spend, verdict
 
 
 def test_what_was_not_compared_is_said_beside_the_differences(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli import releases
+from cli.commands import releases
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
 

@@ -11,9 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import replaying
-from cli.following import Outcome
-from cli.lifecycle import NotKeyValue
+from cli.commands import reprocess
+from cli.commands.deploy import NotKeyValue
+from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.replays import Approval
 from kappa.core.validation import Band, Direction, Parity
@@ -35,9 +35,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
         asked.append((dag, jobs, form))
         return [Outcome(", ".join(jobs), "run-1", True, "Promoted.")]
 
-    monkeypatch.setattr(replaying, "by_one_run", by_one_run)
-    monkeypatch.setattr(replaying, "connect", lambda _: platform(None))
-    monkeypatch.setattr("cli.verbs.digest", lambda _, artifact: artifact or "c0de")
+    monkeypatch.setattr(reprocess, "by_one_run", by_one_run)
+    monkeypatch.setattr(reprocess, "connect", lambda _: platform(None))
+    monkeypatch.setattr("cli.lifecycle_verbs.digest", lambda _, artifact: artifact or "c0de")
     return asked
 
 
@@ -50,7 +50,7 @@ def platform(answer: str | None) -> Platform:
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    replaying.register(app)
+    reprocess.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -95,7 +95,7 @@ def test_a_dry_run_prints_plan_and_price_and_sends_nothing(sent: Sent, monkeypat
         asked.append(request)
         return planned()
 
-    monkeypatch.setattr(replaying, "plan_reprocess", plan)
+    monkeypatch.setattr(reprocess, "plan_reprocess", plan)
     result = run("ad_ctr", "--parity", "declared", "--band", "clicks:down:50", "--approve", "ask", "--dry-run")
     assert "retention slack" in result.output
     assert (asked[0].parity, asked[0].bands) == (Parity.DECLARED, (Band("clicks", Direction.DOWN, 50),))
@@ -107,11 +107,11 @@ def test_a_dry_run_prints_plan_and_price_and_sends_nothing(sent: Sent, monkeypat
     ("answer", "success"), [(None, True), ("approved", True), ("rejected", False), ("timed out", False)]
 )
 def test_a_replay_that_was_not_approved_is_no_success(answer: str | None, success: bool) -> None:
-    (reached,) = replaying.answered(platform(answer), [Outcome("ad_ctr", "run-1", True, "It ended.")])
+    (reached,) = reprocess.answered(platform(answer), [Outcome("ad_ctr", "run-1", True, "It ended.")])
     assert reached.success is success
     assert success or reached.sentence.startswith(f"It ended. ({answer}")
 
 
 def test_a_run_that_failed_keeps_its_own_sentence() -> None:
     failed = Outcome("ad_ctr", "run-1", False, "No free cores.")
-    assert replaying.answered(platform("rejected"), [failed]) == [failed]
+    assert reprocess.answered(platform("rejected"), [failed]) == [failed]

@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli import sizing
-from cli.following import Outcome
+from cli.commands import rescale
+from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
 from kappa.verbs.rescale.errors import NothingAsked
@@ -41,16 +41,16 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         asked.append((dag_id, forms))
         return [Outcome(job, "run-1", True, f"{job} has another size.") for job in forms]
 
-    monkeypatch.setattr(sizing, "by_airflow", by_airflow)
-    monkeypatch.setattr(sizing, "connect", lambda _: None)
-    monkeypatch.setattr(sizing, "plan_rescale", lambda _, asked: Plan(asked))
+    monkeypatch.setattr(rescale, "by_airflow", by_airflow)
+    monkeypatch.setattr(rescale, "connect", lambda _: None)
+    monkeypatch.setattr(rescale, "plan_rescale", lambda _, asked: Plan(asked))
     return asked
 
 
 def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
-    sizing.register(app)
+    rescale.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -83,7 +83,7 @@ def test_a_dry_run_prints_the_plan_and_sends_nothing(sent: list[tuple[str, Any]]
 
 def test_a_rescale_that_failed_ends_with_its_sentence_and_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Outcome("ad_ctr", "run-1", False, "It was undone (operator [state] differs).")
-    monkeypatch.setattr(sizing, "by_airflow", lambda *_: [failed])
+    monkeypatch.setattr(rescale, "by_airflow", lambda *_: [failed])
     result = run("ad_ctr", "--cores", "2")
     assert result.exit_code == 1
     assert "error: It was undone (operator [state] differs)." in result.output

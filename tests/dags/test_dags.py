@@ -17,7 +17,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from kappa.airflow import assets, spark_program
 from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.verbs.deploy import plan as deploy
-from stack.connections import CONNECTIONS, FINITE_CORES
+from stack.services.airflow_connections import CONNECTIONS, FINITE_CORES
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}

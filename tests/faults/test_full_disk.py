@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.small_stack import small_stack
-from stack import broker, postgres
 from stack.layout import Layout
+from stack.services import kafka as broker
+from stack.services import postgres
 from stack.supervision import Supervisor
 from stack.waiting import until
 from tests.case import PATIENCE_SECONDS, Case, Program

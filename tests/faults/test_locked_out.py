@@ -7,7 +7,7 @@ import pytest
 
 from jobs import transactions
 from jobs.sinks import batch_sink
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 from tests.case import Case
 from tests.events import events
 from tests.rig import Rig

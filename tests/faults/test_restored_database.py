@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, replay, served

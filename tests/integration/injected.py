@@ -12,15 +12,16 @@ import psutil
 
 from bench.groups import Applications, group
 from kappa.core.settings import Settings
-from stack import broker, cluster, leftovers, postgres
+from stack import leftovers
 from stack.layout import Layout
+from stack.services import kafka, postgres, spark
 from stack.supervision import Supervisor
 from tests.running_stack import CHECKOUT, Stack
 
 HEALTHY: dict[str, Callable[[Settings], bool]] = {
-    broker.NAME: broker.healthy,
+    kafka.NAME: kafka.healthy,
     postgres.NAME: postgres.healthy,
-    cluster.WORKER: cluster.healthy,
+    spark.WORKER: spark.healthy,
 }
 """What tells that a supervised part works again."""
 JVM, PYTHON, EXECUTOR = "driver JVM", "driver Python", "executor JVM"

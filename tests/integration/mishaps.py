@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bench.load import produce
-from stack import broker, cluster, postgres
+from stack.services import kafka, postgres, spark
 from tests.integration.conftest import ON_EXECUTOR
 from tests.integration.injected import EXECUTOR, JVM, PYTHON, away, kill, kill_and_await, kill_of
 from tests.running_stack import JOBS, Stack
@@ -70,9 +70,9 @@ def _happen(stack: Stack, one: Planned, seed: int) -> None:
             kinds = {Mishap.PYTHON: PYTHON, Mishap.JVM: JVM, Mishap.EXECUTOR: EXECUTOR}
             kill_of(stack, kinds[one.mishap], ON_EXECUTOR if one.mishap is Mishap.EXECUTOR else one.job)
         case Mishap.WORKER:
-            kill_and_await(stack, cluster.WORKER)
+            kill_and_await(stack, spark.WORKER)
         case Mishap.BROKER:
-            kill_and_await(stack, broker.NAME)
+            kill_and_await(stack, kafka.NAME)
         case Mishap.POSTGRES:
             with away(stack, postgres.NAME, signal.SIGQUIT):
                 time.sleep(30 * one.size)

@@ -8,7 +8,7 @@ import time
 from functools import partial
 
 from kappa.core.kafka_log import KafkaLog
-from stack import broker, postgres
+from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await
 from tests.integration.versions import batches, epochs
@@ -38,7 +38,7 @@ def while_the_broker_is_killed_again_and_again(stack: Stack, times: int, every_s
     with load(stack, seed, rate) as traffic:
         for _ in range(times):
             time.sleep(every_seconds)
-            kill_and_await(stack, broker.NAME)
+            kill_and_await(stack, kafka.NAME)
         time.sleep(every_seconds)
     played = traffic.played
     assert played is not None

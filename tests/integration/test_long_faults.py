@@ -12,8 +12,8 @@ import pytest
 
 from bench.groups import Applications, group
 from kappa.core.kafka_log import KafkaLog, Offsets
-from stack import cluster
 from stack.footprint import memory_by_process
+from stack.services import spark
 from tests.integration.beside import load
 from tests.integration.conftest import ON_EXECUTOR, Tuned
 from tests.integration.injected import EXECUTOR, kill_and_await, kill_of
@@ -52,7 +52,7 @@ def test_the_executor_and_the_worker_are_killed_ten_times(deployed: Stack, tuned
             if victim == "executor":
                 kill_of(deployed, EXECUTOR, ON_EXECUTOR)
             else:
-                kill_and_await(deployed, cluster.WORKER)
+                kill_and_await(deployed, spark.WORKER)
             begun = time.monotonic()
             for job, count in committed.items():
                 deployed.until(f"{job} commits", partial(_has_committed, deployed, job, count + 2), 600)

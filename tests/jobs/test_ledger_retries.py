@@ -32,7 +32,7 @@ from kappa.core import catalog
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.fates import Fate
 from kappa.core.settings import Settings
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.case import Case
 from tests.jobs.books import FIRST, SECOND, Desk, quarantined, stored, totals

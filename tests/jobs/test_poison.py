@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from jobs.transforms import decode
+from oracle.decode import Event, LogRecord
+from oracle.decode import decode as by_oracle
 from tests.jobs.test_decode import GOOD, SCHEMA, as_json, with_member
-from truth.decode import Event, LogRecord
-from truth.decode import decode as by_oracle
 
 DIGITS = b"1" * 4_301
 """One more than Python reads as an integer unless it is told otherwise."""

@@ -19,8 +19,9 @@ from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
 from kappa.core.states import Desired
 from kappa.platform import Platform
-from stack import postgres, schema
-from stack.passwords import SUPERUSER
+from stack import schema
+from stack.services import postgres
+from stack.services.passwords import SUPERUSER
 from tests.plugins.fakes import NOON, FakeClock, FakeCluster, FakeLog
 from tests.plugins.registries import PostgresTrial
 from tests.plugins.stages import AnyStage, write_checkout

@@ -20,8 +20,9 @@ import pytest
 
 from kappa.airflow.task_context import DEFAULTS
 from kappa.core.settings import Cluster, Settings
-from stack import connections, control, passwords, pools
 from stack.layout import Layout
+from stack.services import airflow as control
+from stack.services import airflow_connections, airflow_pools, passwords
 
 AWAY_SECONDS = 120
 """The api-server took 77 s from a kill to its first answer beside four streams and a load, and 150 s once."""
@@ -81,7 +82,7 @@ def test_connections_lie_in_a_private_file_that_airflow_is_told_of(layout: Layou
     file = Path(told["connections_file_path"])
     assert config["secrets"]["backend"].endswith("LocalFilesystemBackend")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert json.loads(file.read_text())["spark_local"]["host"] == f"local[{connections.FINITE_CORES}]"
+    assert json.loads(file.read_text())["spark_local"]["host"] == f"local[{airflow_connections.FINITE_CORES}]"
 
 
 def test_spark_submit_is_found_and_is_the_environments_own(layout: Layout) -> None:
@@ -111,7 +112,7 @@ def test_tries_outlast_the_start_of_an_api_server_and_a_task_without_one_is_gone
 
 def test_pools_are_made_again_as_they_should_be_by_one_request(layout: Layout) -> None:
     with airflow(layout.settings) as (settings, asked):
-        pools.ensure(settings)
+        airflow_pools.ensure(settings)
     login, made = asked
     name, password = passwords.airflow_login(layout.settings)
     assert (login["username"], login["password"]) == (name, password)
@@ -123,9 +124,13 @@ def test_pools_are_made_again_as_they_should_be_by_one_request(layout: Layout) -
 
 def test_a_pool_holds_one_program_at_least(layout: Layout) -> None:
     small = replace(layout.settings, cluster=Cluster(worker_cores=1))
-    assert {pool["name"]: pool["slots"] for pool in pools.wanted(small)}["spark_cores"] == connections.FINITE_CORES
+    slots = {pool["name"]: pool["slots"] for pool in airflow_pools.wanted(small)}
+    assert slots["spark_cores"] == airflow_connections.FINITE_CORES
 
 
 def test_pools_that_airflow_refuses_are_named(layout: Layout) -> None:
-    with airflow(layout.settings, refuses=True) as (settings, _), pytest.raises(pools.PoolsRefused, match="'no'"):
-        pools.ensure(settings)
+    with (
+        airflow(layout.settings, refuses=True) as (settings, _),
+        pytest.raises(airflow_pools.PoolsRefused, match="'no'"),
+    ):
+        airflow_pools.ensure(settings)

@@ -11,9 +11,9 @@ import pytest
 from kappa.core.audit import Author
 from kappa.platform import connect
 from kappa.verbs.retire import airflow_history
-from stack import control
 from stack.layout import Layout
-from stack.passwords import AIRFLOW_ROLE
+from stack.services import airflow as control
+from stack.services.passwords import AIRFLOW_ROLE
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=2)]
 

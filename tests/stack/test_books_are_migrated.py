@@ -9,9 +9,10 @@ import pytest
 
 from kappa.core.settings import Settings
 from kappa.registry.postgres import PostgresRegistry
-from stack import postgres, schema
+from stack import schema
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
+from stack.services import postgres
+from stack.services.passwords import SUPERUSER
 from tests.plugins.registries import COUNTS
 
 pytestmark = pytest.mark.rig

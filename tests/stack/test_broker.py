@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kappa.core.settings import Ports, Settings
-from stack.broker import cluster_id, healthy
+from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until
 
 

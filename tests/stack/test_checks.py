@@ -11,13 +11,14 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from kappa.core.settings import InvalidSetting, Ports, Settings, UnknownSetting, load
-from stack import disk, ports, postgres
-from stack.broker import NAME as KAFKA
-from stack.cluster import NoJava
+from stack import disk, ports
 from stack.disk import DiskFull
 from stack.exclusion import Busy, exclusive
 from stack.layout import Layout
 from stack.ports import PortTaken, PortTwice, Use
+from stack.services import postgres
+from stack.services.kafka import NAME as KAFKA
+from stack.services.spark import NoJava
 from stack.up import up
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.staged_driver import SPARK_SUBMIT
-from stack import class_archive
 from stack.layout import Layout
+from stack.services import class_archive
 
 SPARK = "org.apache.spark.deploy.SparkSubmit "
 

@@ -10,9 +10,10 @@ import pytest
 from supervisor.options import ServerOptions
 
 from kappa.core.settings import Settings
-from stack import broker, control, parts, passwords, supervision
+from stack import supervision
 from stack.layout import Layout
 from stack.programs import Program
+from stack.services import airflow, kafka, passwords, readiness
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_secret_files_are_private_and_made_once(layout: Layout) -> None:
 
 
 def test_no_secret_in_a_command_or_an_environment(layout: Layout) -> None:
-    programs = parts.programs(layout)
+    programs = readiness.programs(layout)
     text = supervision.render(layout, programs, Path("/s"), root=True) + str(layout.surroundings)
     assert not [secret for secret in all_secrets(layout) if secret in text]
 
@@ -54,7 +55,7 @@ def test_only_what_is_needed_of_the_callers_environment_is_passed_on(layout: Lay
 
 
 def test_supervisor_reads_back_each_program_as_it_was_given(layout: Layout) -> None:
-    programs = parts.programs(layout)
+    programs = readiness.programs(layout)
     for folder in (layout.run, layout.logs):
         folder.mkdir()
     file = layout.run / "supervisord.conf"
@@ -77,18 +78,18 @@ def assert_same(program: Program, config: object) -> None:
 
 
 def test_every_setting_of_a_port_belongs_to_one_program(layout: Layout) -> None:
-    used = [name for program in parts.programs(layout) for name in program.ports]
+    used = [name for program in readiness.programs(layout) for name in program.ports]
     assert sorted(used) == sorted(vars(layout.settings.ports))
 
 
 def test_the_broker_and_postgres_stop_last(layout: Layout) -> None:
-    stopped = [name for names in parts.STOP_ORDER for name in names]
-    assert sorted(stopped) == sorted(program.name for program in parts.programs(layout))
-    assert set(parts.STOP_ORDER[-1]) == {"kafka", "postgres"}
+    stopped = [name for names in readiness.STOP_ORDER for name in names]
+    assert sorted(stopped) == sorted(program.name for program in readiness.programs(layout))
+    assert set(readiness.STOP_ORDER[-1]) == {"kafka", "postgres"}
 
 
 def test_the_broker_listens_on_loopback_only() -> None:
-    text = broker.properties(Settings(home=Path("/h")).ports, Path("/h/kafka/data"))
+    text = kafka.properties(Settings(home=Path("/h")).ports, Path("/h/kafka/data"))
     values = dict(line.split("=", 1) for line in text.splitlines())
     listeners = values["listeners"].split(",") + values["advertised.listeners"].split(",")
     assert all(listener.split("://")[1].startswith("127.0.0.1:") for listener in listeners)
@@ -97,7 +98,7 @@ def test_the_broker_listens_on_loopback_only() -> None:
 
 def test_airflow_reads_its_password_from_a_file(layout: Layout) -> None:
     config = configparser.ConfigParser()
-    config.read_string(control.configuration(layout))
+    config.read_string(airflow.configuration(layout))
     for option in ("sql_alchemy_conn", "sql_alchemy_conn_async"):
         url = config["database"][option]
         assert url.endswith("/state%20100%25/secrets/airflow.pgpass")

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from oracle.days import Calendar, Client
 from tests.served_by_hand import FIRST, ByHand, utc
-from truth.days import Calendar, Client
 
 pytestmark = pytest.mark.rig
 

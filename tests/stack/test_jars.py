@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
-from stack import jars
-from stack.jars import Jar, JarDamaged, JarUnreachable
+from stack.services import jars
+from stack.services.jars import Jar, JarDamaged, JarUnreachable
 
 CONTENT = {"org/a/a-1.jar": b"first jar", "org/b/b-2.jar": b"second jar"}
 

@@ -13,9 +13,10 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from kappa.core.settings import Settings
-from stack import postgres, schema
+from stack import schema
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
+from stack.services import postgres
+from stack.services.passwords import SUPERUSER
 
 pytestmark = pytest.mark.rig
 

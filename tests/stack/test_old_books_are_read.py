@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from kappa.registry.releases.postgres import PostgresReleases
+from oracle.lineage import holding
+from oracle.postgres import PostgresDatabase
+from oracle.postgres_lineage import PostgresLineage
 from tests.case import Case
 from tests.plugins.book_trials import JOB, PostgresBookTrial, ago
 from tests.rig import Rig
-from truth.lineage import holding
-from truth.postgres import PostgresDatabase
-from truth.postgres_lineage import PostgresLineage
 
 pytestmark = pytest.mark.rig
 

@@ -17,12 +17,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli import stack as commands
+from cli.commands import stack as commands
 from kappa.core.settings import Ports, Settings
-from stack import broker, postgres
 from stack.layout import Layout
-from stack.passwords import SUPERUSER
-from stack.status import endpoints, status
+from stack.services import kafka as broker
+from stack.services import postgres
+from stack.services.passwords import SUPERUSER
+from stack.status.overview import endpoints, status
 from stack.supervision import Process, Supervisor
 from tests.stack.silent_parts import let_in, listening
 

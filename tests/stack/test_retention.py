@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stack import job_status
+from stack.status import job as job_status
 from tests.case import Case
 from tests.rig import Rig
 

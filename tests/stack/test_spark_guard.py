@@ -26,8 +26,10 @@ from kappa.core.states import Desired, State
 from kappa.core.versions import Version
 from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
 from kappa.verbs.drivers.submission import submission
-from stack import cluster, leftovers, passwords
+from stack import leftovers
 from stack.layout import Layout
+from stack.services import passwords
+from stack.services import spark as cluster
 from stack.waiting import until
 
 pytestmark = pytest.mark.rig

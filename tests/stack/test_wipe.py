@@ -9,8 +9,9 @@ import pytest
 
 from cli.entry import CHECKOUT
 from kappa.core.settings import Settings
-from stack import down, passwords
+from stack import down
 from stack.down import ENTRIES, KEPT, NotOurs, check_ours, wipe
+from stack.services import passwords
 from tests.running_stack import Stack
 
 FOLDERS = ("stack", "jobs", "plugins", "cli")

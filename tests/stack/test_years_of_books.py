@@ -11,16 +11,17 @@ import psycopg
 import pytest
 from psycopg.rows import DictRow, dict_row
 
-from cli import history
+from cli.commands import audit
 from kappa.core.audit import Author
 from kappa.platform import connect
 from kappa.verbs.retire import old_rows
 from kappa.verbs.retire.old_files_plan import KEEP
-from stack import job_status, replay_status
+from oracle.fates import FATES
+from stack.status import job as job_status
+from stack.status import replay as replay_status
 from tests.case import Case
 from tests.rig import Rig
 from tests.stack import years
-from truth.fates import FATES
 
 pytestmark = pytest.mark.rig
 
@@ -35,8 +36,8 @@ LOOKS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "status, red lines": (job_status._RED, {}),
     "status, replays": (replay_status._REPLAYS, {}),
     "ops.accounting": ("select * from ops.accounting", {}),
-    "audit": (history._ENTRIES, {"job": None, "run": None, "last": 20}),
-    "audit --run": (history._ENTRIES, {"job": None, "run": "run-52000", "last": 20}),
+    "audit": (audit._ENTRIES, {"job": None, "run": None, "last": 20}),
+    "audit --run": (audit._ENTRIES, {"job": None, "run": "run-52000", "last": 20}),
 }
 # As ops.accounting was before there were totals.
 _SUMMED = """

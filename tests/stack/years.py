@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from stack.passwords import SUPERUSER
+from stack.services.passwords import SUPERUSER
 from tests.case import Case
 
 JOBS = ("ad_ctr", "client_spend", "quarantine")

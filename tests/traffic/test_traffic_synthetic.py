@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
+from oracle.decode import LogRecord, decode
 from traffic import synthetic
 from traffic.malformed import VARIANTS
 from traffic.records import Kind, Record
 from traffic.shape import Axis, Fractions, KnobOutOfRange, Shape
-from truth.decode import LogRecord, decode
 
 START, SPAN = 1_700_000_000_000, 6_600_000
 RECORDS = 40_000

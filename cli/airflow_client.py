@@ -1,0 +1,188 @@
+"""Airflow over REST: trigger a DAG, look at a run, read what it says at its end."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from kappa.core.leases import Lease
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.core.verbs import Verb
+from kappa.unavailable import Unreachable
+from stack.services.passwords import airflow_users
+
+USER = "admin"
+RESULT_TASK = "conclude"
+PATIENCE = httpx.Timeout(60.0, connect=5.0)
+"""For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late."""
+KNOWN_AFTER_SECONDS = 60.0
+ENDED = frozenset({"success", "failed"})
+
+
+class NoPassword(Refusal):
+    """The stack's password for Airflow is not there."""
+
+    def __init__(self, file: str, user: str) -> None:
+        super().__init__(
+            f"{file} does not hold the password of Airflow's user '{user}'. Run ./kappa up, which writes it."
+        )
+
+
+class AirflowRefused(Refusal):
+    """Airflow took a request and said no."""
+
+    def __init__(self, what: str, status: int, detail: object) -> None:
+        super().__init__(f"Airflow refused {what} ({status}): {detail}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was triggered here, for one job or for several together; `job` names them for people."""
+
+    dag_id: str
+    run_id: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run as it is now: its state, and that of each task, in the order in which they were begun."""
+
+    state: str
+    tasks: Mapping[str, str]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ENDED
+
+
+class Airflow:
+    """A session of one user with the api-server. Every call raises Unreachable when it does not answer."""
+
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER) -> None:
+        self._url = settings.airflow
+        self._client = httpx.Client(base_url=self._url, timeout=PATIENCE, trust_env=False, transport=transport)
+        self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
+
+    def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
+        """Start a run for one job with an id of our own. Raises AirflowRefused."""
+        return self._begin(Run(dag_id, run_id(dag_id, job), job), {"job": job, **conf})
+
+    def trigger_together(self, dag_id: str, jobs: Sequence[str], conf: Mapping[str, Any]) -> Run:
+        """Start one run for all these jobs with an id of our own. Raises AirflowRefused."""
+        return self._begin(Run(dag_id, run_id(dag_id, ".".join(jobs)), ", ".join(jobs)), {"jobs": list(jobs), **conf})
+
+    def _begin(self, run: Run, conf: Mapping[str, Any]) -> Run:
+        """Start the run; waits for a DAG that Airflow has not read yet."""
+        # Airflow gives a free slot to the earliest date, and among none to any: of two replays that share the one slot
+        # for catching up, the one that is ready could wait for all of the other before it is told so.
+        asked_at = datetime.now(UTC).isoformat()
+        told = {**conf, "typed_by": getpass.getuser()}
+        body = {"logical_date": asked_at, "dag_run_id": run.run_id, "conf": told}
+        deadline = time.monotonic() + KNOWN_AFTER_SECONDS
+        while True:
+            answer = self._call("POST", f"/api/v2/dags/{run.dag_id}/dagRuns", body)
+            if answer.status_code == httpx.codes.NOT_FOUND and time.monotonic() < deadline:
+                time.sleep(1)
+                continue
+            _checked(f"to run {run.dag_id}", answer)
+            return run
+
+    def look(self, run: Run) -> Seen:
+        """The run as it is now. Raises AirflowRefused."""
+        path = self._path(run)
+        state = _checked("to show a run", self._call("GET", path))["state"]
+        instances = _checked("to show tasks", self._call("GET", f"{path}/taskInstances"))["task_instances"]
+        begun = sorted(instances, key=lambda task: (not task.get("start_date"), task.get("start_date") or ""))
+        return Seen(state, {task["task_id"]: task["state"] or "none" for task in begun})
+
+    def has_ended(self, verb: str, run_id: str) -> bool:
+        """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
+        AirflowRefused."""
+        answer = self._call("GET", self._path(Run(Verb(verb).dag_id, run_id, "")))
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return False
+        return _checked("to show a run", answer)["state"] in ENDED
+
+    def result(self, run: Run) -> str | None:
+        """The sentence that the run ended with; None where it has none."""
+        path = f"{self._path(run)}/taskInstances/{RESULT_TASK}/xcomEntries/return_value"
+        answer = self._call("GET", path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        value = _checked("to show a result", answer)["value"]
+        return str(json.loads(value)) if isinstance(value, str) and value.startswith('"') else str(value)
+
+    def page(self, run: Run) -> str:
+        """Where to look at the run."""
+        return f"{self._url}/dags/{run.dag_id}/runs/{run.run_id}"
+
+    def of_run(
+        self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What Airflow answers below a run's own path; `what` names the request. Raises AirflowRefused."""
+        return _checked(what, self._call(method, f"{self._path(run)}/{rest}", body))
+
+    def _path(self, run: Run) -> str:
+        return f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}"
+
+    def _token(self, settings: Settings, user: str) -> str:
+        body = {"username": user, "password": _password(settings, user)}
+        return str(_checked("the login", self._call("POST", "/auth/token", body))["access_token"])
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        try:
+            return self._client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise Unreachable("Airflow", self._url, error or type(error).__name__) from error
+
+
+class Holders:
+    """Tells whether the run that holds a lease has ended, as Airflow says; where Airflow cannot say, it has not."""
+
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
+        self._settings, self._transport = settings, transport
+        self._airflow: Airflow | None = None
+
+    def __call__(self, held: Lease) -> bool:
+        """Whether the lease's holder is gone for good."""
+        try:
+            self._airflow = self._airflow or Airflow(self._settings, self._transport)
+            return self._airflow.has_ended(held.verb, held.run_id)
+        except (Unreachable, AirflowRefused, NoPassword):
+            return False
+
+
+def run_id(verb: str, job: str) -> str:
+    """A new run id: what for, when, and something that no other has."""
+    return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
+
+
+def _password(settings: Settings, user: str) -> str:
+    file = airflow_users(settings)
+    try:
+        return str(json.loads(file.read_text())[user])
+    except (OSError, ValueError, KeyError) as error:
+        raise NoPassword(str(file), user) from error
+
+
+def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:
+    """The answer's JSON. Raises AirflowRefused."""
+    if answer.is_success:
+        held: dict[str, Any] = answer.json()
+        return held
+    try:
+        detail = answer.json().get("detail", answer.text)
+    except ValueError:
+        detail = answer.text[:200]
+    raise AirflowRefused(what, answer.status_code, detail)

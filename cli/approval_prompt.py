@@ -1,0 +1,104 @@
+"""A run that waits for an answer: where to give it, and a key press that gives it through Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cli.airflow_client import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
+from cli.keys import Keys
+from kappa.unavailable import Unreachable
+
+WAITING = "awaiting_input"
+ANSWERS = {"a": "Approve", "r": "Reject"}
+"""The keys, and the options of Airflow's approval."""
+
+SignIn = Callable[[str], Airflow]
+"""A session with Airflow as the user of that name. Raises NoPassword."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a task of a run asks; `who` may answer, by name: anybody where it is empty."""
+
+    task: str
+    index: int
+    who: tuple[str, ...]
+
+
+def open_question(airflow: Airflow, run: Run) -> Question | None:
+    """The question of a run that nobody has answered, if there is one. Raises Unreachable, AirflowRefused."""
+    found = airflow.of_run("to show what a run asks", "GET", run, "hitlDetails")["hitl_details"]
+    return next((_question(asked) for asked in found if not asked["response_received"]), None)
+
+
+def answer(airflow: Airflow, run: Run, question: Question, option: str) -> None:
+    """Answer as the session's user. Raises Unreachable, AirflowRefused."""
+    rest = f"taskInstances/{question.task}/{question.index}/hitlDetails"
+    airflow.of_run("the answer", "PATCH", run, rest, {"chosen_options": [option], "params_input": {}})
+
+
+class Questions:
+    """Watches for a question: says where it is answered and, where somebody can press a key, takes the answer."""
+
+    def __init__(self, sign_in: SignIn, keys: Keys) -> None:
+        self._sign_in, self._keys = sign_in, keys
+        self._airflow: Airflow | None = None
+        self._question: Question | None = None
+        self._as: tuple[str, Airflow] | None = None
+        self._said: str | None = None
+
+    def look(self, run: Run, seen: Seen) -> str | None:
+        """Where to answer while the run waits; a key that was pressed since is the answer."""
+        if WAITING not in seen.tasks.values():
+            self._question = self._said = None
+            return None
+        if self._question is None and not self._find(run):
+            return None
+        if self._as is not None and (option := ANSWERS.get(self._keys.pressed() or "")):
+            self._answer(run, option)
+        return self._said
+
+    def _find(self, run: Run) -> bool:
+        """Find the question and who can answer it from here; what was typed before it was asked is no answer."""
+        self._airflow = self._airflow or self._sign_in(USER)
+        self._question = open_question(self._airflow, run)
+        if self._question is None:
+            return False
+        self._as = self._answerer(self._question) if self._keys.there else None
+        self._keys.forget()
+        where = f"{self._airflow.page(run)}/tasks/{self._question.task}/required_actions"
+        offer = f"; or here, as {self._as[0]}: press a to approve, r to reject" if self._as else ""
+        who = f" by {' or '.join(self._question.who)}" if self._question.who else ""
+        self._said = f"waits to be approved or rejected{who} at {where}{offer}"
+        return True
+
+    def _answerer(self, question: Question) -> tuple[str, Airflow] | None:
+        """Who may answer and has a password in this stack's file, signed in."""
+        for user in question.who or (USER,):
+            try:
+                return user, self._sign_in(user)
+            except (NoPassword, AirflowRefused):
+                continue
+        return None
+
+    def _answer(self, run: Run, option: str) -> None:
+        """Give the answer once; a refusal is shown, and the question stays."""
+        assert self._question is not None
+        assert self._as is not None
+        user, session = self._as
+        try:
+            answer(session, run, self._question, option)
+        except Unreachable as away:
+            self._said = f"not answered: {away}"
+        except AirflowRefused as refused:
+            self._as, self._said = None, str(refused)
+        else:
+            self._as, self._said = None, f"answered as {user}: {option}"
+
+
+def _question(asked: dict[str, Any]) -> Question:
+    task = asked["task_instance"]
+    who = tuple(user["name"] for user in asked.get("assigned_users") or ())
+    return Question(task["task_id"], task.get("map_index", -1), who)

@@ -1,0 +1,1 @@
+"""The commands of ./kappa: a file for each, named after it."""

@@ -1,0 +1,110 @@
+"""The commands `promote` and `rollback`: let readers see other versions, all jobs of a release at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from cli import output
+from cli.airflow_client import USER, Holders, run_id
+from cli.catch_up_progress import CatchUps
+from cli.entry import settings
+from cli.follow import Outcome, Watch
+from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
+from cli.output import err
+from cli.run_verb import attempt_together, by_one_run, when_held
+from kappa.core.audit import Author
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.platform import Platform, connect
+from kappa.verbs.promote import steps as promoting
+from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan
+from stack.services.passwords import AIRFLOW_USERS
+
+PROMOTE_DAG = "promote_stream"
+ROLLBACK_DAG = "rollback_stream"
+User = Annotated[
+    str, typer.Option("--as", metavar="USER", help="The user of Airflow who asks; a replay's own asker may not.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    for command in (promote, rollback):
+        app.command()(command)
+
+
+def promote(
+    jobs: Jobs,
+    user: User = USER,
+    reason: Reason = None,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Promote by hand the validated candidates that a replay of these jobs made; needs a reason.
+
+    Where somebody has to agree and nobody has answered, this is the answer.
+    """
+    stack, names = settings(), _names(jobs)
+    platform = connect(stack)
+    if dry_run:
+        by = Author(user, run_id(PROMOTE, ".".join(names)))
+        output.plans([promoting.plan_promote(platform, names, by, tuple(AIRFLOW_USERS))], as_json)
+        return
+    form = _form(reason_required(PROMOTE, reason), wait)
+    watches = (CatchUps(platform, PROMOTE),)
+    output.outcomes(by_one_run(stack, PROMOTE_DAG, names, form, watches, user), as_json)
+
+
+def rollback(
+    jobs: Jobs,
+    reason: Reason = None,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    in_place: InPlace = False,
+    as_json: Json = False,
+) -> None:
+    """Undo the newest release of these jobs: what served before serves again, as fresh as the log; needs a reason."""
+    stack, names = settings(), _names(jobs)
+    platform = connect(stack)
+    plan = promoting.plan_rollback(platform, names)
+    if dry_run:
+        output.plans([plan], as_json)
+        return
+    if not as_json:
+        output.plans([plan], as_json=False, title="what a rollback does")
+    why = reason_required(ROLLBACK, reason)
+    if in_place:
+        output.outcomes([_in_place(stack, platform, names, plan, why)], as_json)
+    else:
+        output.outcomes(rolled_back(stack, names, why, wait=wait), as_json)
+
+
+def rolled_back(
+    stack: Settings, jobs: Sequence[str], reason: str, beside: Sequence[Watch] = (), wait: bool = False
+) -> list[Outcome]:
+    """The roll-back by Airflow, followed to its end; what `beside` watches is told, too. Raises Unreachable,
+    AirflowRefused, OutOfSight."""
+    watches = (CatchUps(connect(stack), ROLLBACK), *beside)
+    return by_one_run(stack, ROLLBACK_DAG, _names(jobs), _form(reason, wait), watches)
+
+
+def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: MovePlan, reason: str) -> Outcome:
+    """The same plan and steps, here."""
+
+    def act(platform: Platform, by: Author) -> str:
+        return promoting.carry_out(platform, plan, by, Holders(stack), lambda step: err.print(step, highlight=False))
+
+    return attempt_together(platform, ROLLBACK, names, reason, act)
+
+
+def _names(jobs: Sequence[str]) -> list[str]:
+    """The jobs, each once, in order. Raises UnknownJob."""
+    return sorted({find(job).name for job in jobs})
+
+
+def _form(reason: str, wait: bool) -> dict[str, Any]:
+    return {"reason": reason, "when_held": when_held(wait), "dry_run": False}

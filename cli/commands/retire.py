@@ -1,0 +1,55 @@
+"""The command `retire`: give back the rows, checkpoint and code of one version before its time is over."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from cli import output
+from cli.airflow_client import Holders, run_id
+from cli.entry import settings
+from cli.follow import Outcome
+from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
+from cli.run_verb import by_airflow
+from kappa.core.audit import Author
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.platform import connect
+from kappa.verbs.retire.steps import VERB, plan_retire
+
+RETIRE_DAG = "retire_versions"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command()(retire)
+
+
+def retire(
+    job: Annotated[str, typer.Argument(help="A job of the catalogue.")],
+    version: VersionNumber,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Retire a version now: its rows and checkpoint go, for good; needs a reason.
+
+    One that serves, is pinned, or that a run or replay holds is refused.
+    """
+    stack, name = settings(), find(job).name
+    by = Author(getpass.getuser(), run_id(VERB, name), reason)
+    plan = plan_retire(connect(stack), by, (name, version), Holders(stack))
+    if dry_run:
+        output.plans([plan], as_json)
+        return
+    output.outcomes(retired(stack, {name: version}, reason_required(VERB, reason)), as_json)
+
+
+def retired(stack: Settings, versions: Mapping[str, int], reason: str) -> list[Outcome]:
+    """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused,
+    OutOfSight."""
+    forms = {job: {"version": version, "reason": reason, "dry_run": False} for job, version in versions.items()}
+    return by_airflow(stack, RETIRE_DAG, forms)

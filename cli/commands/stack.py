@@ -1,0 +1,129 @@
+"""The commands of the embedded stack: up, down, status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from cli import entry, output, status_of_job
+from kappa.core.fates import Fate
+from kappa.core.settings import Settings
+from kappa.verbs.drivers.resume import resume_all
+from kappa.verbs.replay.price import duration
+from stack.down import check_ours, down, wipe
+from stack.status.overview import status
+from stack.up import Echo, up
+
+FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
+HEADINGS = ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through")
+REPLAYING = ("phase", "from", "parity", "read", "unread", "records/s", "ETA", "asked by", "run")
+messages = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command("up")(_up)
+    app.command("down")(_down)
+    app.command("status")(_status)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Echo]:
+    """Lines as they come; on a terminal with a spinner below them."""
+    if messages.is_terminal:
+        with messages.status(title):
+            yield lambda line: messages.print(line, markup=False)
+    else:
+        yield lambda line: messages.print(line, markup=False)
+
+
+def _up() -> None:
+    """Start the embedded stack and wait until each part is healthy; may be repeated."""
+    settings = entry.settings()
+    bring_up(settings)
+    messages.print(
+        f"Airflow: {settings.airflow}  users and passwords: {settings.secrets / 'airflow-users.json'}",
+        markup=False,
+    )
+
+
+def bring_up(settings: Settings) -> None:
+    """The stack, and then every stream that is wanted running."""
+    with progress("starting the stack") as echo:
+        up(settings, entry.CHECKOUT, echo)
+        for version in resume_all(settings):
+            echo(f"{version} is started again")
+
+
+def _down(
+    delete: Annotated[bool, typer.Option("--wipe", help="Delete the stack's data, too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Stop the embedded stack and all streams; may be repeated."""
+    settings = entry.settings()
+    if delete:
+        check_ours(settings)
+    if delete and not yes:
+        typer.confirm(f"Delete the log, all rows, checkpoints and passwords in {settings.home}?", abort=True, err=True)
+    with progress("stopping the stack") as echo:
+        (wipe if delete else down)(settings, entry.CHECKOUT, echo)
+
+
+def _status(
+    job: Annotated[str | None, typer.Option(metavar="JOB", help="One job, in detail.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines, on stdout.")] = False,
+) -> None:
+    """Show processes, endpoints and jobs; exit 1 if something is red."""
+    if job is not None:
+        status_of_job.show(entry.settings(), job, as_json)
+        return
+    report = status(entry.settings(), entry.CHECKOUT)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        _show(report)
+    if report["red"]:
+        raise typer.Exit(1)
+
+
+def _show(report: dict[str, Any]) -> None:
+    versions = [(job["job"], v) for job in report["jobs"] for v in job["versions"]]
+    output.table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
+    output.table("endpoint", ("address",), list(report["endpoints"].items()))
+    output.table("job", HEADINGS, [_version(job, v) for job, v in versions])
+    output.table("fates", ("read", *FATES),
+                  [(f"{job} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
+                   for job, v in versions])  # fmt: skip
+    output.table("replay", REPLAYING, [_replay(r, c) for r in report["replays"] for c in r["candidates"]])
+    for red in report["red"]:
+        since = f" (since {red['since'][:19]} UTC)" if red["since"] else ""
+        output.out.print(f"[bold red]red:[/] {escape(red['what'])}{since}; see {red['runbook']}")
+
+
+def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
+    """One version's row: what it is, how far behind, how old its numbers are."""
+    return (
+        job, f"v{v['version']}", v["state"], v["desired"], v["lag_events"], _unit(v["lag_seconds"], "s"),
+        _unit(v["freshness_seconds"], "s ago"), _unit(v["batch_ms"], "ms"),
+        _unit(v["watermark_delay_ms"] and v["watermark_delay_ms"] / 60_000, "min"), (v["complete_through"] or "")[:19],
+    )  # fmt: skip
+
+
+def _replay(replay: dict[str, Any], c: dict[str, Any]) -> tuple[Any, ...]:
+    """One candidate's row: what its replay is at, and how far it has come."""
+    eta, name = c["eta_seconds"], f"{c['job']} v{c['version']}, against v{c['live']}"
+    return (
+        name, replay["phase"], (replay["from"] or "the log's begin")[:19],
+        replay["parity"], f"{c['read']:,}", f"{c['unread']:,}", f"{c['rate_per_second']:,.0f}",
+        None if eta is None else duration(eta), replay["asked_by"], replay["run_id"],
+    )  # fmt: skip
+
+
+def _unit(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:,.0f} {unit}"

@@ -1,0 +1,113 @@
+"""The lifecycle verbs as functions: through Airflow, followed to their end, or in place with the same
+plans and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.entry import CHECKOUT
+from cli.follow import Outcome
+from cli.output import err
+from cli.run_verb import by_airflow, in_place, when_held
+from kappa.code import artifacts
+from kappa.code.artifacts import Artifact
+from kappa.core.audit import Author
+from kappa.core.catalog import find
+from kappa.core.settings import Settings
+from kappa.platform import Platform, connect
+from kappa.verbs.deploy import steps as deploying
+from kappa.verbs.observation import DeployRequest, found, plan_start, plan_stop
+from kappa.verbs.stop import steps as stopping
+from kappa.verbs.stop.plan import NothingDeployed
+
+DEPLOY_DAG = "deploy_stream"
+STOP_DAG = "stop_stream"
+
+
+def build(settings: Settings) -> tuple[Artifact, bool]:
+    """The artifact of the checkout's code, and whether it had to be made."""
+    there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
+    return artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC)), not there
+
+
+def requests(
+    settings: Settings, jobs: Sequence[str], start: str, artifact: str, given: Mapping[str, int | str]
+) -> list[DeployRequest]:
+    """What is asked of each job; without an artifact named, that of the checkout's code, built if need be.
+
+    Raises UnknownJob, UnknownArtifact.
+    """
+    names = [find(job).name for job in dict.fromkeys(jobs)]
+    named = digest(settings, artifact)
+    return [DeployRequest(job, start, named, given) for job in names]
+
+
+def digest(settings: Settings, artifact: str) -> str:
+    """The digest of the artifact that is named; without a name, of the checkout's code, built if need be. Raises
+    UnknownArtifact."""
+    if artifact:
+        return artifacts.find(settings.artifacts, artifact).digest
+    made, new = build(settings)
+    if new:
+        err.print(f"built artifact {made.digest}", highlight=False)
+    return made.digest
+
+
+def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None, wait: bool = False) -> list[Outcome]:
+    """Deploy by Airflow, all jobs at once. Raises Unreachable, AirflowRefused."""
+    forms = {request.job: _form(request, reason, wait) for request in asked}
+    return by_airflow(settings, DEPLOY_DAG, forms)
+
+
+def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
+    """Start the jobs' current versions as they are, by Airflow. Raises NothingDeployed."""
+    platform = connect(settings)
+    return deploy(settings, [_as_it_is(platform, job) for job in jobs], reason, wait)
+
+
+def stop(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
+    """Stop the jobs, by Airflow."""
+    form = {"reason": reason or "", "when_held": when_held(wait), "dry_run": False}
+    return by_airflow(settings, STOP_DAG, {find(job).name: form for job in jobs})
+
+
+def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
+    """Start without Airflow: the same plan and steps, here."""
+
+    def act(platform: Platform, job: str, by: Author) -> str:
+        def say(step: str) -> None:
+            err.print(f"{job}: {step}", highlight=False)
+
+        return deploying.carry_out(platform, plan_start(platform, job), by, say)
+
+    return in_place(settings, deploying.VERB, jobs, reason, act, wait)
+
+
+def stop_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
+    """Stop without Airflow: the same plan and steps, here."""
+
+    def act(platform: Platform, job: str, by: Author) -> str:
+        return stopping.stop(platform, plan_stop(platform, job), by)
+
+    return in_place(settings, stopping.VERB, jobs, reason, act, wait)
+
+
+def _form(request: DeployRequest, reason: str | None, wait: bool) -> dict[str, Any]:
+    settings = {name: str(value) for name, value in request.settings.items()}
+    return {
+        "artifact": request.artifact,
+        "start": request.start,
+        "settings": settings,
+        "reason": reason or "",
+        "when_held": when_held(wait),
+        "dry_run": False,
+    }
+
+
+def _as_it_is(platform: Platform, job: str) -> DeployRequest:
+    current = found(platform, find(job).name).current()
+    if current is None:
+        raise NothingDeployed(job)
+    return DeployRequest(job, artifact=current.artifact, settings=current.settings)

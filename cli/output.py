@@ -1,0 +1,63 @@
+"""What the lifecycle commands print: plans and outcomes, as tables for people or as JSON for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cli.follow import Outcome
+
+WIDE = 200
+err = Console(stderr=True, soft_wrap=True)
+out = Console(highlight=False)
+if not out.is_terminal:
+    out = Console(highlight=False, width=WIDE)
+
+
+class Plan(Protocol):
+    """Any plan."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan for people."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for machines."""
+
+
+def plans(made: Sequence[Plan], as_json: bool, title: str = "dry run: nothing was changed") -> None:
+    """Print plans."""
+    if as_json:
+        typer.echo(json.dumps([plan.to_json() for plan in made], indent=2))
+        return
+    for plan in made:
+        table = Table(show_header=False, title=title)
+        for name, value in plan.rows():
+            table.add_row(f"[bold]{escape(name)}[/]", escape(value))
+        err.print(table)
+
+
+def outcomes(reached: Sequence[Outcome], as_json: bool) -> None:
+    """Print outcomes; ends the command with exit code 1 if one is a failure."""
+    if as_json:
+        typer.echo(json.dumps([outcome.to_json() for outcome in reached], indent=2))
+    for outcome in reached:
+        mark = "[green]done:[/]" if outcome.success else "[bold red]error:[/]"
+        err.print(f"{mark} {escape(outcome.sentence)}", highlight=False)
+    if not all(outcome.success for outcome in reached):
+        raise typer.Exit(1)
+
+
+def table(first: str, others: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print one table on stdout, None as an empty cell; nothing when it has no rows."""
+    if not rows:
+        return
+    made = Table(first, *others)
+    for row in rows:
+        made.add_row(*("" if value is None else escape(str(value)) for value in row))
+    out.print(made)

@@ -1,0 +1,173 @@
+"""Airflow: its configuration, its database and the four processes, all on loopback."""
+
+from __future__ import annotations
+
+import configparser
+import io
+import json
+import subprocess
+import urllib.request
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
+
+from kappa.core.settings import HOST, Settings
+from kappa.core.spark_environment import search_path
+from stack.layout import Layout, package_folder
+from stack.programs import NotHealthy, Program
+from stack.services import airflow_connections, passwords
+from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS
+
+API = "airflow-api"
+SCHEDULER = "airflow-scheduler"
+DAG_PROCESSOR = "airflow-dag-processor"
+TRIGGERER = "airflow-triggerer"
+# The api-server reads the logs of tasks and triggers from the same disk; the log servers of the scheduler and
+# the triggerer would listen on every address.
+COMMANDS = {
+    API: ("api-server",),
+    SCHEDULER: ("scheduler", "--skip-serve-logs"),
+    DAG_PROCESSOR: ("dag-processor",),
+    TRIGGERER: ("triggerer", "--skip-serve-logs"),
+}
+# Where all of Airflow starts again on busy cores the scheduler is there minutes before the api-server, and a task that
+# cannot tell it of its start has used up a try: by Airflow's own numbers all of them within a minute. A heartbeat tries
+# as often, so one that failed is enough: the process must be gone when the scheduler misses it and begins another.
+_WORKERS = {
+    "execution_api_retries": "11",
+    "execution_api_retry_wait_min": "3",
+    "execution_api_retry_wait_max": "5",
+    "max_failed_heartbeats": "1",
+}
+
+
+def configuration(layout: Layout) -> str:
+    """airflow.cfg: every setting that differs from Airflow's own."""
+    settings, keys = layout.settings, passwords.airflow_keys(layout.settings)
+    sections = {
+        "core": _core(layout, keys["fernet_key"]),
+        "database": {
+            "sql_alchemy_conn": _url(settings, "postgresql+psycopg2"),
+            "sql_alchemy_conn_async": _url(settings, "postgresql+asyncpg"),
+        },
+        "api": {
+            "host": HOST,
+            "port": str(settings.ports.airflow),
+            "base_url": settings.airflow,
+            "workers": "1",
+            "secret_key": keys["secret_key"],
+        },
+        "api_auth": {"jwt_secret": keys["jwt_secret"]},
+        # A task that died, or that a dead scheduler had queued, holds its stream for as long as nobody notices; by
+        # default that is five minutes.
+        "scheduler": {"task_instance_heartbeat_timeout": "60", "orphaned_tasks_check_interval": "15"},
+        "workers": _WORKERS,
+        "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "30"},
+        "secrets": airflow_connections.section(layout),
+        "logging": {"base_log_folder": str(layout.airflow / "logs")},
+        "usage_data_collection": {"enabled": "False"},
+    }
+    config = configparser.RawConfigParser()
+    config.read_dict({name: {k: v.replace("%", "%%") for k, v in values.items()} for name, values in sections.items()})
+    text = io.StringIO()
+    config.write(text)
+    return text.getvalue()
+
+
+def programs(layout: Layout) -> list[Program]:
+    """The four processes; a stop signals the whole group, so that no executor's worker stays behind."""
+    return [
+        Program(
+            name,
+            (layout.python, "-m", "airflow", *arguments),
+            layout.airflow,
+            environment(layout),
+            ("airflow",) if name == API else (),
+            patience=20,
+        )
+        for name, arguments in COMMANDS.items()
+    ]
+
+
+def environment(layout: Layout) -> dict[str, str]:
+    """What Airflow's processes need beside the stack's surroundings; no secret is in it.
+
+    The Spark provider takes a program by name only, from the PATH; the one in the environment's `bin` would look for
+    SPARK_HOME with whichever Python it meets first.
+    """
+    spark = package_folder("pyspark")
+    return {
+        "PATH": f"{spark / 'bin'}:{layout.surroundings['PATH']}",
+        "SPARK_HOME": str(spark),
+        "AIRFLOW_HOME": str(layout.airflow),
+        "PYTHONPATH": search_path(layout.checkout),
+        "PYTHONUNBUFFERED": "1",
+        # Airflow names its processes; without this the name would overwrite the mark in their environment.
+        "SPT_NOENV": "1",
+    }
+
+
+def prepare(layout: Layout) -> None:
+    """Write the configuration and the connections, readable by their owner only."""
+    layout.airflow.mkdir(exist_ok=True)
+    airflow_connections.write(layout)
+    passwords.write_private(layout.airflow / "airflow.cfg", configuration(layout))
+
+
+def migrate(layout: Layout) -> None:
+    """Bring Airflow's database to the installed version, unless it was. Raises NotHealthy."""
+    stamp, installed = layout.airflow / "migrated", version("apache-airflow-core")
+    if stamp.exists() and stamp.read_text() == installed:
+        return
+    log = layout.logs / "airflow-migrate.log"
+    with log.open("w") as out:
+        command = [layout.python, "-m", "airflow", "db", "migrate"]
+        surroundings = {**layout.surroundings, **environment(layout)}
+        done = subprocess.run(command, env=surroundings, cwd=layout.airflow, stdout=out, stderr=out)
+    if done.returncode:
+        raise NotHealthy("airflow db migrate", f"ended with exit code {done.returncode}", log)
+    stamp.write_text(installed)
+
+
+def healthy(settings: Settings, started: dict[str, datetime]) -> bool:
+    """Every heartbeat is newer than the start of its process, so not one of the last run."""
+    try:
+        with urllib.request.urlopen(f"{settings.airflow}/api/v2/monitor/health", timeout=5) as answer:
+            health = json.load(answer)
+    except (OSError, ValueError):
+        return False
+    beats = {SCHEDULER: "scheduler", DAG_PROCESSOR: "dag_processor", TRIGGERER: "triggerer"}
+    return health["metadatabase"]["status"] == "healthy" and all(
+        _newer(health[part].get(f"latest_{part}_heartbeat"), started[name]) for name, part in beats.items()
+    )
+
+
+def _newer(heartbeat: str | None, started: datetime) -> bool:
+    return heartbeat is not None and datetime.fromisoformat(heartbeat).astimezone(UTC) >= started
+
+
+def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
+    return {
+        "executor": "LocalExecutor",
+        "parallelism": "4",
+        "dags_folder": str(layout.checkout / "dags"),
+        "plugins_folder": str(layout.checkout / "plugins"),
+        "load_examples": "False",
+        "dags_are_paused_at_creation": "False",
+        "default_timezone": "utc",
+        "fernet_key": fernet_key,
+        "execution_api_server_url": f"{layout.settings.airflow}/execution/",
+        "simple_auth_manager_users": ",".join(f"{name}:{role}" for name, role in AIRFLOW_USERS.items()),
+        "simple_auth_manager_passwords_file": str(passwords.airflow_users(layout.settings)),
+    }
+
+
+def _url(settings: Settings, driver: str) -> str:
+    """SQLAlchemy URL that names the password file; both drivers read it."""
+    passfile = quote(str(_passfile(settings)), safe="/")
+    return f"{driver}://{AIRFLOW_ROLE}@{HOST}:{settings.ports.postgres}/{AIRFLOW_ROLE}?passfile={passfile}"
+
+
+def _passfile(settings: Settings) -> Path:
+    return settings.passfile(AIRFLOW_ROLE)

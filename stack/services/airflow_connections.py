@@ -1,0 +1,36 @@
+"""Airflow's connections, in a file that Airflow's file secrets backend reads; nobody makes them by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from stack.layout import Layout
+from stack.services import passwords
+
+BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
+FINITE_CORES = 2
+"""Cores of one finite Spark program, which runs in the task's own process."""
+CONNECTIONS = {
+    "spark_local": {
+        "conn_type": "spark",
+        "host": f"local[{FINITE_CORES}]",
+        "description": "Finite Spark work, beside the task that waits for it",
+        "extra": {"deploy-mode": "client", "spark-binary": "spark-submit"},
+    },
+}
+
+
+def file(layout: Layout) -> Path:
+    """Where they are."""
+    return layout.airflow / "connections.json"
+
+
+def write(layout: Layout) -> None:
+    """Write the file, readable by its owner only."""
+    passwords.write_private(file(layout), json.dumps(CONNECTIONS, indent=2))
+
+
+def section(layout: Layout) -> dict[str, str]:
+    """Airflow's section `secrets`."""
+    return {"backend": BACKEND, "backend_kwargs": json.dumps({"connections_file_path": str(file(layout))})}

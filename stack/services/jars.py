@@ -1,0 +1,131 @@
+"""Fetches the jars of `jars.lock` by path and sha256, once a checkout, and links them into a state folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import urllib.error
+import urllib.request
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kappa.core.refusals import Refusal
+
+LOCK = Path(__file__).with_name("jars.lock")
+CENTRAL = "https://repo.maven.apache.org/maven2"
+TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A line of the lock file: `group` is the folder it goes to, `path` its place in a Maven repository."""
+
+    group: str
+    sha256: str
+    size: int
+    path: str
+
+    @property
+    def name(self) -> str:
+        """File name without folders."""
+        return self.path.rsplit("/", 1)[1]
+
+
+class JarUnreachable(Refusal):
+    """A jar could not be downloaded."""
+
+    def __init__(self, url: str, problem: object) -> None:
+        super().__init__(
+            f"the jar {url} could not be downloaded ({problem}). Check the network, or name another Maven "
+            "repository in KAPPA_MAVEN or as a mirror in ~/.m2/settings.xml. Jars that came are kept."
+        )
+
+
+class JarDamaged(Refusal):
+    """A downloaded jar is not the one of the lock file."""
+
+    def __init__(self, url: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"the jar {url} has sha256 {actual}, but stack/services/jars.lock says {expected}; it was not used. "
+            "Check the repository that it comes from (KAPPA_MAVEN, ~/.m2/settings.xml)."
+        )
+
+
+def read(lock: Path = LOCK) -> list[Jar]:
+    """All jars of a lock file: lines of group, sha256, bytes, path."""
+    lines = (line.split() for line in lock.read_text().splitlines() if line.strip())
+    return [Jar(group, sha256, int(size), path) for group, sha256, size, path in lines]
+
+
+def repository(environment: Mapping[str, str]) -> str:
+    """Base URL of the repository: KAPPA_MAVEN, else the user's Maven mirror, else Maven Central."""
+    if chosen := environment.get("KAPPA_MAVEN"):
+        return chosen.rstrip("/")
+    settings = Path(environment.get("HOME", "/")) / ".m2" / "settings.xml"
+    return (_mirror(settings) if settings.exists() else None) or CENTRAL
+
+
+def fetch(jars: list[Jar], base: str, cache: Path, folders: Mapping[str, Path]) -> int:
+    """Put every jar into the folder of its group; returns the bytes that were downloaded.
+
+    Raises JarUnreachable, JarDamaged.
+    """
+    for folder in (cache, *folders.values()):
+        folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(8) as pool:
+        return sum(pool.map(lambda jar: _provide(jar, base, cache, folders[jar.group] / jar.name), jars))
+
+
+def _provide(jar: Jar, base: str, cache: Path, target: Path) -> int:
+    """One jar into its place, by a link where the file system allows it."""
+    if target.exists() and target.stat().st_size == jar.size:
+        return 0
+    cached = cache / jar.sha256
+    downloaded = 0 if cached.exists() and _digest(cached) == jar.sha256 else _download(jar, base, cached)
+    new = target.with_name(f"{target.name}.{os.getpid()}.new")
+    new.unlink(missing_ok=True)
+    try:
+        os.link(cached, new)
+    except OSError:
+        shutil.copyfile(cached, new)
+    new.replace(target)
+    return downloaded
+
+
+def _download(jar: Jar, base: str, cached: Path) -> int:
+    """One jar into the cache, checked before it gets its name."""
+    url = f"{base}/{jar.path}"
+    new = cached.with_name(f"{cached.name}.{os.getpid()}.new")
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, new.open("wb") as out:
+            shutil.copyfileobj(answer, out)
+    except (urllib.error.URLError, OSError) as error:
+        new.unlink(missing_ok=True)
+        raise JarUnreachable(url, error) from error
+    if (actual := _digest(new)) != jar.sha256:
+        new.unlink()
+        raise JarDamaged(url, jar.sha256, actual)
+    new.replace(cached)
+    return jar.size
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def _mirror(settings: Path) -> str | None:
+    """URL of the first mirror of Maven Central (or of everything) in a Maven settings file, if any."""
+    try:
+        tree = ElementTree.parse(settings)
+    except (ElementTree.ParseError, OSError):
+        return None
+    for mirror in tree.getroot().iterfind("{*}mirrors/{*}mirror"):
+        wanted = {name.strip() for name in (mirror.findtext("{*}mirrorOf") or "").split(",")}
+        if url := (mirror.findtext("{*}url") or "").strip() if wanted & {"*", "central", "external:*"} else "":
+            return url.rstrip("/")
+    return None

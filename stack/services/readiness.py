@@ -1,0 +1,24 @@
+"""All programs of the stack, in the order in which they are shown, and the order in which they stop."""
+
+from __future__ import annotations
+
+from stack.layout import Layout
+from stack.programs import Program
+from stack.services import airflow, kafka, postgres, spark
+
+SPARK = (spark.MASTER, spark.WORKER)
+AIRFLOW = (airflow.API, airflow.SCHEDULER, airflow.DAG_PROCESSOR, airflow.TRIGGERER)
+STORES = (kafka.NAME, postgres.NAME)
+# What writes ends before what it writes to.
+STOP_ORDER = ((*AIRFLOW, *SPARK), STORES)
+
+
+def programs(layout: Layout) -> list[Program]:
+    """Every program. Raises NoJava, NoUser."""
+    java = spark.java(layout)
+    return [
+        kafka.program(layout, java),
+        postgres.program(layout),
+        *spark.programs(layout, java),
+        *airflow.programs(layout),
+    ]

@@ -1,0 +1,124 @@
+"""Whether Postgres and the broker answer, asked with a bound of this side's own: a server that accepts and then never
+answers keeps to no time-out that it is told."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from kafka.errors import KafkaError
+from psycopg.rows import dict_row
+
+from kappa.core.refusals import Refusal
+from kappa.core.settings import HOST, Settings
+from stack.services import kafka as broker
+from stack.services import postgres
+
+BOUND_SECONDS = 4.0
+"""The longest that one part is waited for; with the start of the command itself `status` takes less than 10 s."""
+MISSING = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.InvalidSchemaName,
+    psycopg.errors.InsufficientPrivilege,
+)
+Reading = psycopg.Connection[dict[str, Any]]
+
+
+class DoesNotAnswer(Refusal):
+    """A part of the stack is away, or does not answer in time; `part` is its process."""
+
+    def __init__(self, part: str, why: object) -> None:
+        self.part = part
+        super().__init__(f"{part} does not answer: {' '.join(str(why).split())}")
+
+
+class NoRegistry(Refusal):
+    """Postgres answers, and has no registry as this code knows it: './kappa up' was not there yet, or was cut short."""
+
+    def __init__(self, why: object) -> None:
+        self.part = postgres.NAME
+        said = " ".join(str(why).split())
+        super().__init__(f"{postgres.NAME} has no registry, or an older one: {said}. './kappa up' makes it what it is")
+
+
+@contextmanager
+def reading(settings: Settings, role: str, seconds: float = BOUND_SECONDS) -> Iterator[Reading]:
+    """A connection on which each statement sees the present, its times in UTC; it is cut off after so many seconds,
+    whatever the server does. Raises DoesNotAnswer, NoRegistry."""
+    ends, cut = time.monotonic() + seconds, threading.Event()
+    limits = f"-c timezone=UTC -c statement_timeout={round(seconds * 1000)}"
+    try:
+        with (
+            closing(_connect(settings.dsn(role), limits, math.ceil(seconds))) as connection,
+            _cut_off(connection, ends - time.monotonic(), cut),
+        ):
+            yield connection
+    except psycopg.OperationalError as error:
+        if _is_missing(error):
+            raise NoRegistry(error) from error
+        late = cut.is_set() or isinstance(error, psycopg.errors.ConnectionTimeout)
+        where = f"{HOST}:{settings.ports.postgres}"
+        raise DoesNotAnswer(postgres.NAME, f"no answer from {where} within {seconds:g} s" if late else error) from error
+    except MISSING as error:
+        raise NoRegistry(error) from error
+
+
+def ask_broker(settings: Settings, seconds: float = BOUND_SECONDS) -> Callable[[], DoesNotAnswer | None]:
+    """Ask the broker for its metadata, beside what is done meanwhile; calling the result waits for the answer, until so
+    many seconds after the question, and tells what is wrong."""
+    ends, found = time.monotonic() + seconds, [f"no answer from {settings.kafka} within {seconds:g} s"]
+
+    def ask() -> None:
+        try:
+            broker.ask(settings, seconds)
+        except (KafkaError, OSError) as error:
+            found[:] = [f"{settings.kafka}: {error}"]
+        else:
+            found.clear()
+
+    def told() -> DoesNotAnswer | None:
+        asking.join(max(0.0, ends - time.monotonic()))
+        said = list(found)
+        return DoesNotAnswer(broker.NAME, said[0]) if said else None
+
+    asking = threading.Thread(target=ask, name="ask-broker", daemon=True)
+    asking.start()
+    return told
+
+
+def _connect(dsn: str, options: str, seconds: int) -> Reading:
+    return psycopg.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=seconds, options=options)
+
+
+@contextmanager
+def _cut_off(connection: Reading, seconds: float, cut: threading.Event) -> Iterator[None]:
+    """End the connection's socket after so many seconds: whoever waits for it then gets an error instead."""
+    wire = socket.socket(fileno=os.dup(connection.fileno()))
+
+    def end() -> None:
+        cut.set()
+        with suppress(OSError):
+            wire.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        wire.close()
+
+
+def _is_missing(error: psycopg.OperationalError) -> bool:
+    """The server let nobody in because the database is not there; a failed connection has no code to tell it by."""
+    return "database" in str(error) and "does not exist" in str(error)

@@ -1,0 +1,70 @@
+"""What the stack is doing, in the shape of the contract (section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kappa.core.settings import Settings
+from stack.layout import Layout
+from stack.status import job as job_status
+from stack.status import outages
+from stack.status.job import RUNBOOK
+from stack.status.outages import DoesNotAnswer, NoRegistry
+from stack.supervision import Process, Supervisor
+
+Line = dict[str, Any]
+
+
+def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECONDS) -> dict[str, Any]:
+    """The document of `status --json`; Postgres and the broker, asked side by side, have so many seconds to answer.
+
+    {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
+    "replays": [...], "red": [{"what", "since", "runbook"}]}
+    """
+    of_broker = outages.ask_broker(settings, seconds)
+    processes = Supervisor(Layout(settings, checkout)).processes()
+    problems: list[DoesNotAnswer | NoRegistry] = []
+    try:
+        versions, lines, replays = job_status.read(settings, seconds)
+    except (DoesNotAnswer, NoRegistry) as problem:
+        versions, lines, replays = [], [], []
+        problems.append(problem)
+    if silent := of_broker():
+        problems.append(silent)
+    return {
+        "endpoints": endpoints(settings),
+        "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
+        "jobs": versions,
+        "replays": replays,
+        "red": [*_of_stack(processes, problems), *lines],
+    }
+
+
+def endpoints(settings: Settings) -> dict[str, str | None]:
+    """Addresses of the parts; a DSN names a password file, never a password. The two files with which any client may
+    read, or write, the log: none while the broker does not ask who is there."""
+    return {
+        "kafka": settings.kafka,
+        "postgres": settings.dsn("kappa_reader"),
+        "postgres_ops": settings.dsn("kappa_operator"),
+        "airflow": settings.airflow,
+        "spark": settings.spark_master,
+        "kafka_reader": None,
+        "kafka_producer": None,
+    }
+
+
+def _of_stack(processes: list[Process], problems: Iterable[DoesNotAnswer | NoRegistry]) -> list[Line]:
+    """A red line for each process that does not run and each part that does not answer; of a stack that is down, that
+    it is says all."""
+    if not processes:
+        return [_line("the stack is down", None)]
+    since = {p.name: p.started.isoformat() for p in processes if p.state != "RUNNING"}
+    of_processes = [_line(f"process {p.name} is {p.state}", since[p.name]) for p in processes if p.name in since]
+    return [*of_processes, *(_line(str(problem), since.get(problem.part)) for problem in problems)]
+
+
+def _line(what: str, since: str | None) -> Line:
+    return {"what": what, "since": since, "runbook": RUNBOOK}

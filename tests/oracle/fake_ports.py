@@ -1,0 +1,52 @@
+"""The oracle's ports in memory: a log and a database that hold what they are given, and a clock that does not wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from oracle.decode import LogRecord
+from oracle.served import Snapshot
+
+
+class FakeClock:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.at += seconds
+
+
+@dataclass
+class FakeTopic:
+    """A log by partition; retention has removed what lies before `firsts`."""
+
+    logs: Mapping[int, Sequence[LogRecord]]
+    firsts: Mapping[int, int]
+
+    def bounds(self) -> dict[int, tuple[int, int]]:
+        return {p: (self.firsts.get(p, 0), log[-1].offset + 1 if log else 0) for p, log in self.logs.items()}
+
+    def records(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
+        for partition, end in ends.items():
+            for record in self.logs.get(partition, ()):
+                if self.firsts.get(partition, 0) <= record.offset < end:
+                    yield record
+
+
+class FakeDatabase:
+    """Answers from one snapshot."""
+
+    def __init__(self, held: Snapshot) -> None:
+        self.held = held
+
+    def progress(self) -> dict[str, dict[int, int]]:
+        return {served.job: dict(served.live.end) for served in self.held.jobs}
+
+    def snapshot(self, jobs: frozenset[str] | None) -> Snapshot:
+        return replace(self.held, jobs=tuple(each for each in self.held.jobs if jobs is None or each.job in jobs))
