@@ -18,9 +18,11 @@ from kappa.core.catalog import find
 from kappa.core.settings import Settings
 from kappa.platform import Platform, connect
 from kappa.verbs.deploy import steps as deploying
-from kappa.verbs.observation import DeployRequest, found, plan_start, plan_stop
+from kappa.verbs.deploy.observation import DeployRequest, plan_start
+from kappa.verbs.observation import found
 from kappa.verbs.stop import steps as stopping
 from kappa.verbs.stop.plan import NothingDeployed
+from kappa.verbs.stop.steps import plan_stop
 
 DEPLOY_DAG = "deploy_stream"
 STOP_DAG = "stop_stream"

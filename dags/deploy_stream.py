@@ -23,9 +23,9 @@ from kappa.core.settings import from_environment
 from kappa.core.verbs import DeployStep
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
 from kappa.verbs.drivers.finite_program import Program
-from kappa.verbs.observation import plan_deploy
 
 Json = dict[str, Any]
 CONCLUDE = "conclude"

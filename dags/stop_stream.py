@@ -15,9 +15,9 @@ from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.core.verbs import StopStep
-from kappa.verbs.observation import plan_stop
 from kappa.verbs.stop import steps as stop
 from kappa.verbs.stop.plan import StopPlan
+from kappa.verbs.stop.steps import plan_stop
 
 
 @task

@@ -15,9 +15,10 @@ from cli.output import err
 from kappa.code import artifacts
 from kappa.core.refusals import Refusal
 from kappa.platform import connect
+from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action
-from kappa.verbs.observation import plan_deploy, plan_start, plan_stop
 from kappa.verbs.start_point import EARLIEST
+from kappa.verbs.stop.steps import plan_stop
 
 
 class NotKeyValue(Refusal):

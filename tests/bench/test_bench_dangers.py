@@ -12,8 +12,8 @@ from bench.dangers import ALLOWED, DANGERS
 from bench.patches import Patch
 from kappa.core.audit import Author
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.observation import DeployRequest, plan_deploy
 from tests.plugins.conftest import Stage, author, checkout, stage
 
 __all__ = ["author", "checkout", "stage"]

@@ -15,7 +15,7 @@ from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.platform import Platform
-from kappa.verbs.observation import DeployRequest
+from kappa.verbs.deploy.observation import DeployRequest
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 

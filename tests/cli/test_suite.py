@@ -147,7 +147,7 @@ def test_it(started):
 def test_a_term_is_an_interruption(tmp_path: Path) -> None:
     """The command itself: its children are gone when it is, and what they have said is shown."""
     script = (
-        "import sys; from pathlib import Path; from cli.commands import test as testing; from cli.suite import Part, Step\n"
+        "import sys; from cli.commands import test as testing; from cli.suite import Part, Step\n"
         "testing.parts = lambda *_: [Part('a', [Step('s', ['sh', '-c', 'echo half; exec sleep 63'])])]\n"
         "import typer; app = typer.Typer(); testing.register(app); app()"
     )

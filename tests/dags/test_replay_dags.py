@@ -17,8 +17,8 @@ from kappa.core.replays import Approval
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import Verb
+from kappa.verbs.drivers.submission import slots
 from kappa.verbs.replay.bands import InvalidBand
-from kappa.verbs.rescale.plan import slots
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]

@@ -12,8 +12,8 @@ from kappa.core.audit import Author
 from kappa.core.checkpoint.restore import NotRestorable
 from kappa.platform import connect
 from kappa.verbs import lease
+from kappa.verbs.lease import nobody_ended
 from kappa.verbs.repair import checkpoint_steps
-from kappa.verbs.repair.steps import nobody_ended
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served

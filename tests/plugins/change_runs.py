@@ -11,8 +11,8 @@ from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.change import steps
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.drivers import standby
-from kappa.verbs.observation import DeployRequest, plan_deploy
 from tests.plugins.stages import AnyStage
 
 JOB = "ad_ctr"

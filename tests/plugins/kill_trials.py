@@ -15,10 +15,11 @@ from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
-from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
 from kappa.verbs.repair import steps as repair
 from kappa.verbs.stop import steps as stop
+from kappa.verbs.stop.steps import plan_stop
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.kills import Death
 from tests.plugins.stages import AnyStage

@@ -12,7 +12,7 @@ from kappa.core.replays import Answer, Replay
 from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up

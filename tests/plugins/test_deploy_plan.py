@@ -13,10 +13,11 @@ from kappa.core.refusals import Refusal
 from kappa.core.states import Desired, State
 from kappa.core.verbs import DeployStep, StopStep
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
 from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.stop.steps import plan_stop
 from tests.plugins.conftest import Stage
 
 AD_CTR = DeployRequest("ad_ctr")

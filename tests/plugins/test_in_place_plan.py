@@ -18,8 +18,8 @@ from kappa.core.changes import RunsAs
 from kappa.core.states import Desired, State
 from kappa.core.verbs import DeployStep
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start
 from tests.plugins.conftest import Stage
 
 ROOT = Path(__file__).parents[2]

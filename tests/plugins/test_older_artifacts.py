@@ -17,8 +17,8 @@ from kappa.core.states import Desired, State
 from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage

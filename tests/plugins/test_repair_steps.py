@@ -14,7 +14,7 @@ from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.repair import steps as repair
 from tests.plugins.conftest import Stage
 

@@ -8,7 +8,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.rescale import steps as rescale
 from kappa.verbs.rescale.errors import OldArtifact
 from kappa.verbs.rescale.plan import Action, RescaleRequest

@@ -13,12 +13,12 @@ from kappa.platform import Platform
 from kappa.registry.errors import StagedByAnother
 from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
+from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
 from kappa.verbs.drivers.launch import launch
 from kappa.verbs.drivers.readiness import NotReady, wait_ready
 from kappa.verbs.drivers.resume import ensure_running
-from kappa.verbs.observation import DeployRequest, plan_deploy, plan_start, plan_stop
-from kappa.verbs.stop.steps import stop
+from kappa.verbs.stop.steps import plan_stop, stop
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death
 

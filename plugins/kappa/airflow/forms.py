@@ -10,7 +10,7 @@ from airflow.sdk import Param
 from kappa.code.artifacts import Artifact
 from kappa.core.catalog import JOBS
 from kappa.core.refusals import Refusal
-from kappa.verbs.observation import DeployRequest
+from kappa.verbs.deploy.observation import DeployRequest
 from kappa.verbs.rescale.plan import RescaleRequest
 from kappa.verbs.start_point import EARLIEST, START_PATTERN
 

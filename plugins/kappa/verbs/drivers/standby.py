@@ -11,9 +11,8 @@ from kappa.core.verbs import RescaleStep
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE
 from kappa.verbs.drivers.launch import version_of
-from kappa.verbs.drivers.submission import submission
+from kappa.verbs.drivers.submission import slots, submission
 from kappa.verbs.repair.plan import for_how_long
-from kappa.verbs.rescale.plan import slots
 
 STANDBY_SECONDS = 300.0
 """A cold JVM and two first batches on cores that everything else has, too: the stream runs meanwhile."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
+from kappa.core.catalog import EXECUTOR_CORES
 from kappa.core.settings import HOST, Settings
 from kappa.core.spark_environment import ALLOCATION, environment, search_path
 from kappa.core.versions import Version
@@ -127,3 +128,8 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.jars": "",
         **AUTHENTICATED,
     }
+
+
+def slots(settings: Mapping[str, int]) -> int:
+    """The worker's cores that a version takes: with an executor, its driver takes one of its own."""
+    return settings[EXECUTOR_CORES] + settings["executors"]

@@ -9,7 +9,6 @@ from dataclasses import replace
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
-from kappa.core.leases import Lease
 from kappa.core.states import OVER
 from kappa.core.verbs import Verb
 from kappa.core.versions import Version
@@ -19,18 +18,13 @@ from kappa.unavailable import Unreachable
 from kappa.verbs.change.recovery import settle, wait_free
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.launch import launch
-from kappa.verbs.lease import IsOver
+from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.observation import runs
 from kappa.verbs.repair.plan import Action, Finding, Kind, Observed, RepairPlan, decide
 from kappa.verbs.stop.steps import shut_out
 
 VERB = Verb.REPAIR
 LEASE_SECONDS = 600.0
-
-
-def nobody_ended(_: Lease) -> bool:
-    """Where nobody can be asked, the holder of a lease is taken to be at work until its time is over."""
-    return False
 
 
 def plan_repair(platform: Platform, job: str | None = None, is_over: IsOver = nobody_ended) -> RepairPlan:

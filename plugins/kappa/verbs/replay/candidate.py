@@ -17,9 +17,9 @@ from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted, want
+from kappa.verbs.drivers.submission import slots
 from kappa.verbs.replay.bands import read, text
 from kappa.verbs.replay.errors import NoJobs, RateGivenTwice, RateOutOfRange
-from kappa.verbs.rescale.plan import slots
 from kappa.verbs.start_point import EARLIEST, StartPoint
 
 CADENCE_MS = 2_000

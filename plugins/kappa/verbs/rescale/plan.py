@@ -19,6 +19,7 @@ from kappa.core.states import Desired, State
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found
+from kappa.verbs.drivers.submission import slots
 from kappa.verbs.rescale.errors import (
     CountsDisagree,
     NothingAsked,
@@ -231,11 +232,6 @@ def _check_state(request: RescaleRequest, current: Version, state: StateFacts | 
     for operator in state.operators:
         if operator not in SUPPORTED_OPERATORS:
             raise UnsupportedOperator(request.job, f"v{current.version}", operator)
-
-
-def slots(settings: Mapping[str, int]) -> int:
-    """The worker's cores that a version takes: with an executor, its driver takes one of its own."""
-    return settings[EXECUTOR_CORES] + settings["executors"]
 
 
 def _why(action: Action, current: Version, state: StateFacts | None) -> tuple[str, ...]:

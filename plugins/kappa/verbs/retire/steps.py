@@ -21,8 +21,7 @@ from kappa.core.versions import OPEN_END, Version
 from kappa.platform import Platform
 from kappa.registry.errors import UnderWay, UnknownVersion
 from kappa.registry.releases.errors import RowsInUse
-from kappa.verbs.lease import IsOver
-from kappa.verbs.repair.steps import nobody_ended
+from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.replay.price import size
 from kappa.verbs.retire.plan import Action, Key, RetirePlan, Verdict, Windows, decide_retire
 from kappa.verbs.stop.steps import end_driver

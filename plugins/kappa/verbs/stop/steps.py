@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
+from kappa.core.catalog import find
 from kappa.core.states import Desired
 from kappa.core.verbs import Verb
 from kappa.core.versions import Launch
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE
-from kappa.verbs.stop.plan import StopPlan
+from kappa.verbs.observation import found
+from kappa.verbs.stop.plan import StopPlan, decide_stop
 
 STOP_SECONDS = 120.0
 VERB = Verb.STOP
@@ -85,3 +87,11 @@ def _gone(platform: Platform, known: Launch) -> bool:
     if launch.ended:
         return True
     return launch.driver is not None and platform.cluster.status(launch.driver) not in ALIVE
+
+
+def plan_stop(platform: Platform, job: str) -> StopPlan:
+    """The plan of stopping a job's current version. Raises UnknownJob, NothingDeployed, AlreadyOver."""
+    there = found(platform, find(job).name)
+    current = there.current()
+    launch = platform.registry.open_launch(job, current.version) if current else None
+    return decide_stop(job, there, open_launch=launch is not None)

@@ -1,0 +1,72 @@
+"""Look before a deployment: what registry, cluster and log say of the job, and the plan that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kappa.code import artifacts
+from kappa.code.differences import Parts
+from kappa.core.catalog import find
+from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
+from kappa.platform import Platform
+from kappa.verbs.deploy.plan import DeployPlan, decide, needs_start
+from kappa.verbs.desired import want
+from kappa.verbs.observation import beside, found, parts_of
+from kappa.verbs.one_rule import Ruled, check_one_rule
+from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, start_ms
+from kappa.verbs.stop.plan import NothingDeployed
+
+
+@dataclass(frozen=True)
+class DeployRequest:
+    """What somebody asks to be deployed; an empty artifact is the newest one, settings not named stay as
+    they are."""
+
+    job: str
+    start: str = EARLIEST
+    artifact: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+
+def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
+    """The plan of a deployment. Changes nothing.
+
+    Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, Compacted,
+    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, Unreachable.
+    """
+    job, others = find(request.job), beside(platform, [request.job])
+    artifact = artifacts.find(platform.settings.artifacts, request.artifact)
+    artifacts.verify(artifact)
+    there = found(platform, job.name)
+    with platform.open_log() as log:
+        topic = log.describe()
+        check_stamping(topic)
+        check_kept_whole(topic)
+        names = (topic.name, topic.topic_id)
+        code = artifact.code(job.name)
+        wanted = want(job, artifact.digest, code, names, request.settings, there)
+        start = None
+        if needs_start(wanted, there):
+            check_one_rule("the deployment", {job.name: Ruled(there.next_number(), wanted.settings)}, others)
+            start = start_point(platform, log, request.start, wanted.settings["future_bound_ms"])
+    plan = decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts), others)
+    return replace(plan, environment=artifact.environment)
+
+
+def plan_start(platform: Platform, job: str) -> DeployPlan:
+    """The plan of starting a job's current version as it is. Raises NothingDeployed, and as `plan_deploy`."""
+    current = found(platform, find(job).name).current()
+    if current is None:
+        raise NothingDeployed(job)
+    return plan_deploy(platform, DeployRequest(job, EARLIEST, current.artifact, current.settings))
+
+
+def start_point(platform: Platform, log: Log, asked: str, future_bound_ms: int) -> StartPoint:
+    """The exact start for what was asked. Raises InvalidStart, LogTooShort."""
+    firsts = log.earliest()
+    appended = {p: log.append_time(p, offset) if offset else None for p, offset in firsts.items()}
+    now_ms = round(platform.registry.now().timestamp() * 1000)
+    starts = start_ms(asked, LogHead(firsts, appended), now_ms, future_bound_ms)
+    offsets = firsts if starts is None else log.offsets_at(starts - future_bound_ms)
+    return StartPoint(asked, starts, offsets)
