@@ -10,7 +10,7 @@ import typer
 from cli.main import app
 from kappa.core.catalog import JOBS, Effect
 from kappa.core.fates import Fate
-from kappa.core.states import State
+from kappa.core.versions import State
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "contract.md").read_text()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 
 from jobs.driver import batch_sizing
-from kappa.core.states import State
+from kappa.core.versions import State
 
 logger = logging.getLogger("kappa.priority")
 LOWER = 5

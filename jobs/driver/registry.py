@@ -15,8 +15,7 @@ from jobs.driver.restarts import COUNT_STARTS, Starts
 from jobs.driver.watermark import Ends
 from kappa.core.kafka_log import LastRead, Offsets
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)

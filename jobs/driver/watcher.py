@@ -21,8 +21,7 @@ from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
 from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 
 logger = logging.getLogger("kappa.watcher")
 BEAT_SECONDS = 1.0

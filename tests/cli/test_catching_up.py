@@ -11,7 +11,7 @@ from cli.airflow_client import Run, Seen
 from cli.catch_up_progress import CatchUps
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.verbs.replay.catch_up import Pursuit
 from tests.plugins.fake_releases import FakeReleases

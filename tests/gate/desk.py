@@ -19,9 +19,8 @@ from kappa.core.catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Parity, Subject
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.verbs.replay.validation import request, subject
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from kafka.errors import KafkaConnectionError
 
 from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 
 VERSION = Version(
     "ad_ctr", 1, State.LIVE, Desired.RUNNING, "artifact", "state", "result", {}, "ad_events", "one", None, {0: 5, 1: 0}

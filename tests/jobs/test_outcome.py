@@ -17,7 +17,7 @@ from jobs.rescale.change_store import ChangeEnded, Generation
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)

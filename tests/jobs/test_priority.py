@@ -14,7 +14,7 @@ import pytest
 
 from jobs.driver import cpu_priority
 from jobs.driver.cpu_priority import LOWER, Priority, gives_way
-from kappa.core.states import State
+from kappa.core.versions import State
 
 SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
 LARGE = 20_000

@@ -16,7 +16,7 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.restarts import CrashLoop, Starts, StartsInVain, check
 from jobs.driver.watermark import Ends
 from kappa.core.settings import Supervision
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from stack.layout import Layout
 from tests.case import Case
 from tests.events import events

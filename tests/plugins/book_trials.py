@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.registry.bookkeeping_port import Bookkeeping
 from kappa.registry.postgres import PostgresRegistry
 from tests.case import Case

@@ -6,7 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kappa.core.changes import Change, Mark
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from tests.plugins.fake_memory import FakeClock
 
 

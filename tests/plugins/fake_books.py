@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.registry.bookkeeping_port import BatchesTorn, OldBatches, OldRefusals
 from tests.plugins.fake_health import FakeHealth
 from tests.plugins.fake_memory import Key

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
-from kappa.core.states import Desired, State
-from kappa.core.versions import OPEN_END
+from kappa.core.versions import OPEN_END, Desired, State
 from kappa.registry.errors import Unsettled
 from tests.plugins.fake_memory import Key, Memory
 

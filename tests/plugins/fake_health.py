@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kappa.core.states import OVER, Desired, State
-from kappa.core.versions import Health
+from kappa.core.versions import OVER, Desired, Health, State
 from tests.plugins.fake_changes import FakeChanges
 from tests.plugins.fake_memory import NOON, Key
 

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
-from kappa.core.states import Desired, State, check_transition
-from kappa.core.versions import OPEN_END, Segment, Version
+from kappa.core.versions import OPEN_END, Desired, Segment, State, Version, check_transition
 from kappa.registry.errors import StagedByAnother
 from kappa.registry.releases.errors import (
     AlreadyRetired,

@@ -15,8 +15,7 @@ from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
 from kappa.core.replays import Release
-from kappa.core.states import Desired, State
-from kappa.core.versions import BEGINNING, OPEN_END, Heartbeat, Launch, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
 from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.staging import DEPLOYED
 from kappa.spark import DriverState, Submission

@@ -17,7 +17,7 @@ from jobs.driver.registry import DriverRegistry
 from kappa.core.changes import Change, Mark
 from kappa.core.kafka_log import Offsets
 from kappa.core.settings import Settings
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from kappa.platform import Platform
 from stack import schema
 from stack.services import postgres

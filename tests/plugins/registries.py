@@ -17,8 +17,7 @@ from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Heartbeat, Version
+from kappa.core.versions import Desired, Heartbeat, State, Version
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry
 from tests.plugins.fakes import FakeRegistry

@@ -14,9 +14,8 @@ from kappa.core.audit import Author
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Approval, HandOver, Replay
 from kappa.core.settings import Settings
-from kappa.core.states import State
 from kappa.core.validation import Band, Direction, Parity
-from kappa.core.versions import BEGINNING, OPEN_END, Segment
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, State
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry
 from kappa.registry.releases.postgres import PostgresReleases

@@ -7,7 +7,7 @@ from functools import partial
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.retire import steps as retire

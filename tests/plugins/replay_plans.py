@@ -14,9 +14,8 @@ from kappa.code.artifacts import Code
 from kappa.code.differences import Parts
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
-from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Direction
-from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
 from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess

@@ -13,7 +13,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.replays import Standing
 from kappa.core.settings import Settings
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.unavailable import Unreachable
 from kappa.verbs.replay.catch_up import POLL_SECONDS, Pursuit, Watch

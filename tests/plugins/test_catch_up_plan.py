@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kappa.core.replays import Standing
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
 from tests.plugins.fakes import NOON
 

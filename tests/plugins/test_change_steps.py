@@ -8,7 +8,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import Phase, RunsAs
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from kappa.verbs.change import steps
 from kappa.verbs.change.recovery import CheckpointHeld, settle
 from kappa.verbs.drivers.finite_program import work_folder

@@ -11,8 +11,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.registry.errors import UnknownVersion, Unsettled
 from kappa.registry.port import Registry
 from tests.plugins.registries import BY, OTHER, Trial, version

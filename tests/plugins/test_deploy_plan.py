@@ -10,8 +10,8 @@ from kappa.code.artifacts import TamperedArtifact
 from kappa.core.audit import Author
 from kappa.core.kafka_log import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
-from kappa.core.states import Desired, State
 from kappa.core.verbs import DeployStep, StopStep
+from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused

@@ -12,8 +12,7 @@ import pytest
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Release, Standing
-from kappa.core.states import Desired, State
-from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.promote import errors as refusals
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows, standing_releases
 from tests.plugins.fakes import NOON

@@ -8,8 +8,7 @@ import pytest
 
 from kappa.core.audit import Entry
 from kappa.core.changes import Change, RunsAs
-from kappa.core.states import Desired, State
-from kappa.core.versions import Health
+from kappa.core.versions import Desired, Health, State
 from kappa.registry.errors import UnknownVersion
 from kappa.registry.port import Registry
 from tests.plugins.registries import BY, Trial, version

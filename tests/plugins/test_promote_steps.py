@@ -6,7 +6,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
-from kappa.core.states import Desired, State
+from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote

@@ -10,8 +10,7 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Segment
+from kappa.core.versions import Desired, Segment, State
 from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry

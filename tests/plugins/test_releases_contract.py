@@ -8,8 +8,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
-from kappa.core.states import State
-from kappa.core.versions import BEGINNING
+from kappa.core.versions import BEGINNING, State
 from kappa.registry.releases.errors import (
     BrokenSegments,
     HeldUp,

@@ -9,7 +9,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
-from kappa.core.states import Desired, State
+from kappa.core.versions import Desired, State
 from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change

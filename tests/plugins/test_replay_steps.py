@@ -8,7 +8,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.registry.errors import UnderWay
 from kappa.verbs import lease
 from kappa.verbs.lease import NotHolder

@@ -14,9 +14,9 @@ from kappa.code import digests
 from kappa.code.artifacts import Code
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.core.replays import Approval
-from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
+from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
 from kappa.verbs.replay import errors as refusals
 from kappa.verbs.replay.approval import LaxerThanPolicy

@@ -10,9 +10,8 @@ import pytest
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.checkpoint.reader import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
-from kappa.core.states import Desired, State
 from kappa.core.verbs import RescaleStep
-from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.rescale import errors as refusals
 from kappa.verbs.rescale.plan import (

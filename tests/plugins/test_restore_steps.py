@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.verbs import lease
 from kappa.verbs.change.recovery import CheckpointHeld
 from kappa.verbs.lease import NotHolder, nobody_ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.replays import Freed
-from kappa.core.states import Desired, IllegalTransition, State
+from kappa.core.versions import Desired, IllegalTransition, State
 from kappa.registry.errors import UnknownVersion
 from kappa.registry.releases.errors import (
     AlreadyRetired,

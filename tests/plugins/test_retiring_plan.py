@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from kappa.core.states import Desired, State
-from kappa.core.versions import BEGINNING, OPEN_END, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.retire.plan import Action, RetirePlan, Windows, decide_retire, kept_until
 from tests.plugins.fakes import NOON
 from tests.seeds import any_seed

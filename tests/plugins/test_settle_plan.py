@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kappa.core.changes import Change, Mark, Phase, RunsAs
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from kappa.verbs.change.recovery_decision import Direction, decide
 
 OLD = RunsAs("old-code", {"state_partitions": 2}, 1)

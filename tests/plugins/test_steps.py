@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.states import Desired, IllegalTransition, State, check_transition
-from kappa.core.versions import Heartbeat
+from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.errors import StagedByAnother
 from kappa.spark import DriverState

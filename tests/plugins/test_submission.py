@@ -13,8 +13,7 @@ from pyspark.java_gateway import launch_gateway
 
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.spark import Submission
 from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 

@@ -14,8 +14,7 @@ import pytest
 from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
 from kappa.unavailable import Unreachable
 from kappa.verbs.drivers.submission import submission

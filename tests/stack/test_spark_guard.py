@@ -22,8 +22,7 @@ import pytest
 
 from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
-from kappa.core.states import Desired, State
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
 from kappa.verbs.drivers.submission import submission
 from stack import leftovers

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 
 
 class Phase(StrEnum):

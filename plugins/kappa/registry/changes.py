@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
-from kappa.core.states import Desired
+from kappa.core.versions import Desired
 from kappa.registry.errors import UnknownVersion, Unsettled
 from kappa.registry.transactions import Connection, PostgresTransactions, take_turn
 

@@ -11,8 +11,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.leases import Lease
-from kappa.core.states import Desired, State
-from kappa.core.versions import Health, Heartbeat, Launch, Segment, Version
+from kappa.core.versions import Desired, Health, Heartbeat, Launch, Segment, State, Version
 from kappa.registry.bookkeeping_port import Bookkeeping
 
 

@@ -9,8 +9,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
-from kappa.core.states import Desired, State
-from kappa.core.versions import BEGINNING, OPEN_END, Heartbeat, Segment, Version
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Segment, State, Version
 from kappa.registry import staging, statements
 from kappa.registry.bookkeeping import PostgresBookkeeping
 from kappa.registry.changes import PostgresChanges

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from kappa.code import digests
 from kappa.code.artifacts import Code
 from kappa.core.catalog import Job, resolve
-from kappa.core.states import OVER
-from kappa.core.versions import Segment, Version
+from kappa.core.versions import OVER, Segment, Version
 
 
 @dataclass(frozen=True)

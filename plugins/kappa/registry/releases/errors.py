@@ -7,8 +7,7 @@ from uuid import UUID
 
 from kappa.core.refusals import Refusal
 from kappa.core.replays import HandOver, Lag
-from kappa.core.states import State
-from kappa.core.versions import Segment
+from kappa.core.versions import Segment, State
 
 
 class UnknownReplay(Refusal):

@@ -17,8 +17,7 @@ from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import HandOver, Lag, Release, approver, behind
-from kappa.core.states import State
-from kappa.core.versions import Segment
+from kappa.core.versions import Segment, State
 from kappa.registry import statements
 from kappa.registry.errors import UnknownVersion
 from kappa.registry.releases.errors import HeldUp, NotCaughtUp, NotFit, SegmentsChanged

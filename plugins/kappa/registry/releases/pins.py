@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.registry.errors import UnknownVersion
 from kappa.registry.releases.errors import AlreadyRetired
 from kappa.registry.transactions import PostgresTransactions, audit, take_turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import ENDED, Change, Mark, Phase
 from kappa.core.refusals import Refusal
-from kappa.core.states import OVER, Desired
+from kappa.core.versions import OVER, Desired
 from kappa.platform import Platform, wait_until
 from kappa.verbs.change.recovery_decision import Direction, decide
 from kappa.verbs.drivers.launch import launch, version_of

@@ -22,9 +22,8 @@ from kappa.code.differences import (
 from kappa.core.catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.changes import RunsAs
 from kappa.core.refusals import Refusal
-from kappa.core.states import OVER, Desired, State
 from kappa.core.verbs import DeployStep
-from kappa.core.versions import Version
+from kappa.core.versions import OVER, Desired, State, Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.one_rule import NOBODY, Serving, sharing
 from kappa.verbs.start_point import StartPoint

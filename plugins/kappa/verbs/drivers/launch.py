@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from kappa.core.states import Desired, State, check_transition
-from kappa.core.versions import Launch, Version
+from kappa.core.versions import Desired, Launch, State, Version, check_transition
 from kappa.platform import Platform, wait_until
 from kappa.registry.errors import UnknownVersion
 from kappa.spark import ALIVE

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kappa.core.refusals import Refusal
-from kappa.core.states import Desired, State
-from kappa.core.versions import Heartbeat, Launch
+from kappa.core.versions import Desired, Heartbeat, Launch, State
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE, DriverState
 from kappa.verbs.drivers.launch import version_of

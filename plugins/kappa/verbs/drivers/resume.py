@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kappa.core.catalog import JOBS
 from kappa.core.settings import Settings
-from kappa.core.states import OVER, Desired
+from kappa.core.versions import OVER, Desired
 from kappa.platform import Platform, connect
 from kappa.verbs.drivers.launch import launch
 from kappa.verbs.observation import runs

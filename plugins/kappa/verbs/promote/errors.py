@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kappa.core.refusals import Refusal
-from kappa.core.states import State
+from kappa.core.versions import State
 
 
 class LiveHasChanged(Refusal):

@@ -8,8 +8,7 @@ from kappa.core.audit import Author
 from kappa.core.leases import LIVE_END
 from kappa.core.refusals import Refusal
 from kappa.core.replays import HandOver, Release, Replay
-from kappa.core.states import State
-from kappa.core.versions import Segment, Version
+from kappa.core.versions import Segment, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.registry.releases.segments import canonical, carried_out, ordered, serving_end
 from kappa.verbs import lease

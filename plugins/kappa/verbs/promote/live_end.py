@@ -6,8 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.states import State
-from kappa.core.versions import OPEN_END, Segment
+from kappa.core.versions import OPEN_END, Segment, State
 from kappa.platform import Platform
 from kappa.verbs.replay.progress import Reading
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from kappa.core.catalog import find
 from kappa.core.replays import HandOver, Release, Replay, Standing
-from kappa.core.states import State
-from kappa.core.versions import Segment, Version
+from kappa.core.versions import Segment, State, Version
 from kappa.verbs.promote.errors import (
     CandidateNotCaughtUp,
     LiveHasChanged,

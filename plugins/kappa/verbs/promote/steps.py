@@ -11,9 +11,8 @@ from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Release, Replay, Standing
-from kappa.core.states import State
 from kappa.core.verbs import Verb
-from kappa.core.versions import BEGINNING
+from kappa.core.versions import BEGINNING, State
 from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.drivers.launch import version_of

@@ -10,8 +10,7 @@ from typing import Any
 
 from kappa.core.changes import Change
 from kappa.core.leases import Lease
-from kappa.core.states import OVER, Desired, State
-from kappa.core.versions import Health, Version
+from kappa.core.versions import OVER, Desired, Health, State, Version
 from kappa.verbs.repair.advice import Advice, advise
 
 SILENT_SECONDS = 60.0

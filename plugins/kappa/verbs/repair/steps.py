@@ -9,9 +9,8 @@ from dataclasses import replace
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
-from kappa.core.states import OVER
 from kappa.core.verbs import Verb
-from kappa.core.versions import Version
+from kappa.core.versions import OVER, Version
 from kappa.platform import Platform
 from kappa.registry.errors import UnderWay
 from kappa.unavailable import Unreachable

@@ -13,9 +13,8 @@ from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting, find
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Approval
-from kappa.core.states import Desired, State
 from kappa.core.validation import Band, Parity
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Found, Wanted, want
 from kappa.verbs.drivers.submission import slots
 from kappa.verbs.replay.bands import read, text

@@ -12,9 +12,8 @@ from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
-from kappa.core.states import OVER, State
 from kappa.core.verbs import ReplayStep
-from kappa.core.versions import Version
+from kappa.core.versions import OVER, State, Version
 from kappa.platform import Platform
 from kappa.unavailable import Unreachable
 from kappa.verbs import lease

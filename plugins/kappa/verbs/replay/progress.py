@@ -11,7 +11,7 @@ from typing import Any
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Standing
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.verbs.replay.price import duration, to_read
 
 READY_SECONDS = 5.0

@@ -11,8 +11,8 @@ from uuid import uuid4
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
-from kappa.core.states import OVER
 from kappa.core.verbs import ReplayStep, Verb
+from kappa.core.versions import OVER
 from kappa.platform import Platform
 from kappa.registry.releases.errors import RowsInUse
 from kappa.verbs import lease

@@ -15,9 +15,8 @@ from kappa.core.checkpoint.reader import (
     UnsupportedOperator,
     UnsupportedProvider,
 )
-from kappa.core.states import Desired, State
 from kappa.core.verbs import RescaleStep
-from kappa.core.versions import Version
+from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.submission import slots
 from kappa.verbs.rescale.errors import (

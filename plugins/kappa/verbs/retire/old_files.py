@@ -13,7 +13,7 @@ import psutil
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS
-from kappa.core.states import State
+from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 

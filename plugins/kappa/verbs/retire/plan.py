@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.states import Desired, State
-from kappa.core.versions import OPEN_END, Segment, Version
+from kappa.core.versions import OPEN_END, Desired, Segment, State, Version
 
 Key = tuple[str, int]
 """A job and a version of it."""

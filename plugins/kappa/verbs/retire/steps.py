@@ -15,9 +15,8 @@ from kappa.core.catalog import JOBS, find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Replay
 from kappa.core.settings import Settings
-from kappa.core.states import State
 from kappa.core.verbs import Verb
-from kappa.core.versions import OPEN_END, Version
+from kappa.core.versions import OPEN_END, State, Version
 from kappa.platform import Platform
 from kappa.registry.errors import UnderWay, UnknownVersion
 from kappa.registry.releases.errors import RowsInUse

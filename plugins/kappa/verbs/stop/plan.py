@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kappa.core.refusals import Refusal
-from kappa.core.states import OVER, Desired
 from kappa.core.verbs import StopStep
+from kappa.core.versions import OVER, Desired
 from kappa.verbs.desired import Found
 
 

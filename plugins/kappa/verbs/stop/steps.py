@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
-from kappa.core.states import Desired
 from kappa.core.verbs import Verb
-from kappa.core.versions import Launch
+from kappa.core.versions import Desired, Launch
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE
 from kappa.verbs.observation import found
