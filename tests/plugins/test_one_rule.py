@@ -13,7 +13,7 @@ from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.deploy.plan import DeployRefused, refuse_if_refused
-from kappa.verbs.one_rule import OtherRules, Ruled, check_one_rule
+from kappa.verbs.equal_settings import OtherRules, Ruled, check_one_rule
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay.candidate import ReprocessRequest

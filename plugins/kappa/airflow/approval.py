@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.configuration import conf
 
 from kappa.airflow.answers import taken
-from kappa.airflow.task_context import ANSWER_TIMEOUT, conducting
+from kappa.airflow.task_context import conducting
 from kappa.core.audit import Author
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.verbs.replay import steps as reprocess
@@ -17,6 +18,8 @@ from kappa.verbs.replay.approval import answer_sentence, answerers, names
 from kappa.verbs.replay.report import markdown
 
 LOOKS_ONLY = "viewer"
+ANSWER_TIMEOUT = timedelta(hours=12)
+"""The longest that a question stays open; then it is answered by no."""
 
 
 class AskOperator(ApprovalOperator):

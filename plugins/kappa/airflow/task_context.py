@@ -34,8 +34,6 @@ RUN_TIMEOUT = timedelta(seconds=RUN_SECONDS + WAIT_SECONDS)
 STEP_TIMEOUT = timedelta(minutes=7)
 REPLAY_TIMEOUT = timedelta(hours=72)
 """The longest that a run may take that lets versions catch up and then asks somebody; it holds these versions only."""
-ANSWER_TIMEOUT = timedelta(hours=12)
-"""The longest that a question stays open; then it is answered by no."""
 LONG_TIMEOUT = timedelta(minutes=14)
 """For what may wait twice, as for a new driver and then the old one again, and for work that grows with the state."""
 LEASE_TASK = "lease"

@@ -11,7 +11,7 @@ from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.spark import ALIVE
 from kappa.verbs.desired import Found
-from kappa.verbs.one_rule import Ruled
+from kappa.verbs.equal_settings import Ruled
 
 
 def found(platform: Platform, job: str) -> Found:

@@ -12,8 +12,8 @@ from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
 from kappa.platform import Platform
 from kappa.verbs.deploy.plan import DeployPlan, decide, needs_start
 from kappa.verbs.desired import want
+from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
-from kappa.verbs.one_rule import Ruled, check_one_rule
 from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, start_ms
 from kappa.verbs.stop.plan import NothingDeployed
 

@@ -25,7 +25,7 @@ from kappa.core.refusals import Refusal
 from kappa.core.verbs import DeployStep
 from kappa.core.versions import OVER, Desired, State, Version
 from kappa.verbs.desired import Found, Wanted
-from kappa.verbs.one_rule import NOBODY, Serving, sharing
+from kappa.verbs.equal_settings import NOBODY, Serving, sharing
 from kappa.verbs.start_point import StartPoint
 
 

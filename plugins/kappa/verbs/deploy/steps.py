@@ -14,8 +14,8 @@ from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
 from kappa.verbs.drivers.launch import launch, revive, version_of
 from kappa.verbs.drivers.readiness import wait_ready
+from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside
-from kappa.verbs.one_rule import Ruled, check_one_rule
 from kappa.verbs.stop.steps import end_driver
 
 VERB = Verb.DEPLOY

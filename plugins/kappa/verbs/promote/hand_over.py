@@ -12,9 +12,9 @@ from kappa.core.versions import Segment, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.registry.releases.segments import canonical, carried_out, ordered, serving_end
 from kappa.verbs import lease
+from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.observation import beside
-from kappa.verbs.one_rule import Ruled, check_one_rule
 from kappa.verbs.promote.live_end import live_lag_seconds
 from kappa.verbs.replay.progress import READY_SECONDS, Reading
 

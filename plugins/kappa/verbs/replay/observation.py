@@ -13,8 +13,8 @@ from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa.core.versions import Version
 from kappa.platform import Platform
+from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
-from kappa.verbs.one_rule import Ruled, check_one_rule
 from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
 from kappa.verbs.replay.plan import ReprocessPlan, choose_start, decide_reprocess, future_bound_ms, live_versions
 from kappa.verbs.replay.price import LogFacts, Weight, to_read
