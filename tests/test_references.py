@@ -24,6 +24,7 @@ DECISION = re.compile(rf"\b[Dd]ecisions?[ /]{NUMBERS}")
 NAME = re.compile(r"\b[FIRT]\d{1,2}\b")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"\b(?:docs|bench)/[\w./-]+\.md\b")
+CODE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|sql))")
 Found = Iterator[tuple[str, bool]]
 """References as they are written, and whether each leads somewhere."""
 
@@ -77,8 +78,16 @@ def pages(_file: Path, text: str) -> Found:
         yield page, (ROOT / page).exists()
 
 
+def code(file: Path, text: str) -> Found:
+    """The end of a file's path in backticks, on a page; an example that is still to be written has `slot_ctr` in it."""
+    for path in CODE.findall(text) if file.suffix == ".md" else ():
+        if "slot_ctr" not in path:
+            yield path, any(name == path or name.endswith(f"/{path}") for name in _paths())
+
+
 KINDS: dict[str, Callable[[Path, str], Found]] = {
     "sections": sections, "decisions": decisions, "names": names, "links": links, "pages": pages,
+    "code": code,
 }  # fmt: skip
 
 
@@ -95,6 +104,13 @@ def _numbers(written: str) -> list[int]:
 def _numbered(page: Path) -> frozenset[int]:
     """The numbers of a page's sections."""
     return frozenset(int(number) for number in re.findall(r"^## (\d+)\. ", page.read_text(), re.MULTILINE))
+
+
+@cache
+def _paths() -> tuple[str, ...]:
+    """The paths of all files that people wrote, and of this one."""
+    files = (file for folder in FOLDERS for file in (ROOT / folder).rglob("*") if file.suffix in SUFFIXES)
+    return tuple(str(file.relative_to(ROOT)) for file in files)
 
 
 @cache
@@ -131,6 +147,7 @@ def test_every_reference_leads_somewhere(kind: str) -> None:
         ("links", "[a](faults.md) [b](gone.md) [c](runbook.md#the-stack) [d](runbook.md#gone) [e](https://gone.gone)",
          ["gone.md", "runbook.md#gone"]),
         ("pages", "docs/faults.md, docs/gone.md", ["docs/gone.md"]),
+        ("code", "`core/versions.py`, `plans/gone.py`, `run.py`", ["plans/gone.py"]),
     ],
 )  # fmt: skip
 def test_a_reference_to_nothing_is_seen(kind: str, written: str, lost: list[str]) -> None:
