@@ -12,7 +12,7 @@ from airflow.sdk import dag, task
 
 from kappa.airflow import replay_forms
 from kappa.airflow.approval import users
-from kappa.airflow.replay_graphs import move_graph
+from kappa.airflow.replay_tasks import move_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.verbs.promote import steps as promote
 

@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk import dag, task
 
 from kappa.airflow import replay_forms
-from kappa.airflow.replay_graphs import replay_graph
+from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.code import artifacts
 from kappa.core.settings import from_environment

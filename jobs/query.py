@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from jobs.driver import watermark
 from jobs.driver.log_identity import LogWitness
 from jobs.driver.registry import connect
 from jobs.driver.watermark import Ends, Reach
+from jobs.pipelines import quarantine, windowed
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
@@ -86,12 +86,12 @@ def writer_of(
     callback: Callable[[DataFrame, int], None],
 ) -> DataStreamWriter:
     """The version's query over the log, not started: each batch goes to `callback`."""
-    build = importlib.import_module(f"jobs.pipelines.{version.job}").build
+    job = catalog.find(version.job)
     records = sources.stream(spark, settings.kafka, version.topic, version.start_offsets, run.settings)
+    built = windowed.build(records, job, run) if job.stateful else quarantine.build(records, run)
     writer: DataStreamWriter = (
-        build(records, run)
-        .writeStream.queryName(version.job)
-        .outputMode("update" if catalog.find(version.job).stateful else "append")
+        built.writeStream.queryName(version.job)
+        .outputMode("update" if job.stateful else "append")
         .option("checkpointLocation", str(checkpoint.path))
         .foreachBatch(callback)
     )

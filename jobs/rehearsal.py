@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import session
-from jobs.pipelines import ad_ctr
+from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core import catalog
 
@@ -44,7 +44,7 @@ def main() -> int:
 def _run(spark: SparkSession, settings: dict[str, int]) -> bool:
     """Whether the query came through its batches in time."""
     with tempfile.TemporaryDirectory() as folder:
-        built = ad_ctr.build(_records(spark), Run(settings, None, (0,), 60_000))
+        built = windowed.build(_records(spark), JOB, Run(settings, None, (0,), 60_000))
         writer = built.writeStream.outputMode("update").option("checkpointLocation", folder).foreachBatch(_take)
         query = writer.trigger(processingTime="100 milliseconds").start()
         end = time.monotonic() + LONGEST_SECONDS

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.driver.registry import DriverRegistry
+from jobs.postgres import TRANSIENT
 from jobs.query import FIRST_RECORDS
 from jobs.rescale.change_store import ChangeStore
 from jobs.sinks.noop_sink import NoopSink
-from jobs.transactions import TRANSIENT
 from kappa.core.changes import Mark
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import KafkaLog, Offsets

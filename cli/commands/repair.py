@@ -16,7 +16,7 @@ from cli.run_verb import attempt, by_airflow, in_place
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.platform import Platform, connect
-from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair import checkpoint as checkpoint_steps
 from kappa.verbs.repair.plan import RepairPlan
 from kappa.verbs.repair.steps import carry_out, plan_repair
 

@@ -10,12 +10,11 @@ import typer
 
 from cli import lifecycle_verbs, output
 from cli.airflow_client import Airflow
-from cli.approval_prompt import Questions
+from cli.approval_prompt import Keys, Questions, keys
 from cli.catch_up_progress import CatchUps
 from cli.commands.deploy import pair
 from cli.entry import settings
 from cli.follow import Outcome, Watch
-from cli.keys import Keys, keys
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
 from cli.run_verb import by_one_run, when_held
 from kappa.core.replays import Answer, Approval

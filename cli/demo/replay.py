@@ -13,13 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import lifecycle_verbs
+from cli.approval_prompt import Always, keys
 from cli.commands import promote, reprocess, retire
 from cli.demo import served
 from cli.demo.play import Laid
 from cli.demo.served import NOTHING, Served, Totals
 from cli.demo.stage import Stage, err, screen
 from cli.follow import Outcome
-from cli.keys import Always, keys
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
 from kappa.core.validation import Parity

@@ -22,9 +22,9 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watcher import Watcher, own_beat
 from jobs.driver.watermark import Ends, WatermarkTooFast
 from jobs.pipelines.pipeline import Run
+from jobs.postgres import TRANSIENT
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from jobs.sinks.ledger import Fenced
-from jobs.transactions import TRANSIENT
 from kappa.core.checkpoint.reader import DamagedOffsets, check, check_offsets
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal

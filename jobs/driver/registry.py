@@ -7,7 +7,7 @@ from functools import partial
 
 from psycopg.rows import class_row, dict_row
 
-from jobs import connections
+from jobs import postgres as connections
 from jobs.driver import ownership
 from jobs.driver.heartbeat import WRITE_BEAT, Beat
 from jobs.driver.ownership import Connection, LaunchLost

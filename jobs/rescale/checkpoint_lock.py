@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from jobs import connections
+from jobs import postgres as connections
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 

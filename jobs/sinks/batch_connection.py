@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobs import connections, transactions
-from jobs.connections import Connection
+from jobs import postgres as connections
+from jobs import postgres as transactions
+from jobs.postgres import Connection
 from jobs.sinks import rows
 from kappa.core.catalog import Job
 

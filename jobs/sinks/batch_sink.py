@@ -16,10 +16,10 @@ from jobs.driver import root_cause, watermark
 from jobs.driver.log_identity import Answer, LogSilent, LogWitness
 from jobs.driver.watermark import Ends, Reach
 from jobs.pipelines.pipeline import Run
+from jobs.postgres import TRANSIENT
 from jobs.sinks import ledger, observations
 from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
-from jobs.transactions import TRANSIENT
 from jobs.transforms.fates import OBSERVATION
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import LastRead, Offsets

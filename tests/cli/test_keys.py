@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.keys import Keys, keys
+from cli.approval_prompt import Keys, keys
 
 
 class Terminal(io.StringIO):
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """A terminal of the test's own, as (who types, what the program reads)."""
     typed, read = pty.openpty()
-    monkeypatch.setattr("cli.keys.sys", SimpleNamespace(stdin=Terminal(read), stderr=Terminal(read)))
+    monkeypatch.setattr("cli.approval_prompt.sys", SimpleNamespace(stdin=Terminal(read), stderr=Terminal(read)))
     yield typed, read
     os.close(typed)
     os.close(read)
@@ -76,6 +76,6 @@ def test_the_terminal_is_given_back_as_it_was_whatever_happens(terminal: tuple[i
 
 
 def test_where_no_terminal_is_nobody_presses_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.keys.sys", SimpleNamespace(stdin=io.StringIO("a"), stderr=io.StringIO()))
+    monkeypatch.setattr("cli.approval_prompt.sys", SimpleNamespace(stdin=io.StringIO("a"), stderr=io.StringIO()))
     with keys() as held:
         assert (held.there, held.pressed()) == (False, None)

@@ -14,7 +14,7 @@ from cli.follow import Outcome
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.platform import Platform
-from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair import checkpoint as checkpoint_steps
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 

@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from cli.airflow_client import Airflow, Run, Seen
-from cli.approval_prompt import Questions
-from cli.keys import Always, Keys
+from cli.approval_prompt import Always, Keys, Questions
 from kappa.core.settings import Settings
 from stack.services.passwords import airflow_users
 

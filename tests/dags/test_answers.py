@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kappa.airflow import answers
+from kappa.airflow import approval as answers
 from kappa.airflow.run_note import RunName
 from kappa.core.settings import Settings
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs import connections, transactions
-from jobs.connections import Connection
+from jobs import postgres as connections
+from jobs import postgres as transactions
+from jobs.postgres import Connection
 from tests.events import events
 from tests.postgres_proxy import AtCommit, PostgresProxy
 from tests.rig import Rig

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import sources
-from jobs.pipelines import ad_ctr, client_spend
+from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core import catalog
 from tests.case import Case
@@ -62,10 +62,10 @@ def test_a_producer_s_wrong_clock_decides_by_append_time(rig: Rig, seed: int) ->
 
 def test_no_query_asks_for_the_time(spark: SparkSession) -> None:
     """The clock of the driver's JVM: nothing in a plan would be another one by another clock."""
-    for build, job in ((ad_ctr.build, "ad_ctr"), (client_spend.build, "client_spend")):
-        settings = catalog.resolve(catalog.find(job), {})
+    for job in (catalog.find("ad_ctr"), catalog.find("client_spend")):
+        settings = catalog.resolve(job, {})
         records = sources.stream(spark, "127.0.0.1:9", "t", {0: 0}, settings)
-        frame = build(records, Run(settings, 0, (0,), 1_000))
+        frame = windowed.build(records, job, Run(settings, 0, (0,), 1_000))
         plan = frame._jdf.queryExecution().analyzed().toString().lower()
         asks = [word for word in ("current_timestamp", "current_date", "now(", "localtimestamp", "unix_timestamp(")
                 if word in plan]  # fmt: skip

@@ -13,7 +13,7 @@ from kappa.core.checkpoint.restore import NotRestorable
 from kappa.platform import connect
 from kappa.verbs import lease
 from kappa.verbs.lease import nobody_ended
-from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair import checkpoint as checkpoint_steps
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from jobs import transactions
+from jobs import postgres as transactions
 from jobs.sinks import batch_sink
 from stack.services.passwords import SUPERUSER
 from tests.case import Case

@@ -14,7 +14,7 @@ from bench.safeguards import SAFEGUARDS
 from bench.staged_driver import stage
 from jobs import query
 from jobs.driver import watermark
-from jobs.pipelines import ad_ctr
+from jobs.pipelines import windowed
 from tests.case import Case
 from tests.events import event
 from tests.faults.recoveries import refused
@@ -35,7 +35,10 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows and the watermark's margin on that scale; and every batch evicts, as one in two hours does otherwise:
     only that drops what is behind the watermark."""
     monkeypatch.setattr(watermark, "MARGIN_MS", MINUTE)
-    monkeypatch.setattr(ad_ctr, "JOB", replace(ad_ctr.JOB, window_ms=2 * MINUTE))
+    build: Callable[..., Any] = windowed.build
+    monkeypatch.setattr(
+        windowed, "build", lambda records, job, run: build(records, replace(job, window_ms=2 * MINUTE), run)
+    )
     run_of: Callable[..., Any] = query.run_of
     monkeypatch.setattr(query, "run_of", lambda *given, evicting=True: run_of(*given, evicting=True))
 

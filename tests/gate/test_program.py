@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kappa.verbs.replay.validate import PROGRAM, outcome_of, run_program
-from kappa.verbs.replay.validation import Outcome
+from kappa.verbs.replay.validation import PROGRAM, Outcome, outcome_of, run_program
 from tests.gate.desk import CANDIDATE, Desk, ad_rows, altered
 
 pytestmark = pytest.mark.rig

@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from jobs import connections
-from jobs.connections import Connection, Silent
+from jobs import postgres as connections
 from jobs.driver import registry
+from jobs.postgres import Connection, Silent
 from jobs.rescale.checkpoint_lock import CheckpointLock, LockLost
 from tests.case import Case
 from tests.postgres_proxy import PostgresProxy

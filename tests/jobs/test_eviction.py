@@ -15,7 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import schemas
 from jobs.driver.eviction import SHARES, Eviction
-from jobs.pipelines import ad_ctr
+from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, GaveWay
 from kappa.core.catalog import find, resolve
@@ -24,7 +24,8 @@ from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 
 DELAY = 10 * MINUTE
-RUN = Run(resolve(find("ad_ctr"), {}), None, (0,), watermark_delay_ms=DELAY)
+AD_CTR = find("ad_ctr")
+RUN = Run(resolve(AD_CTR, {}), None, (0,), watermark_delay_ms=DELAY)
 
 
 def test_an_eviction_is_due_at_the_start_and_not_after_it() -> None:
@@ -66,7 +67,7 @@ class Stream:
     def writer(self, callback: Callable[[DataFrame, int], None], *, evicting: bool) -> DataStreamWriter:
         """A query over the files, not started."""
         source = self._spark.readStream.schema(schemas.RECORD).parquet(str(self._folder / "in"))
-        writer = ad_ctr.build(source, replace(RUN, evicting=evicting)).writeStream.outputMode("update")
+        writer = windowed.build(source, AD_CTR, replace(RUN, evicting=evicting)).writeStream.outputMode("update")
         return writer.option("checkpointLocation", str(self._folder / "cp")).foreachBatch(callback)
 
     def keep(self, frame: DataFrame, _: int) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.errors import IdleInTransactionSessionTimeout, TransactionTimeout
 
-from jobs import transactions
+from jobs import postgres as transactions
 from jobs.driver import registry
 from jobs.driver.log_identity import Answer
 from jobs.driver.registry import connect

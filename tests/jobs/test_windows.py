@@ -10,13 +10,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import schemas
-from jobs.pipelines import ad_ctr, client_spend, quarantine
+from jobs.pipelines import quarantine, windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core.catalog import find, resolve
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 
-SETTINGS = resolve(find("ad_ctr"), {})
+AD_CTR, CLIENT_SPEND = find("ad_ctr"), find("client_spend")
+SETTINGS = resolve(AD_CTR, {})
 RUN = Run(SETTINGS, None, (0, 1), watermark_delay_ms=7_560_000)
 
 
@@ -29,7 +30,7 @@ def _measures(frame: DataFrame) -> list[tuple[int, ...]]:
 
 
 def _ad(spark: SparkSession, *rows: tuple[Any, ...], run: Run = RUN) -> list[tuple[int, ...]]:
-    return _measures(ad_ctr.build(_frame(spark, list(rows)), run))
+    return _measures(windowed.build(_frame(spark, list(rows)), AD_CTR, run))
 
 
 def test_a_resend_counts_once_and_is_seen_twice(spark: SparkSession) -> None:
@@ -68,7 +69,7 @@ def test_clicks_of_others_or_on_other_ads_are_no_repeats(spark: SparkSession) ->
         record(2, event_type="click", user_id="v"),
         record(3, event_type="click", ad_id="b"),
     ]
-    spend = _measures(client_spend.build(_frame(spark, rows), RUN))
+    spend = _measures(windowed.build(_frame(spark, rows), CLIENT_SPEND, RUN))
     assert spend == [(0, 3, 0, 15, 0, 3, 0, 15)]
 
 
@@ -78,7 +79,7 @@ def test_an_ad_and_a_user_are_not_taken_for_another_pair(spark: SparkSession) ->
         record(1, event_type="click", user_id="ab", ad_id="c"),
         record(2, event_type="click", user_id="a", ad_id="bc"),
     ]
-    assert _measures(client_spend.build(_frame(spark, rows), RUN)) == [(0, 2, 0, 10, 0, 2, 0, 10)]
+    assert _measures(windowed.build(_frame(spark, rows), CLIENT_SPEND, RUN)) == [(0, 2, 0, 10, 0, 2, 0, 10)]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_each_refused_record_is_kept_with_its_fate_reason_and_bytes(spark: Spark
 
 def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     """The observation keeps the filter on the fate from being pushed below the decoding, which would decode twice."""
-    plan = ad_ctr.build(_frame(spark, [record(1)]), RUN)._jdf.queryExecution().executedPlan().toString()
+    plan = windowed.build(_frame(spark, [record(1)]), AD_CTR, RUN)._jdf.queryExecution().executedPlan().toString()
     assert plan.count("MapInArrow") == 2, "one decodes, one folds"
 
 
@@ -125,7 +126,7 @@ def test_batches_do_not_change_what_is_counted(spark: SparkSession, tmp_path: Pa
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     log = _log(random.Random(seed))
-    whole = {row[:3]: row[3:] for row in map(tuple, ad_ctr.build(_frame(spark, log), RUN).collect())}
+    whole = {row[:3]: row[3:] for row in map(tuple, windowed.build(_frame(spark, log), AD_CTR, RUN).collect())}
     streamed = _stream(spark, tmp_path, log, random.Random(seed))
     assert streamed == whole
     assert len(whole) == 10
@@ -166,7 +167,11 @@ def _stream(spark: SparkSession, folder: Path, log: list[tuple[Any, ...]], rng: 
         for row in map(tuple, frame.collect()):
             served[row[:3]] = row[3:]
 
-    writer = ad_ctr.build(reader, RUN).writeStream.outputMode("update").option("checkpointLocation", str(folder / "cp"))
+    writer = (
+        windowed.build(reader, AD_CTR, RUN)
+        .writeStream.outputMode("update")
+        .option("checkpointLocation", str(folder / "cp"))
+    )
     writer.foreachBatch(keep).trigger(availableNow=True).start().awaitTermination()
     return served
 

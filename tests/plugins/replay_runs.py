@@ -19,7 +19,7 @@ from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
-from kappa.verbs.replay.validate import Ended
+from kappa.verbs.replay.validation import Ended
 from tests.plugins.stages import AnyStage
 
 JOBS = ("ad_ctr", "client_spend")

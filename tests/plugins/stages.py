@@ -23,8 +23,8 @@ CODE = {
     "jobs/sinks.py": "SINK = 3\n",
     "jobs/transforms/windows.py": '"""Doc."""\n\ndef fold(a):\n    """Doc."""\n    return a + 1  # why\n',
     "jobs/pipelines/pipeline.py": "SHARED = 5\n",
-    "jobs/pipelines/ad_ctr.py": "def build(events):\n    return events\n",
-    "jobs/pipelines/client_spend.py": "def build(events):\n    return events\n",
+    "jobs/pipelines/windowed.py": "def build(events):\n    return events\n",
+    "jobs/pipelines/quarantine.py": "def build(events):\n    return events\n",
 }
 
 

@@ -57,9 +57,9 @@ def test_another_measure_changes_both_digests(checkout: Path) -> None:
     assert after.result_code != before.result_code
 
 
-def test_another_jobs_pipeline_and_the_sink_change_neither(checkout: Path) -> None:
+def test_the_other_pipeline_and_the_sink_change_neither(checkout: Path) -> None:
     before = code(checkout)
-    edit(checkout, "jobs/pipelines/client_spend.py", "return events", "return None")
+    edit(checkout, "jobs/pipelines/quarantine.py", "return events", "return None")
     edit(checkout, "jobs/sinks.py", "3", "4")
     assert code(checkout) == before
 

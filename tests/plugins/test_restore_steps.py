@@ -13,7 +13,7 @@ from kappa.core.versions import State
 from kappa.verbs import lease
 from kappa.verbs.change.recovery import CheckpointHeld
 from kappa.verbs.lease import NotHolder, nobody_ended
-from kappa.verbs.repair import checkpoint_steps
+from kappa.verbs.repair import checkpoint as checkpoint_steps
 from kappa.verbs.stop.plan import NothingDeployed
 from tests.jobs.test_checkpoint_restore import TOPIC, batch, fill
 from tests.plugins.conftest import Stage

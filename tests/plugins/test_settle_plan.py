@@ -9,7 +9,7 @@ import pytest
 
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.versions import Desired
-from kappa.verbs.change.recovery_decision import Direction, decide
+from kappa.verbs.change.recovery import Direction, decide
 
 OLD = RunsAs("old-code", {"state_partitions": 2}, 1)
 CHANGE = Change(UUID(int=1), "ad_ctr", 1, "rescale", "run-1", Desired.RUNNING, OLD, OLD)

@@ -16,9 +16,8 @@ from sqlalchemy import make_url
 from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity
-from kappa.verbs.replay import validate as step
-from kappa.verbs.replay.validate import Ended, validate
-from kappa.verbs.replay.validation import database, read_outcome, request, subject
+from kappa.verbs.replay import validation as step
+from kappa.verbs.replay.validation import Ended, database, read_outcome, request, subject, validate
 from kappa.verbs.replay.validation_text import markdown
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version

@@ -78,7 +78,7 @@ def result_code(code: Path, job: Job, versions: Mapping[str, str]) -> str:
     """The fingerprint of all that can change a number of the job between the log and the aggregate: the code, and the
     versions of the packages that it runs on.
 
-    What jobs' pipelines share is in it, other jobs' own pipelines, tuning settings and descriptions are not.
+    What jobs' pipelines share is in it, the other pipeline, tuning settings and descriptions are not.
     """
     files = [(file.relative_to(code).as_posix(), code_digest(file)) for file in _result_modules(code, job)]
     return digest([_record(job), files, dict(versions)])
@@ -123,7 +123,7 @@ def _defined(statement: ast.stmt) -> str:
 
 
 def _result_modules(code: Path, job: Job) -> list[Path]:
-    others = JOBS.keys() - {job.name}
+    others = {other.pipeline for other in JOBS.values()} - {job.pipeline}
     pipelines = [file for file in sorted((code / "jobs/pipelines").glob("*.py")) if file.stem not in others]
     return sorted((code / "jobs/transforms").glob("*.py")) + [code / name for name in RESULT_MODULES] + pipelines
 

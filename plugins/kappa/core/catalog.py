@@ -62,6 +62,11 @@ class Job:
         """Whether the job has a stateful operator."""
         return bool(self.keys)
 
+    @property
+    def pipeline(self) -> str:
+        """The module of `jobs/pipelines` that makes its query."""
+        return "windowed" if self.stateful else "quarantine"
+
 
 class UnknownJob(Refusal):
     """No job of that name is in the catalogue."""

@@ -25,7 +25,7 @@ from kappa.verbs.replay.catch_up import Pursuit
 from kappa.verbs.replay.plan import ReprocessPlan
 from kappa.verbs.replay.progress import Progress
 from kappa.verbs.replay.report import offending, report_file, verdict
-from kappa.verbs.replay.validate import SECONDS, Runner, validate
+from kappa.verbs.replay.validation import SECONDS, Runner, validate
 from kappa.verbs.retire.plan import NEVER_SERVED
 from kappa.verbs.retire.steps import free
 from kappa.verbs.stop.steps import end_driver

@@ -14,7 +14,7 @@ from pathlib import Path
 from kappa.core.audit import Author, Entry
 from kappa.core.spark_environment import search_path
 from kappa.platform import Platform
-from kappa.verbs.replay.validate import CHECKOUT, TAIL, surroundings
+from kappa.verbs.replay.validation import CHECKOUT, TAIL, surroundings
 
 ACTION = "retire.airflow_history"
 KEPT = timedelta(days=30)

@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.platform import Platform
-from kappa.registry.bookkeeping_port import BatchesTorn, BooksDiffer
+from kappa.registry.bookkeeping_port import BatchesTorn, BooksDiffer, OldBatches, OldRefusals
 from kappa.verbs.retire.old_files_plan import KEEP, Keep
-from kappa.verbs.retire.old_rows_plan import OldRows
+
+
+@dataclass(frozen=True)
+class OldRows:
+    """What is to be folded, and what is to be forgotten."""
+
+    batches: tuple[OldBatches, ...]
+    refused: tuple[OldRefusals, ...]
+
+    def sentence(self) -> str:
+        """How much of what, for people."""
+        folded = [f"{one.batches:,} batches of {one.name} ({one.first} to {one.last})" for one in self.batches]
+        gone = [
+            f"{one.records:,} refused records of quarantine v{one.version}, partition {one.partition} (before offset "
+            f"{one.before})"
+            for one in self.refused
+        ]
+        return ", ".join([*folded, *gone]) or "no old rows"
+
+    def to_json(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "folded": [dict(vars(one)) for one in self.batches],
+            "forgotten": [dict(vars(one)) for one in self.refused],
+        }
+
 
 ACTION = "retire.old_rows"
 
