@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "oracle", 
     f"kappa.{name}": f"plugins/kappa/{name}" for name in KAPPA
 }  # fmt: skip
 """The importers of the page: folders, and modules that stand beside them."""
+MOST_MODULES = 15
 
 
 def _table(heading: str) -> dict[str, set[str]]:
@@ -88,3 +90,11 @@ def test_a_package_is_used_only_where_the_page_says(package: str) -> None:
         if _within(name, {package}) and not _within(module, CONFINED[package])
     }
     assert wrong == set()
+
+
+def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
+    """Who opens a folder finds a subfolder that says why, rather than a sixteenth module."""
+    files = (file for importer in FOLDERS for _, file in _modules(importer) if "migrations" not in file.parts)
+    held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
+    assert {folder: count for folder, count in held.items() if count > MOST_MODULES} == {}
+    assert max(held.values()) > MOST_MODULES // 2, "nothing was counted"
