@@ -25,7 +25,7 @@ class Fault(StrEnum):
 PATCHES = {
     Fault.START: Patch(
         "a column that is not there", "jobs/query.py",
-        "        build(records, run)\n", '        build(records, run).select("no_such_column")\n',
+        "        built.writeStream", '        built.select("no_such_column").writeStream',
     ),
     Fault.TAKE_OVER: Patch(
         "the driver exits as it takes the version over", "jobs/run.py",
