@@ -16,13 +16,8 @@ from jobs.rescale.change_store import Generation
 from jobs.rescale.state_proof import Proof
 from kappa.core.changes import Mark
 from kappa.core.checkpoint.copies import complete, copy_running, link
-from kappa.core.checkpoint.reader import (
-    SUPPORTED_OPERATORS,
-    SUPPORTED_PROVIDER,
-    Checkpoint,
-    UnsupportedOperator,
-    UnsupportedProvider,
-)
+from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.repartitionable import UnsupportedOperator, check_repartitionable
 from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.generations")
@@ -58,11 +53,9 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
     facts, (version, job) = checkpoint.facts(), (folder.name for folder in checkpoint.path.parents[:2])
     if facts.newest_committed is None or not facts.operators:
         raise NoState(checkpoint)
-    if not facts.provider.endswith(f".{SUPPORTED_PROVIDER}"):
-        raise UnsupportedProvider(job, version, facts.provider)
-    for operator in checkpoint.operators():
-        if operator.name not in SUPPORTED_OPERATORS:
-            raise UnsupportedOperator(job, version, operator.name)
+    operators = checkpoint.operators()
+    check_repartitionable(job, version, facts.provider, (operator.name for operator in operators))
+    for operator in operators:
         if not state_proof.key_columns(spark, checkpoint, operator, facts.newest_committed):
             raise UnsupportedOperator(job, version, f"{operator.name} without a key")
 

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.rescale import generations, state_proof
 from jobs.rescale.generations import NoState, PendingBatch
 from jobs.rescale.state_proof import Proof, StateDiffers
-from kappa.core.checkpoint.reader import SUPPORTED_PROVIDER, Checkpoint, UnsupportedOperator, UnsupportedProvider
+from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.repartitionable import SUPPORTED_PROVIDER, UnsupportedOperator, UnsupportedProvider
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, make, without_batch
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
-from kappa.core.checkpoint.reader import UnsupportedOperator, UnsupportedProvider
+from kappa.core.checkpoint.repartitionable import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version

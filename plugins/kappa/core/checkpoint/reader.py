@@ -14,33 +14,6 @@ from kappa.core.refusals import Refusal
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
 METADATA = "metadata"
-SUPPORTED_PROVIDER = "RocksDBStateStoreProvider"
-SUPPORTED_OPERATORS = frozenset({"stateStoreSave", "dedupe", "dedupeWithinWatermark"})
-"""What can be repartitioned, by Spark's names: seen to give the same results as a run that never was. A join or a limit
-was seen to spoil the checkpoint."""
-
-
-class UnsupportedProvider(Refusal):
-    """The state is not kept in RocksDB; the provider is pinned by the checkpoint's first batch, and Spark would spoil
-    the checkpoint by trying."""
-
-    def __init__(self, job: str, version: str, provider: str) -> None:
-        super().__init__(
-            f"the state of {job} {version} is kept by {provider or 'no provider'}; only that of {SUPPORTED_PROVIDER} "
-            "can be repartitioned. Nothing was changed. Replay the log into a new version: "
-            f"./kappa reprocess {job} --from earliest."
-        )
-
-
-class UnsupportedOperator(Refusal):
-    """The repartition of this stateful operator was never proven to give the same results."""
-
-    def __init__(self, job: str, version: str, operator: str) -> None:
-        super().__init__(
-            f"{job} {version} has the stateful operator {operator}, which is not among those whose repartition is "
-            f"proven ({', '.join(sorted(SUPPORTED_OPERATORS))}, each with a key). Nothing was changed. Its cores can "
-            f"be rescaled: ./kappa rescale {job} --cores N."
-        )
 
 
 class CheckpointLost(Refusal):

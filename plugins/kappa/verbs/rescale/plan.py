@@ -9,12 +9,7 @@ from typing import Any
 
 from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.checkpoint.reader import (
-    SUPPORTED_OPERATORS,
-    SUPPORTED_PROVIDER,
-    UnsupportedOperator,
-    UnsupportedProvider,
-)
+from kappa.core.checkpoint.repartitionable import check_repartitionable
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Found
@@ -226,11 +221,7 @@ def _check_state(request: RescaleRequest, current: Version, state: StateFacts | 
         raise NothingToRepartition(name)
     if state.partitions != current.settings[STATE_PARTITIONS]:
         raise CountsDisagree(request.job, name, current.settings[STATE_PARTITIONS], state.partitions)
-    if state.provider.rpartition(".")[2] != SUPPORTED_PROVIDER:
-        raise UnsupportedProvider(request.job, f"v{current.version}", state.provider)
-    for operator in state.operators:
-        if operator not in SUPPORTED_OPERATORS:
-            raise UnsupportedOperator(request.job, f"v{current.version}", operator)
+    check_repartitionable(request.job, f"v{current.version}", state.provider, state.operators)
 
 
 def _why(action: Action, current: Version, state: StateFacts | None) -> tuple[str, ...]:
