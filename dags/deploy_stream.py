@@ -17,8 +17,9 @@ from kappa.airflow import change_tasks, forms
 from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
-from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.code import artifacts
+from kappa.core.environment import OWN_CODE
 from kappa.core.settings import from_environment
 from kappa.core.verbs import DeployStep
 from kappa.verbs.change import steps as change
@@ -28,7 +29,6 @@ from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
 from kappa.verbs.drivers.finite_program import Program
 
 Json = dict[str, Any]
-CONCLUDE = "conclude"
 
 
 @task
@@ -43,8 +43,7 @@ def plan() -> Json:
 @task.branch
 def choose(planned: Json) -> str:
     with conducting(deploy.VERB) as run:
-        steps = () if run.dry_run else DeployPlan.from_json(planned).steps
-        return steps[0].value if steps else CONCLUDE
+        return run.first_of(DeployPlan.from_json(planned).steps)
 
 
 @task(task_id=DeployStep.STAGE)
@@ -98,7 +97,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=forms.deploy(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
+    params=forms.deploy(artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -14,7 +14,8 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from kappa.airflow import replay_forms
 from kappa.airflow.replay_tasks import replay_graph
-from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.core.environment import OWN_CODE
 from kappa.core.settings import from_environment
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
@@ -36,7 +37,7 @@ def plan() -> dict[str, Any]:
 @dag(
     dag_id="prove_replay",
     dag_display_name="Prove by a replay",
-    schedule=CronTriggerTimetable(from_environment(CHECKOUT).releases.prove_cron, timezone="UTC"),
+    schedule=CronTriggerTimetable(from_environment(OWN_CODE).releases.prove_cron, timezone="UTC"),
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,

@@ -14,8 +14,9 @@ from airflow.sdk import dag, task
 
 from kappa.airflow import replay_forms
 from kappa.airflow.replay_tasks import replay_graph
-from kappa.airflow.task_context import ACCESS, CHECKOUT, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.code import artifacts
+from kappa.core.environment import OWN_CODE
 from kappa.core.settings import from_environment
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import plan_reprocess
@@ -39,7 +40,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.reprocess(artifacts.known(from_environment(CHECKOUT).artifacts)[::-1]),
+    params=replay_forms.reprocess(artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -24,7 +24,6 @@ from kappa.verbs.rescale import steps as rescale
 from kappa.verbs.rescale.plan import Action, RescalePlan
 
 Json = dict[str, Any]
-CONCLUDE = "conclude"
 
 
 @task
@@ -38,8 +37,7 @@ def plan() -> Json:
 @task.branch
 def choose(planned: Json) -> str:
     with conducting(rescale.VERB) as run:
-        steps = () if run.dry_run else RescalePlan.from_json(planned).steps
-        return steps[0].value if steps else CONCLUDE
+        return run.first_of(RescalePlan.from_json(planned).steps)
 
 
 @task(task_id=RescaleStep.BEGIN)

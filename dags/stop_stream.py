@@ -31,7 +31,7 @@ def plan() -> dict[str, Any]:
 @task.branch
 def choose() -> str:
     with conducting(stop.VERB) as run:
-        return "conclude" if run.dry_run else StopStep.REQUEST.value
+        return run.first_of(tuple(StopStep))
 
 
 @task(task_id=StopStep.REQUEST)

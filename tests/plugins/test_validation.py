@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import make_url
 
+from kappa.core.environment import OWN_CODE
 from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity
@@ -149,7 +150,7 @@ def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 def test_the_program_gets_nothing_of_airflows_surroundings() -> None:
     given = {"PATH": "/bin", "PYTHONPATH": "/x", "AIRFLOW__CORE__FERNET_KEY": "secret"}
     assert step.surroundings(given) == {
-        "PATH": "/bin", "PYTHONPATH": str(step.CHECKOUT / "plugins"), "GX_ANALYTICS_ENABLED": "false"
+        "PATH": "/bin", "PYTHONPATH": str(OWN_CODE / "plugins"), "GX_ANALYTICS_ENABLED": "false"
     }  # fmt: skip
 
 

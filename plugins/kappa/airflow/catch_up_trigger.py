@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from kappa.core.environment import OWN_CODE
 from kappa.core.settings import from_environment
 from kappa.platform import connect
 from kappa.unavailable import Unreachable
 from kappa.verbs.replay.catch_up import END_STATES, POLL_SECONDS, Pursuit, Watch
 from kappa.verbs.replay.progress import Progress
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 TELL_SECONDS = 15.0
 
 
@@ -56,7 +55,7 @@ class CatchUpTrigger(BaseTrigger):
 
     def watch(self) -> Watch:
         """What looks; nothing is contacted yet."""
-        return Watch(connect(from_environment(CHECKOUT)), Pursuit.from_json(self.pursuit))
+        return Watch(connect(from_environment(OWN_CODE)), Pursuit.from_json(self.pursuit))
 
     def _tell(self, progress: Progress) -> None:
         self.log.info("%s", progress.sentence)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from kappa.core.environment import OWN_CODE
 from kappa.core.settings import from_environment
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 ROLE = "kappa_operator"
 REMIND_SECONDS = (0.0, 60.0, 300.0, 900.0)
 """How long an incident has lasted when it is told, and told again; the sweep goes on from there."""
@@ -86,7 +85,7 @@ class IncidentTrigger(BaseEventTrigger):
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         """A connection of its own, which may only look."""
         return await psycopg.AsyncConnection.connect(
-            from_environment(CHECKOUT).dsn(ROLE),
+            from_environment(OWN_CODE).dsn(ROLE),
             autocommit=True,
             connect_timeout=5,
             options="-c statement_timeout=5s",

@@ -8,46 +8,19 @@ from typing import Any
 from airflow.sdk import TriggerRule, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.airflow import replay_tasks
 from kappa.airflow.approval import AskOperator
 from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.catch_up import CatchUpOperator
 from kappa.airflow.forms import WAIT
 from kappa.airflow.lease_tasks import is_over, release
 from kappa.airflow.task_context import LONG_TIMEOUT, REPLAY_TIMEOUT, STEP_TIMEOUT, WAIT_SECONDS, Conduct, conducting
-from kappa.core.verbs import MoveStep, ReplayStep
+from kappa.core.verbs import CONCLUDE, MoveStep, ReplayStep
 from kappa.verbs import lease as leasing
 from kappa.verbs.promote import hand_over as moving
 from kappa.verbs.promote import steps as promoting
 from kappa.verbs.promote.steps import MovePlan
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.plan import ReprocessPlan
-
-
-def replay_graph(verb: str, planned: Any) -> None:
-    """Stage, catch up, validate, ask, promote, under the candidates' leases; a dry run goes straight to the end."""
-    chosen: Any = replay_tasks.choose(verb, planned)
-    held, given = replay_tasks.bracket(verb, planned)
-    staged = replay_tasks.stage.override(task_id=ReplayStep.STAGE)(verb, planned)
-    caught_up = CatchUpOperator(task_id=ReplayStep.CATCH_UP, verb=verb)
-    valid = replay_tasks.validate.override(task_id=ReplayStep.VALIDATE)(verb)
-    asked = AskOperator(task_id=ReplayStep.APPROVE, verb=verb)
-    promoted = replay_tasks.promote.override(task_id=ReplayStep.PROMOTE)(verb)
-    done = replay_tasks.conclude(verb, planned)
-    chosen >> held >> staged >> caught_up >> valid >> asked >> promoted >> done >> given
-    chosen >> done
-
-
-def move_graph(verb: str, planned: Any) -> None:
-    """Catch up and hand over, under the leases of what is to serve; a dry run goes straight to the end."""
-    chosen: Any = replay_tasks.choose(verb, planned)
-    held, given = replay_tasks.bracket(verb, planned)
-    caught_up = CatchUpOperator(task_id=MoveStep.CATCH_UP, verb=verb, planned=planned)
-    moved = replay_tasks.hand_over.override(task_id=MoveStep.HAND_OVER)(verb, planned)
-    done = replay_tasks.conclude_move.override(task_id="conclude")(verb, planned)
-    chosen >> held >> caught_up >> moved >> done >> given
-    chosen >> done
-
 
 Json = dict[str, Any]
 VALIDATION_MARGIN = 60.0
@@ -58,7 +31,7 @@ VALIDATION_MARGIN = 60.0
 def choose(verb: str, planned: Json) -> str:
     """A dry run ends with the plan."""
     with conducting(verb) as run:
-        return "conclude" if run.dry_run else "lease"
+        return CONCLUDE if run.dry_run else "lease"
 
 
 @task(execution_timeout=LONG_TIMEOUT)
@@ -149,3 +122,28 @@ def _targets(run: Conduct, planned: Json) -> Mapping[str, int]:
     if "hand" in planned:
         return MovePlan.from_json(planned).hand.targets
     return reprocess.candidates(run.platform, ReprocessPlan.from_json(planned), run.author)
+
+
+def replay_graph(verb: str, planned: Any) -> None:
+    """Stage, catch up, validate, ask, promote, under the candidates' leases; a dry run goes straight to the end."""
+    chosen: Any = choose(verb, planned)
+    held, given = bracket(verb, planned)
+    staged = stage.override(task_id=ReplayStep.STAGE)(verb, planned)
+    caught_up = CatchUpOperator(task_id=ReplayStep.CATCH_UP, verb=verb)
+    valid = validate.override(task_id=ReplayStep.VALIDATE)(verb)
+    asked = AskOperator(task_id=ReplayStep.APPROVE, verb=verb)
+    promoted = promote.override(task_id=ReplayStep.PROMOTE)(verb)
+    done = conclude(verb, planned)
+    chosen >> held >> staged >> caught_up >> valid >> asked >> promoted >> done >> given
+    chosen >> done
+
+
+def move_graph(verb: str, planned: Any) -> None:
+    """Catch up and hand over, under the leases of what is to serve; a dry run goes straight to the end."""
+    chosen: Any = choose(verb, planned)
+    held, given = bracket(verb, planned)
+    caught_up = CatchUpOperator(task_id=MoveStep.CATCH_UP, verb=verb, planned=planned)
+    moved = hand_over.override(task_id=MoveStep.HAND_OVER)(verb, planned)
+    done = conclude_move.override(task_id=CONCLUDE)(verb, planned)
+    chosen >> held >> caught_up >> moved >> done >> given
+    chosen >> done

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -18,13 +17,14 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow import run_note
 from kappa.core.audit import Author, Entry
+from kappa.core.environment import OWN_CODE
 from kappa.core.refusals import Refusal
 from kappa.core.settings import from_environment
+from kappa.core.verbs import CONCLUDE, Step
 from kappa.platform import Platform, connect
 from kappa.unavailable import Unreachable
 from kappa.verbs import lease
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 OWNER = "kappa-ads"
 RUN_SECONDS = 15 * 60
 """The longest that a run may take, waiting for others apart, and so the longest that it holds its version."""
@@ -80,6 +80,10 @@ class Conduct:
     def dry_run(self) -> bool:
         """Whether nothing may be changed."""
         return bool(self.params["dry_run"])
+
+    def first_of(self, steps: Sequence[Step]) -> str:
+        """The task with which a plan of these steps begins; the end, for none of them and in a dry run."""
+        return CONCLUDE if self.dry_run or not steps else steps[0].value
 
     def check_lease(self) -> None:
         """Pass when the run holds the version that it is to act on. Raises NoLease, NotHolder."""
@@ -143,7 +147,7 @@ def _conduct() -> Conduct:
     run, task, params = context["dag_run"], context["ti"], context["params"]
     actor = actor_of(getattr(run, "triggering_user_name", None), run.conf)
     return Conduct(
-        platform=connect(from_environment(CHECKOUT)),
+        platform=connect(from_environment(OWN_CODE)),
         author=Author(actor, run.run_id, params.get("reason") or None),
         params=params,
         job=params.get("job") or "",

@@ -30,7 +30,8 @@ class Verb(StrEnum):
 
 _DAGS = {Verb.PROVE: "prove_replay", Verb.RETIRE: "retire_versions"}
 
-AROUND = ("lease", "plan", "choose", "settle", "conclude", "release")
+CONCLUDE = "conclude"
+AROUND = ("lease", "plan", "choose", "settle", CONCLUDE, "release")
 """Tasks that are no steps: they hold the job, plan, choose what of the plan is done, and say how it ended."""
 
 
@@ -71,12 +72,12 @@ class DeployStep(Step):
 class RescaleStep(Step):
     """Of a rescale; the repartition is prepared beside STANDBY and done once the driver has ended."""
 
-    BEGIN = "begin", "change_begun"
-    STANDBY = "standby", "standby"
+    BEGIN = "begin", DeployStep.BEGIN.told
+    STANDBY = "standby", DeployStep.STANDBY.told
     HOLD = "hold"
     REPARTITION = "repartition"
     SWITCH = "switch"
-    LAUNCH = "launch", "launched"
+    LAUNCH = "launch", DeployStep.LAUNCH_NEW.told
     READY = "ready"
 
 

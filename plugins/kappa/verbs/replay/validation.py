@@ -16,6 +16,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from kappa.core.catalog import find
+from kappa.core.environment import OWN_CODE
 from kappa.core.measures import MEASURES
 from kappa.core.replays import Replay, Standing
 from kappa.core.settings import HOST, Settings
@@ -24,8 +25,7 @@ from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.drivers.launch import version_of
 
-CHECKOUT = Path(__file__).resolve().parents[4]
-PROGRAM = CHECKOUT / "great_expectations" / "validate.py"
+PROGRAM = OWN_CODE / "great_expectations" / "validate.py"
 SECONDS = 600.0
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "KAPPA_STACK", "KAPPA_HOME")
 """What the program gets of this process' environment: in an Airflow task the rest holds Airflow's own."""
@@ -114,7 +114,7 @@ def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
     Of the checkout its path has the plugins, for the kernel, and the program's own folder, which Python puts there.
     With the checkout on it, the folder `great_expectations` would stand beside the package of that name.
     """
-    own = {"PYTHONPATH": str(CHECKOUT / "plugins"), "GX_ANALYTICS_ENABLED": "false"}
+    own = {"PYTHONPATH": str(OWN_CODE / "plugins"), "GX_ANALYTICS_ENABLED": "false"}
     return {name: environment[name] for name in INHERITED if name in environment} | own
 
 

@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from kappa.core.audit import Author, Entry
+from kappa.core.environment import OWN_CODE
 from kappa.core.spark_environment import search_path
 from kappa.platform import Platform
-from kappa.verbs.replay.validation import CHECKOUT, TAIL, surroundings
+from kappa.verbs.replay.validation import TAIL, surroundings
 
 ACTION = "retire.airflow_history"
 KEPT = timedelta(days=30)
@@ -95,7 +96,7 @@ def run_airflow(arguments: list[str], environment: Mapping[str, str]) -> Said:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    paths = {"AIRFLOW_HOME": str(home), "PYTHONPATH": search_path(CHECKOUT)}
+    paths = {"AIRFLOW_HOME": str(home), "PYTHONPATH": search_path(OWN_CODE)}
     return surroundings(os.environ) | paths
 
 
