@@ -25,7 +25,6 @@ from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.standby")
-STANDBY = Mark.STANDBY
 WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
 
@@ -40,9 +39,9 @@ def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore,
     if (called := _call(registry, changes, change_id)) is not None:
         return called
     version = replace(registry.describe(), settings=changes.read().new.settings)
-    _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / STANDBY)
+    _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / Mark.STANDBY)
     outcome.check_parent(parent)
-    changes.mark(STANDBY)
+    changes.mark(Mark.STANDBY)
     logger.info("warm; waiting for launch %s", change_id)
     return wait_for_call(lambda: _call(registry, changes, change_id), lambda: outcome.check_parent(parent), time.sleep)
 

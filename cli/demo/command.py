@@ -87,11 +87,8 @@ def _deploy(settings: Settings) -> None:
     platform = connect(settings)
     there = [job for job in catalog.JOBS if found(platform, job).current()]
     new = [job for job in catalog.JOBS if job not in there]
-    outcomes = (
-        lifecycle_verbs.deploy(settings, lifecycle_verbs.requests(settings, new, EARLIEST, "", {}), "demo")
-        if new
-        else []
-    )
+    asked = lifecycle_verbs.requests(settings, new, EARLIEST, "", {}) if new else []
+    outcomes = lifecycle_verbs.deploy(settings, asked, "demo") if asked else []
     outcomes += lifecycle_verbs.start(settings, there, "demo") if there else []
     output.outcomes(outcomes, as_json=False)
 

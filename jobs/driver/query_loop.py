@@ -257,8 +257,7 @@ class Driver:
 
     def _write_to(self, sink: BatchSink | None) -> None:
         """The sink of the query that comes next; what the one before it committed is kept for the heartbeat."""
-        if self._newest_committed().batch_id is not None:
-            self._earlier = self._newest_committed()
+        self._earlier = self._told()
         self._sink = sink
 
     def _told(self) -> Committed:

@@ -7,7 +7,7 @@ from functools import partial
 
 from psycopg.rows import class_row, dict_row
 
-from jobs import postgres as connections
+from jobs import postgres
 from jobs.driver import ownership
 from jobs.driver.heartbeat import WRITE_BEAT, Beat
 from jobs.driver.ownership import Connection, LaunchLost
@@ -22,10 +22,10 @@ ALIVE = timedelta(seconds=30)
 """A driver whose claim or heartbeat is younger than this is taken to be alive."""
 
 
-def connect(settings: Settings, job: str, version: int, epoch: int | None) -> connections.Connection:
+def connect(settings: Settings, job: str, version: int, epoch: int | None) -> postgres.Connection:
     """A connection named after the driver's epoch, so that its successor can end it."""
     name = f"kappa:{job}:v{version}:" + ("claim" if epoch is None else f"e{epoch}")
-    return connections.connect(settings, name, TIMEOUTS)
+    return postgres.connect(settings, name, TIMEOUTS)
 
 
 class DriverRegistry:

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from jobs import postgres as connections
+from jobs import postgres
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
@@ -50,11 +50,11 @@ class CheckpointLock:
         self._name, self._key = f"{job} v{version}", f"kappa:checkpoint:{job}:{version}"
         # Unlike a driver's, this name holds no epoch: a driver that takes over ends only the connections that do.
         self._application = f"kappa:{job}:v{version}:checkpoint"
-        self._connection: connections.Connection | None = None
+        self._connection: postgres.Connection | None = None
 
     def __enter__(self) -> CheckpointLock:
         """Take the lock. Raises CheckpointHeld."""
-        self._connection = connections.connect(
+        self._connection = postgres.connect(
             self._settings, self._application, f"{_ENDLESS} -c timezone=UTC", autocommit=True
         )
         deadline = time.monotonic() + self._wait_seconds

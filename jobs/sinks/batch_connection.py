@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobs import postgres as connections
-from jobs import postgres as transactions
+from jobs import postgres
 from jobs.postgres import Connection
 from jobs.sinks import rows
 from kappa.core.catalog import Job
@@ -34,12 +33,12 @@ class BatchConnection:
         self._left: list[int] = []
 
     def ready(self, changed_rows: int) -> Connection:
-        """The connection, with the time-outs for a batch of so many rows. Raises transactions.TRANSIENT."""
+        """The connection, with the time-outs for a batch of so many rows. Raises postgres.TRANSIENT."""
         connection = self._open or self._connect()
-        limit = transactions.seconds_for(changed_rows, self._timed_out)
+        limit = postgres.seconds_for(changed_rows, self._timed_out)
         if connection is not self._open or limit != self._limit:
-            times = {"ms": f"{limit * 1000}", "idle_ms": f"{limit * 1000 // transactions.IDLE_PART}"}
-            connection.answer_seconds = limit + connections.MARGIN_SECONDS
+            times = {"ms": f"{limit * 1000}", "idle_ms": f"{limit * 1000 // postgres.IDLE_PART}"}
+            connection.answer_seconds = limit + postgres.MARGIN_SECONDS
             connection.execute(_LIMIT, times)
             connection.commit()
             self._limit = limit
@@ -60,7 +59,7 @@ class BatchConnection:
 
     def broke(self, error: Exception) -> None:
         """The next attempt is by another connection."""
-        self._timed_out += isinstance(error, transactions.TIMED_OUT)
+        self._timed_out += isinstance(error, postgres.TIMED_OUT)
         self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Look before acting: what the registry, the cluster and the log say of a job, and the plan that follows."""
+"""Look before acting: what the registry and the cluster say of a job, and what its code is made of."""
 
 from __future__ import annotations
 

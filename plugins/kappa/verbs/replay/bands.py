@@ -79,5 +79,5 @@ def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> N
     for band in bands:
         if band.column not in known:
             raise UnknownBand(band.column, known)
-        if band.direction not in Direction or (band.most_permille or 0) < 0:
+        if (band.most_permille or 0) < 0:
             raise InvalidBand(text(band))

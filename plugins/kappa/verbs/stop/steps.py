@@ -18,7 +18,7 @@ VERB = Verb.STOP
 def stop(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_SECONDS) -> str:
     """Stop the planned version and say what was done. Raises Unreachable."""
     request(platform, plan)
-    return conclude(platform, plan, wait(platform, plan, by, seconds), by)
+    return conclude(platform, plan, wait(platform, plan, by, seconds), by, seconds)
 
 
 def request(platform: Platform, plan: StopPlan) -> None:
@@ -31,7 +31,7 @@ def wait(platform: Platform, plan: StopPlan, by: Author, seconds: float = STOP_S
     return finish_driver(platform, plan.job, plan.version, by, seconds)
 
 
-def conclude(platform: Platform, plan: StopPlan, obeyed: bool, by: Author) -> str:
+def conclude(platform: Platform, plan: StopPlan, obeyed: bool, by: Author, seconds: float = STOP_SECONDS) -> str:
     """Write down and say what was done."""
     name = f"{plan.job} v{plan.version}"
     if not plan.steps:
@@ -39,7 +39,7 @@ def conclude(platform: Platform, plan: StopPlan, obeyed: bool, by: Author) -> st
     elif obeyed:
         sentence = f"{name} is stopped; its last batch was finished."
     else:
-        sentence = f"{name} did not stop within {STOP_SECONDS:.0f} s: it was shut out and killed."
+        sentence = f"{name} did not stop within {seconds:.0f} s: it was shut out and killed."
     platform.registry.record(Entry(by, f"{VERB}.done", plan.job, plan.version, {"sentence": sentence}))
     return sentence
 
