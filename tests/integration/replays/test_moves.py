@@ -43,7 +43,7 @@ class Moved:
     served: Sequence[list[Segment]]
     """The segments: before, after the promotion, the roll-back, and the second promotion."""
     made: Sequence[tuple[Any, ...]]
-    """The releases: offsets before and after, evidence."""
+    """The releases, oldest first: number, offsets before and after, evidence."""
     explained: Sequence[dict[str, Any]]
     """A minute on either side of T."""
     nice: dict[str, set[int]]
@@ -70,7 +70,7 @@ def moved(grown: Stack, edge: Edge) -> Moved:
         _more(grown)
         nice["serving"] = _nice(grown, candidate)
     print(f"looks {seen.looks}, longest gap {seen.longest_gap:.2f} s")
-    made = grown.query("select offsets_before, offsets_after, evidence from ops.releases order by release_id")
+    made = grown.query("select release_id, offsets_before, offsets_after, evidence from ops.releases order by 1")
     explained = (_explain(grown, "tardy", edge, -1), _explain(grown, "first", edge, 0))
     return Moved(same, seen, old, count, served, made, explained, nice)
 
@@ -101,7 +101,7 @@ def test_no_reader_notices_that_other_versions_serve_forward_back_and_forward(gr
     assert moved.seen.versions == [{job: of[job] for job in BOTH} for of in (moved.old, new, moved.old, new)]
     assert moved.seen.wrong == []
     assert len(moved.made) == moved.releases + 3
-    for was, then, evidence in moved.made[moved.releases :]:
+    for _, was, then, evidence in moved.made[moved.releases :]:
         print("hand-over", evidence["hand_over_seconds"], "s")
         assert all(then[job][partition] >= offset for job in BOTH for partition, offset in was[job].items())
     grown.reconcile()
@@ -119,7 +119,7 @@ def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(moved: Moved
     before, after = moved.explained
     assert before["made_by"][0]["version"] == moved.old["ad_ctr"]
     assert after["made_by"][0]["version"] == moved.same.replay.versions["ad_ctr"]
-    assert after["made_by"][0]["release"]["release_id"] == moved.releases + 3
+    assert after["made_by"][0]["release"]["release_id"] == moved.made[-1][0]
     assert before["matches"] is after["matches"] is True
 
 
