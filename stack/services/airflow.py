@@ -63,7 +63,9 @@ def configuration(layout: Layout) -> str:
         # default that is five minutes.
         "scheduler": {"task_instance_heartbeat_timeout": "60", "orphaned_tasks_check_interval": "15"},
         "workers": _WORKERS,
-        "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "30"},
+        # A file that was changed is read again at once. Reading the others each half minute, as by default, takes a
+        # tenth of a processor for ever; never would leave out for ever what could not be read in time once.
+        "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "120"},
         "secrets": airflow_connections.section(layout),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},
         "usage_data_collection": {"enabled": "False"},
