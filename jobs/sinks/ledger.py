@@ -104,7 +104,7 @@ def write(
     is called last, and raises where the log is not the one that was read.
 
     Raises Fenced, OffsetsDoNotJoin, OffsetsHaveGaps, DoubleEntryBroken, and what `check_log` raises;
-    transactions.TRANSIENT, after which it may be called again.
+    postgres.TRANSIENT, after which it may be called again.
     """
     with connection.transaction(), connection.cursor() as cursor:
         _hold_fence(cursor, owner)
