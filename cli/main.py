@@ -14,7 +14,7 @@ from kappa.core.refusals import Refusal
 COMMANDS = (
     "commands.stack", "demo.command", "commands.test", "commands.produce", "commands.deploy", "commands.rescale",
     "commands.repair", "commands.reprocess", "commands.promote", "commands.retire", "commands.pin", "commands.releases",
-    "commands.audit", "commands.client", "commands.reconcile", "commands.explain",
+    "commands.audit", "commands.client", "commands.db", "commands.reconcile", "commands.explain",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 import pytest
-from psycopg import sql
 
-from stack.services.passwords import SUPERUSER
+from stack import backups
 from tests.case import Case
 from tests.events import events, mixture
 from tests.faults.recoveries import refused, replay, served
-from tests.rig import Rig, copy_database
+from tests.rig import Rig
 
 pytestmark = pytest.mark.rig
 
@@ -21,14 +19,10 @@ pytestmark = pytest.mark.rig
 @contextmanager
 def restored(case: Case) -> Iterator[None]:
     """Take a backup of the case's database; after the body it is what the database is again."""
-    settings, name = case.settings, case.settings.database
-    case.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and pid <> pg_backend_pid()",
-               name)  # fmt: skip
-    copy_database(settings, name, f"{name}_backup")
+    file = case.settings.home / "database.backup"
+    backups.backup(case.settings, file)
     yield
-    with psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
-    copy_database(settings, f"{name}_backup", name)
+    backups.restore(case.settings, file)
 
 
 @pytest.mark.fault("F34", "FAILED: the checkpoint is ahead of the database; a replay is named, and exact afterwards")
