@@ -13,7 +13,7 @@ from bench.batches import Batch
 from bench.live import Database, Said, ask
 from cli.airflow_client import USER, Airflow, Run
 from cli.approval_prompt import ANSWERS, answer, open_question
-from cli.commands.reprocess import REPROCESS_DAG
+from cli.commands.lifecycle.reprocess import REPROCESS_DAG
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 

@@ -11,10 +11,11 @@ from rich.markup import escape
 
 from kappa.core.refusals import Refusal
 
+LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
 COMMANDS = (
-    "commands.stack", "demo.command", "commands.test", "commands.produce", "commands.deploy", "commands.rescale",
-    "commands.repair", "commands.reprocess", "commands.promote", "commands.retire", "commands.pin", "commands.releases",
-    "commands.audit", "commands.client", "commands.db", "commands.reconcile", "commands.explain",
+    "commands.stack", "demo.command", *(f"commands.lifecycle.{verb}" for verb in LIFECYCLE), "commands.releases",
+    "commands.audit", "commands.explain", "commands.reconcile", "commands.client", "commands.produce", "commands.db",
+    "commands.test",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from cli import lifecycle_verbs
 from cli.approval_prompt import Always, keys
-from cli.commands import promote, reprocess, retire
+from cli.commands.lifecycle import promote, reprocess, retire
 from cli.demo import served
 from cli.demo.play import Laid
 from cli.demo.served import NOTHING, Served, Totals

@@ -98,9 +98,11 @@ class Half:
         }.items():  # fmt: skip
             monkeypatch.setattr(demo_replay, name, stand_in)
         monkeypatch.setattr("cli.lifecycle_verbs.digest", lambda *_: "c0de")
-        monkeypatch.setattr("cli.commands.reprocess.followed", self._replay)
-        monkeypatch.setattr("cli.commands.promote.rolled_back", self._roll_back)
-        monkeypatch.setattr("cli.commands.retire.retired", lambda _, versions, reason: self._done(f"retire {versions}"))
+        monkeypatch.setattr("cli.commands.lifecycle.reprocess.followed", self._replay)
+        monkeypatch.setattr("cli.commands.lifecycle.promote.rolled_back", self._roll_back)
+        monkeypatch.setattr(
+            "cli.commands.lifecycle.retire.retired", lambda _, versions, reason: self._done(f"retire {versions}")
+        )
         monkeypatch.setattr(Stage, "check", lambda _: self.did.append("check"))
         monkeypatch.setattr(Measured, "weigh", lambda *_: None)
         monkeypatch.setattr(Served, "note", lambda watch: self._note(watch))

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.commands import deploy
+from cli.commands.lifecycle import deploy
 from kappa.core.catalog import UnknownJob
 from kappa.unavailable import Unreachable
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.commands import repair
+from cli.commands.lifecycle import repair
 from cli.follow import Outcome
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal

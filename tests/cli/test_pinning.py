@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from cli import options
-from cli.commands import pin
+from cli.commands.lifecycle import pin
 from kappa.core.audit import Author
 from kappa.core.settings import Settings
 from kappa.platform import Platform

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from cli import run_verb
-from cli.commands import promote, retire
+from cli.commands.lifecycle import promote, retire
 from cli.follow import Outcome
 from cli.options import NoReason
 from kappa.core.audit import Author

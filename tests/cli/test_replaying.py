@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.commands import reprocess
-from cli.commands.deploy import NotKeyValue
+from cli.commands.lifecycle import reprocess
+from cli.commands.lifecycle.deploy import NotKeyValue
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.replays import Approval

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.commands import rescale
+from cli.commands.lifecycle import rescale
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal

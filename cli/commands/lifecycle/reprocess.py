@@ -12,7 +12,7 @@ from cli import lifecycle_verbs, output
 from cli.airflow_client import Airflow
 from cli.approval_prompt import Keys, Questions, keys
 from cli.catch_up_progress import CatchUps
-from cli.commands.deploy import pair
+from cli.commands.lifecycle.deploy import pair
 from cli.entry import settings
 from cli.follow import Outcome, Watch
 from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
