@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kappa.core.refusals import Refusal
+from kappa.core.requests.fields import Field, Request, declared
 
 
 def version_number(given: str) -> int:
@@ -16,6 +17,21 @@ def version_number(given: str) -> int:
     if not (number.isascii() and number.isdecimal()):
         raise typer.BadParameter(f"{given}: give a version like 2 or v2")
     return int(number)
+
+
+def option(request: type[Request], name: str, *flags: str, **given: Any) -> Any:
+    """The option for a field of a request: its range and meaning; `given` is of the command alone."""
+    return typer.Option(*flags, **(_told(declared(request)[name]) | given))
+
+
+def argument(request: type[Request], name: str, **given: Any) -> Any:
+    """The argument for a field of a request, as `option`."""
+    return typer.Argument(**(_told(declared(request)[name]) | given))
+
+
+def _told(field: Field) -> dict[str, Any]:
+    bounds = {} if field.kind is not int else {"min": field.rule.least, "max": field.rule.most, "metavar": "N"}
+    return {"help": f"{field.rule.meaning}.", **bounds}
 
 
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs of the catalogue.")]

@@ -13,6 +13,7 @@ from cli.output import err
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import WhenHeld
 from kappa.core.settings import Settings
 from kappa.platform import Platform, connect
 from kappa.verbs import lease
@@ -26,9 +27,9 @@ Act = Callable[[Platform, str, Author], str]
 """What a verb does to a job, for an author; a sentence that says what was done."""
 
 
-def when_held(wait: bool) -> str:
-    """What the form says of a job that another run holds."""
-    return "wait" if wait else "refuse"
+def when_held(wait: bool) -> WhenHeld:
+    """What is asked of a job that another run holds."""
+    return WhenHeld.WAIT if wait else WhenHeld.REFUSE
 
 
 def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:

@@ -12,11 +12,14 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
-from kappa.airflow import change_tasks, forms
+from kappa.airflow import change_tasks
 from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.requests.fields import read
 from kappa.core.verbs import RescaleStep
 from kappa.verbs.change import steps as change
 from kappa.verbs.drivers.finite_program import Program
@@ -29,7 +32,7 @@ Json = dict[str, Any]
 @task
 def plan() -> Json:
     with conducting(rescale.VERB) as run:
-        planned = rescale.plan_rescale(run.platform, forms.rescale_request(run.params))
+        planned = rescale.plan_rescale(run.platform, read(RescaleRequest, run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -67,7 +70,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=forms.rescale(),
+    params=form(RescaleRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -13,8 +13,8 @@ from cli.commands.lifecycle import rescale
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import RescaleRequest
 from kappa.verbs.rescale.errors import NothingAsked
-from kappa.verbs.rescale.plan import RescaleRequest
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -56,7 +56,7 @@ def run(*words: str) -> Result:
 
 def test_the_form_holds_what_was_given_and_nothing_for_the_rest(sent: list[tuple[str, Any]]) -> None:
     result = run("ad_ctr", "--partitions", "4", "--reason", "growth", "--wait", "--json")
-    form = {"partitions": 4, "cores": None, "reason": "growth", "when_held": "wait", "dry_run": False}
+    form = {"job": "ad_ctr", "partitions": 4, "cores": None, "reason": "growth", "when_held": "wait", "dry_run": False}
     assert sent == [("rescale_stream", {"ad_ctr": form})]
     expected = {"job": "ad_ctr", "run_id": "run-1", "success": True, "sentence": "ad_ctr has another size."}
     assert json.loads(result.stdout) == [expected]

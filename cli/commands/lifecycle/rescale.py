@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from cli import output
 from cli.entry import settings
-from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
+from cli.options import DryRun, Json, Reason, Wait, argument, option, reason_or_asked
 from cli.run_verb import by_airflow, when_held
 from kappa.core.catalog import find
+from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.requests.fields import write
 from kappa.platform import connect
 from kappa.verbs.rescale.errors import NothingAsked
-from kappa.verbs.rescale.plan import RescaleRequest
 from kappa.verbs.rescale.steps import plan_rescale
 
 RESCALE_DAG = "rescale_stream"
@@ -25,9 +27,9 @@ def register(app: typer.Typer) -> None:
 
 
 def rescale(
-    job: Annotated[str, typer.Argument(help="A job of the catalogue.")],
-    partitions: Annotated[int | None, typer.Option(metavar="N", help="State partitions; the state moves.")] = None,
-    cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; a restart, the state stays.")] = None,
+    job: Annotated[str, argument(RescaleRequest, "job")],
+    partitions: Annotated[int | None, option(RescaleRequest, "partitions")] = None,
+    cores: Annotated[int | None, option(RescaleRequest, "cores")] = None,
     reason: Reason = None,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -41,15 +43,5 @@ def rescale(
     if dry_run:
         output.plans([plan_rescale(connect(platform), asked)], as_json)
         return
-    form = _form(asked, reason_or_asked(reason), wait)
-    output.outcomes(by_airflow(platform, RESCALE_DAG, {asked.job: form}), as_json)
-
-
-def _form(asked: RescaleRequest, reason: str | None, wait: bool) -> dict[str, Any]:
-    return {
-        "partitions": asked.partitions,
-        "cores": asked.cores,
-        "reason": reason or "",
-        "when_held": when_held(wait),
-        "dry_run": False,
-    }
+    asked = replace(asked, reason=reason_or_asked(reason), when_held=when_held(wait))
+    output.outcomes(by_airflow(platform, RESCALE_DAG, {asked.job: write(asked)}), as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
 from typing import Any
 
 from airflow.sdk import Param
@@ -10,8 +11,8 @@ from airflow.sdk import Param
 from kappa.code.artifacts import Artifact
 from kappa.core.catalog import JOBS
 from kappa.core.refusals import Refusal
+from kappa.core.requests.fields import Field, Request, filled_in
 from kappa.verbs.deploy.observation import DeployRequest
-from kappa.verbs.rescale.plan import RescaleRequest
 from kappa.verbs.start_point import EARLIEST, START_PATTERN
 
 REFUSE, WAIT = "refuse", "wait"
@@ -22,6 +23,56 @@ class UnreadableSettings(Refusal):
 
     def __init__(self, line: str) -> None:
         super().__init__(f"settings: '{line}' is not KEY=VALUE. Give one such line a setting; nothing was changed.")
+
+
+TYPES = {bool: "boolean", int: "integer"}
+
+
+def form(request: type[Request]) -> dict[str, Param]:
+    """The form of a request: a field for each of its own, with type, range and meaning as JSON schema."""
+    return {name: _param(field) for name, field in filled_in(request).items()}
+
+
+def _param(field: Field) -> Param:
+    schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field)}
+    if section := field.rule.section or ("Rare" if field.rule.rare else ""):
+        schema["section"] = section
+    if shown := field.rule.shown:
+        schema["values_display"] = {str(word): label for word, label in shown.items()}
+    opens = field.rule.initial if field.default is MISSING else field.default
+    if opens is None and not field.blank:
+        return Param(**schema)
+    return Param(_plain(opens, field), **schema)
+
+
+def described(field: Field) -> str:
+    """A field's meaning, range, and what nothing stands for."""
+    bounds = f" ({field.rule.least} to {field.rule.most})" if field.rule.most is not None else ""
+    return field.rule.meaning + (f"; empty: {field.rule.empty}" if field.rule.empty else "") + bounds
+
+
+def _plain(value: Any, field: Field) -> Any:
+    """What a form opens with, in JSON's types."""
+    if field.many:
+        return [field.rule.text(one) for one in value]
+    return None if value == "" and field.blank else str(value) if isinstance(value, str) else value
+
+
+def _schema(field: Field) -> dict[str, Any]:
+    """The JSON schema of a field's values."""
+    rule, kind = field.rule, TYPES.get(field.kind, "string")
+    limits = {"pattern": rule.pattern or None, "minimum": rule.least, "maximum": rule.most}
+    held: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    words = [str(word) for word in field.words]
+    if field.many:
+        items = {"type": kind, **held} | ({"enum": words} if words else {})
+        choice = {"uniqueItems": True, "examples": words} if words else {}
+        return {"type": "array", "items": items, **({"minItems": 1} if rule.needed else {}), **choice}
+    if words:
+        held["enum"] = [*([None] if field.blank else []), *words]
+    lengths = {"minLength": 1 if rule.needed else None, "maxLength": rule.longest}
+    held |= {name: value for name, value in lengths.items() if value is not None}
+    return {"type": ["null", kind] if field.blank else kind, **held}
 
 
 def job() -> Param:
@@ -84,18 +135,6 @@ def stop() -> dict[str, Param]:
     return {"job": job(), "reason": reason(), "dry_run": dry_run(), "when_held": when_held()}
 
 
-def rescale() -> dict[str, Param]:
-    """The form of `rescale_stream`."""
-    return {
-        "job": job(),
-        "partitions": number("state_partitions", "State partitions", "Partitions of the state; empty: as they are"),
-        "cores": number("executor_cores", "Cores", "Cores that do the work; empty: as they are"),
-        "reason": reason(),
-        "dry_run": dry_run(),
-        "when_held": when_held(),
-    }
-
-
 def repair() -> dict[str, Param]:
     """The form of `repair_stream`; the scheduled runs take it as it is."""
     names = list(JOBS)
@@ -108,11 +147,6 @@ def repair() -> dict[str, Param]:
 def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
     """What a filled-in form asks for. Raises UnreadableSettings."""
     return DeployRequest(params["job"], params["start"], params["artifact"] or "", settings(params["settings"]))
-
-
-def rescale_request(params: Mapping[str, Any]) -> RescaleRequest:
-    """What a filled-in form asks for."""
-    return RescaleRequest(params["job"], params["partitions"], params["cores"])
 
 
 def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:

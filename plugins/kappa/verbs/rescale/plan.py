@@ -10,6 +10,7 @@ from typing import Any
 from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
 from kappa.core.changes import RunsAs
 from kappa.core.checkpoint.repartitionable import check_repartitionable
+from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Found
@@ -42,15 +43,6 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     RESTART = "restart"
     REPARTITION = "repartition"
-
-
-@dataclass(frozen=True)
-class RescaleRequest:
-    """What somebody asks for; None stays as it is."""
-
-    job: str
-    partitions: int | None = None
-    cores: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.observation import found
 from kappa.verbs.rescale.errors import OldArtifact
-from kappa.verbs.rescale.plan import Action, RescalePlan, RescaleRequest, StateFacts, decide_rescale
+from kappa.verbs.rescale.plan import Action, RescalePlan, StateFacts, decide_rescale
 
 VERB = Verb.RESCALE
 
