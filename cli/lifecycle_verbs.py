@@ -4,8 +4,8 @@ plans and steps."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from cli.entry import CHECKOUT
 from cli.follow import Outcome
@@ -14,11 +14,13 @@ from cli.run_verb import by_airflow, in_place, when_held
 from kappa.code import artifacts
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
-from kappa.core.catalog import find
+from kappa.core.catalog import find, resolve
+from kappa.core.requests.by_verb import DeployRequest, StopRequest
+from kappa.core.requests.fields import write
 from kappa.core.settings import Settings
 from kappa.platform import Platform, connect
 from kappa.verbs.deploy import steps as deploying
-from kappa.verbs.deploy.observation import DeployRequest, plan_start
+from kappa.verbs.deploy.observation import plan_start
 from kappa.verbs.observation import found
 from kappa.verbs.stop import steps as stopping
 from kappa.verbs.stop.plan import NothingDeployed
@@ -39,9 +41,11 @@ def requests(
 ) -> list[DeployRequest]:
     """What is asked of each job; without an artifact named, that of the checkout's code, built if need be.
 
-    Raises UnknownJob, UnknownArtifact.
+    Raises UnknownJob, UnknownJobSetting, JobSettingOutOfRange, UnknownArtifact.
     """
     names = [find(job).name for job in dict.fromkeys(jobs)]
+    for job in names:
+        resolve(find(job), given)
     named = digest(settings, artifact)
     return [DeployRequest(job, start, named, given) for job in names]
 
@@ -59,8 +63,8 @@ def digest(settings: Settings, artifact: str) -> str:
 
 def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Deploy by Airflow, all jobs at once. Raises Unreachable, AirflowRefused."""
-    forms = {request.job: _form(request, reason, wait) for request in asked}
-    return by_airflow(settings, DEPLOY_DAG, forms)
+    told = [replace(request, reason=reason, when_held=when_held(wait)) for request in asked]
+    return by_airflow(settings, DEPLOY_DAG, {request.job: write(request) for request in told})
 
 
 def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
@@ -71,8 +75,8 @@ def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: boo
 
 def stop(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Stop the jobs, by Airflow."""
-    form = {"reason": reason or "", "when_held": when_held(wait), "dry_run": False}
-    return by_airflow(settings, STOP_DAG, {find(job).name: form for job in jobs})
+    asked = [StopRequest(find(job).name, reason, when_held=when_held(wait)) for job in jobs]
+    return by_airflow(settings, STOP_DAG, {request.job: write(request) for request in asked})
 
 
 def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
@@ -94,18 +98,6 @@ def stop_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, w
         return stopping.stop(platform, plan_stop(platform, job), by)
 
     return in_place(settings, stopping.VERB, jobs, reason, act, wait)
-
-
-def _form(request: DeployRequest, reason: str | None, wait: bool) -> dict[str, Any]:
-    settings = {name: str(value) for name, value in request.settings.items()}
-    return {
-        "artifact": request.artifact,
-        "start": request.start,
-        "settings": settings,
-        "reason": reason or "",
-        "when_held": when_held(wait),
-        "dry_run": False,
-    }
 
 
 def _as_it_is(platform: Platform, job: str) -> DeployRequest:

@@ -13,13 +13,16 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
-from kappa.airflow import change_tasks, forms
+from kappa.airflow import change_tasks
 from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.code import artifacts
 from kappa.core.environment import OWN_CODE
+from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.fields import read
 from kappa.core.settings import from_environment
 from kappa.core.verbs import DeployStep
 from kappa.verbs.change import steps as change
@@ -34,7 +37,7 @@ Json = dict[str, Any]
 @task
 def plan() -> Json:
     with conducting(deploy.VERB) as run:
-        planned = plan_deploy(run.platform, forms.deploy_request(run.params))
+        planned = plan_deploy(run.platform, read(DeployRequest, run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         refuse_if_refused(planned)
         return planned.to_json()
@@ -97,7 +100,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=forms.deploy(artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
+    params=form(DeployRequest, artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

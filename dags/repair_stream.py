@@ -11,10 +11,12 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
 
-from kappa.airflow import forms
 from kappa.airflow.assets import CHANGED, announce, incidents
+from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
 from kappa.airflow.task_context import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.core.requests.by_verb import RepairRequest
+from kappa.core.requests.fields import read
 from kappa.verbs.repair import steps as repair
 from kappa.verbs.repair.plan import RepairPlan
 
@@ -24,7 +26,7 @@ SWEEP = CronTriggerTimetable("*/15 * * * *", timezone="UTC")
 @task
 def plan() -> dict[str, Any]:
     with conducting(repair.VERB) as run:
-        planned = repair.plan_repair(run.platform, run.job or None, is_over)
+        planned = repair.plan_repair(run.platform, read(RepairRequest, run.params).job, is_over)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -49,7 +51,7 @@ def conclude(planned: dict[str, Any]) -> str:
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=forms.repair(),
+    params=form(RepairRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

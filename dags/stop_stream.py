@@ -10,10 +10,12 @@ from typing import Any
 
 from airflow.sdk import TriggerRule, dag, task
 
-from kappa.airflow import forms
 from kappa.airflow.assets import CHANGED, announce
+from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.core.requests.by_verb import StopRequest
+from kappa.core.requests.fields import read
 from kappa.core.verbs import StopStep
 from kappa.verbs.stop import steps as stop
 from kappa.verbs.stop.plan import StopPlan
@@ -23,7 +25,7 @@ from kappa.verbs.stop.steps import plan_stop
 @task
 def plan() -> dict[str, Any]:
     with conducting(stop.VERB) as run:
-        planned = plan_stop(run.platform, run.job)
+        planned = plan_stop(run.platform, read(StopRequest, run.params).job)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -65,7 +67,7 @@ def conclude(planned: dict[str, Any], obeyed: bool | None) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=forms.stop(),
+    params=form(StopRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -11,8 +11,9 @@ from bench import patches
 from bench.dangers import ALLOWED, DANGERS
 from bench.patches import Patch
 from kappa.core.audit import Author
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
 from tests.plugins.conftest import Stage, author, checkout, stage
 

@@ -13,9 +13,9 @@ from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
 from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.settings import Settings
 from kappa.platform import Platform
-from kappa.verbs.deploy.observation import DeployRequest
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry
 
@@ -121,4 +121,6 @@ def test_the_form_says_what_to_do_when_the_job_is_held(
     lifecycle_verbs.deploy(settings, [DeployRequest("ad_ctr")], "why", wait)
     lifecycle_verbs.stop(settings, ["ad_ctr"], None, wait)
     assert [forms["ad_ctr"]["when_held"] for forms in sent.values()] == [said, said]
-    assert sent["stop_stream"]["ad_ctr"] == {"reason": "", "when_held": said, "dry_run": False}
+    assert sent["stop_stream"]["ad_ctr"] == {
+        "job": "ad_ctr", "reason": None, "when_held": said, "dry_run": False,
+    }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_origin
 
 import pytest
 import typer
@@ -14,11 +14,21 @@ from airflow.sdk.definitions.param import ParamsDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.commands.lifecycle import rescale
+from cli.commands.lifecycle import deploy, repair, rescale
 from kappa.airflow.forms import form
 from kappa.core.requests import by_verb
-from kappa.core.requests.by_verb import RescaleRequest
-from kappa.core.requests.fields import Field, InvalidField, Request, UnknownField, declared, filled_in, read, write
+from kappa.core.requests.by_verb import DeployRequest, RepairRequest, RescaleRequest, StopRequest
+from kappa.core.requests.fields import (
+    Field,
+    InvalidField,
+    Request,
+    UnknownField,
+    declared,
+    filled_in,
+    read,
+    settings_fields,
+    write,
+)
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 
@@ -34,9 +44,14 @@ class Command:
     alone: frozenset[str] = frozenset({"as_json"})
 
 
+IN_PLACE = frozenset({"as_json", "in_place"})
+REPAIRS = frozenset({"as_json", "without_airflow", "checkpoint"})
 WAIT = {"when_held": "wait"}
 COMMANDS: dict[type[Request], tuple[Command, ...]] = {
+    DeployRequest: (Command(deploy.deploy, WAIT | {"job": "jobs", "settings": "given"}),),
+    StopRequest: (Command(deploy.stop, WAIT | {"job": "jobs"}, alone=IN_PLACE),),
     RescaleRequest: (Command(rescale.rescale, WAIT),),
+    RepairRequest: (Command(repair.repair, {"job": "jobs"}, alone=REPAIRS),),
 }
 REQUESTS = [
     kind
@@ -83,6 +98,9 @@ def test_every_verb_is_compared() -> None:
 def values(asked: Field) -> st.SearchStrategy[Any]:
     """Whatever a field of a request may hold."""
     rule, one = asked.rule, cast("st.SearchStrategy[Any]", st.nothing())
+    if get_origin(asked.kind) is Mapping:
+        each = {name: values(one) for name, one in settings_fields(rule).items()}
+        return st.fixed_dictionaries({}, optional=each).map(given_ones)
     if asked.kind is bool:
         one = st.booleans()
     elif asked.kind is int:
@@ -90,10 +108,17 @@ def values(asked: Field) -> st.SearchStrategy[Any]:
     elif asked.words:
         one = st.sampled_from([asked.kind(word) for word in asked.words])
     else:
-        one = st.from_regex(rule.pattern) if rule.pattern else st.text(min_size=1, max_size=rule.longest)
+        one = (
+            st.from_regex(rule.pattern, fullmatch=True) if rule.pattern else st.text(min_size=1, max_size=rule.longest)
+        )
     if asked.many:
         return st.lists(one, min_size=1, unique=True).map(tuple)
     return st.none() | one if asked.optional else one
+
+
+def given_ones(drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what stays as it is."""
+    return {name: value for name, value in drawn.items() if value is not None}
 
 
 @pytest.mark.parametrize("request_type", REQUESTS)

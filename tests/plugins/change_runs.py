@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.change import steps
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.drivers import standby
 from tests.plugins.stages import AnyStage
 

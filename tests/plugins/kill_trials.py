@@ -9,13 +9,14 @@ from functools import partial
 
 from kappa.core.audit import Author
 from kappa.core.changes import Mark, Phase, RunsAs
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.platform import Platform
 from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
+from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
 from kappa.verbs.repair import steps as repair
 from kappa.verbs.stop import steps as stop

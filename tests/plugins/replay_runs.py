@@ -9,10 +9,11 @@ from typing import Any
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer, Replay
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up

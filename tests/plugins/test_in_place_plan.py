@@ -15,10 +15,11 @@ from kappa.core import environment
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS
 from kappa.core.changes import RunsAs
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.verbs import DeployStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
+from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
 from tests.plugins.conftest import Stage
 

@@ -7,11 +7,12 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.replays import Answer
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.validation import Parity
 from kappa.core.verbs import ReplayStep
 from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.plan import DeployRefused, refuse_if_refused
 from kappa.verbs.equal_settings import OtherRules, Ruled, check_one_rule
 from kappa.verbs.promote import hand_over

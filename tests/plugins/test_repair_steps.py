@@ -9,12 +9,13 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.repair import steps as repair
 from tests.plugins.conftest import Stage
 

@@ -10,6 +10,7 @@ import pytest
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.checkpoint.repartitionable import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
@@ -17,7 +18,6 @@ from kappa.verbs.rescale import errors as refusals
 from kappa.verbs.rescale.plan import (
     Action,
     RescalePlan,
-    RescaleRequest,
     StateFacts,
     decide_rescale,
     expected_pause_seconds,

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.requests.by_verb import DeployRequest, RescaleRequest
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
+from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.rescale import steps as rescale
 from kappa.verbs.rescale.errors import OldArtifact
 from kappa.verbs.rescale.plan import Action

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from kappa.core.catalog import MINUTE_MS
-from kappa.verbs.start_point import START_PATTERN, InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
+from kappa.core.requests.by_verb import START
+from kappa.verbs.start_point import InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
 
 BOUND = 5 * MINUTE_MS
 NOW = 1_800_000_000_000 // MINUTE_MS * MINUTE_MS + 10_000
@@ -83,4 +84,4 @@ def test_a_start_survives_json() -> None:
     ],
 )
 def test_the_form_takes_what_the_plan_takes(asked: str, fits: bool) -> None:
-    assert bool(re.match(START_PATTERN, asked)) is fits
+    assert bool(re.match(START, asked)) is fits

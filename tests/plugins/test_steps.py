@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.errors import StagedByAnother
 from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
-from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
+from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
 from kappa.verbs.drivers.launch import launch
 from kappa.verbs.drivers.readiness import NotReady, wait_ready

@@ -10,15 +10,17 @@ from rich.table import Table
 
 from cli import lifecycle_verbs, output
 from cli.entry import settings
-from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_or_asked
+from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.output import err
 from kappa.code import artifacts
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import EARLIEST, DeployRequest
 from kappa.platform import connect
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action
-from kappa.verbs.start_point import EARLIEST
 from kappa.verbs.stop.steps import plan_stop
+
+CODE = "Digest; without it, the code of this checkout."
 
 
 class NotKeyValue(Refusal):
@@ -58,13 +60,9 @@ def build(
 
 def deploy(
     jobs: Jobs,
-    start: Annotated[
-        str, typer.Option("--from", help="earliest, latest or a full minute, where a job starts.")
-    ] = EARLIEST,
-    given: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that differs.")
-    ] = None,
-    artifact: Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")] = "",
+    start: Annotated[str, option(DeployRequest, "start", "--from")] = EARLIEST,
+    given: Annotated[list[str] | None, option(DeployRequest, "settings", "--set", metavar="KEY=VALUE")] = None,
+    artifact: Annotated[str, option(DeployRequest, "artifact", help=CODE)] = "",
     reason: Reason = None,
     wait: Wait = False,
     dry_run: DryRun = False,

@@ -15,6 +15,8 @@ from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
 from cli.run_verb import attempt, by_airflow, in_place
 from kappa.core.audit import Author
 from kappa.core.catalog import find
+from kappa.core.requests.by_verb import RepairRequest
+from kappa.core.requests.fields import write
 from kappa.platform import Platform, connect
 from kappa.verbs.repair import checkpoint as checkpoint_steps
 from kappa.verbs.repair.plan import RepairPlan
@@ -57,7 +59,7 @@ def repair(
     if without_airflow:
         output.outcomes(_in_place(ports, found, why), as_json)
         return
-    forms = {name: {"job": None if name == ALL else name, "reason": why or "", "dry_run": False} for name in names}
+    forms = {name: write(RepairRequest(None if name == ALL else name, why)) for name in names}
     output.outcomes(by_airflow(platform, REPAIR_DAG, forms), as_json)
 
 

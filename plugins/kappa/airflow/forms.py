@@ -12,8 +12,6 @@ from kappa.code.artifacts import Artifact
 from kappa.core.catalog import JOBS
 from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import Field, Request, filled_in
-from kappa.verbs.deploy.observation import DeployRequest
-from kappa.verbs.start_point import EARLIEST, START_PATTERN
 
 REFUSE, WAIT = "refuse", "wait"
 
@@ -28,13 +26,17 @@ class UnreadableSettings(Refusal):
 TYPES = {bool: "boolean", int: "integer"}
 
 
-def form(request: type[Request]) -> dict[str, Param]:
-    """The form of a request: a field for each of its own, with type, range and meaning as JSON schema."""
-    return {name: _param(field) for name, field in filled_in(request).items()}
+def form(request: type[Request], offered: Sequence[Artifact] = ()) -> dict[str, Param]:
+    """The form of a request: a field for each of its own, with type, range and meaning as JSON schema.
+
+    `offered` are the artifacts that are known; any other may be named, too.
+    """
+    choice = {"examples": [artifact.digest for artifact in offered], "values_display": labels(offered)}
+    return {name: _param(field, choice if name == "artifact" else {}) for name, field in filled_in(request).items()}
 
 
-def _param(field: Field) -> Param:
-    schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field)}
+def _param(field: Field, choice: Mapping[str, Any]) -> Param:
+    schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field), **choice}
     if section := field.rule.section or ("Rare" if field.rule.rare else ""):
         schema["section"] = section
     if shown := field.rule.shown:
@@ -105,48 +107,6 @@ def when_held() -> Param:
         values_display={REFUSE: "Refuse, naming the holder", WAIT: "Wait for the holder, at most 5 minutes"},
         description="What to do while another run holds the job's version",
     )  # fmt: skip
-
-
-def deploy(offered: Sequence[Artifact] = ()) -> dict[str, Param]:
-    """The form of `deploy_stream`, which offers the artifacts that are known."""
-    return {
-        "job": job(),
-        "artifact": Param(
-            None, type=["null", "string"], pattern="^[0-9a-f]{0,16}$", title="Artifact",
-            examples=[*(artifact.digest for artifact in offered)], values_display=labels(offered),
-            description="Digest of the code, as `./kappa build --list` shows it; empty: the newest one",
-        ),
-        "start": Param(
-            EARLIEST, type="string", pattern=START_PATTERN, title="Start",
-            description="Where a first version starts: `earliest`, `latest`, or like 2026-01-31T09:30Z",
-        ),
-        "settings": Param(
-            {}, type=["object", "string"], title="Settings",
-            description="Settings that differ: an object, or KEY=VALUE lines; the others stay as they are",
-        ),
-        "reason": reason(),
-        "dry_run": dry_run(),
-        "when_held": when_held(),
-    }  # fmt: skip
-
-
-def stop() -> dict[str, Param]:
-    """The form of `stop_stream`."""
-    return {"job": job(), "reason": reason(), "dry_run": dry_run(), "when_held": when_held()}
-
-
-def repair() -> dict[str, Param]:
-    """The form of `repair_stream`; the scheduled runs take it as it is."""
-    names = list(JOBS)
-    which = Param(
-        None, type=["null", "string"], enum=[None, *names], title="Job", description="Which job; empty: every one"
-    )
-    return {"job": which, "reason": reason(), "dry_run": dry_run()}
-
-
-def deploy_request(params: Mapping[str, Any]) -> DeployRequest:
-    """What a filled-in form asks for. Raises UnreadableSettings."""
-    return DeployRequest(params["job"], params["start"], params["artifact"] or "", settings(params["settings"]))
 
 
 def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:

@@ -10,10 +10,8 @@ from typing import Any
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
-
-EARLIEST = "earliest"
-LATEST = "latest"
-START_PATTERN = r"^(earliest|latest|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:00(\.0+)?)?(Z|[+-]\d{2}:?\d{2}))$"
+from kappa.core.requests.by_verb import EARLIEST as EARLIEST
+from kappa.core.requests.by_verb import LATEST
 
 
 class InvalidStart(Refusal):

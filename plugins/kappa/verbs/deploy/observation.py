@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kappa.code import artifacts
 from kappa.code.differences import Parts
 from kappa.core.catalog import find
 from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
+from kappa.core.requests.by_verb import EARLIEST, DeployRequest
 from kappa.platform import Platform
 from kappa.verbs.deploy.plan import DeployPlan, decide, needs_start
 from kappa.verbs.desired import want
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
-from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, start_ms
+from kappa.verbs.start_point import LogHead, StartPoint, start_ms
 from kappa.verbs.stop.plan import NothingDeployed
-
-
-@dataclass(frozen=True)
-class DeployRequest:
-    """What somebody asks to be deployed; an empty artifact is the newest one, settings not named stay as
-    they are."""
-
-    job: str
-    start: str = EARLIEST
-    artifact: str = ""
-    settings: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
