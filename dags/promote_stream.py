@@ -10,10 +10,12 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa.airflow import replay_forms
 from kappa.airflow.approval import users
+from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import move_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.core.requests.by_verb import PromoteRequest
+from kappa.core.requests.fields import read
 from kappa.verbs.promote import steps as promote
 
 VERB = promote.PROMOTE
@@ -22,7 +24,7 @@ VERB = promote.PROMOTE
 @task
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
-        planned = promote.plan_promote(run.platform, run.params["jobs"], run.author, users())
+        planned = promote.plan_promote(run.platform, read(PromoteRequest, run.params).jobs, run.author, users())
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -34,7 +36,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.move("Which **jobs**: all those of one replay"),
+    params=form(PromoteRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -16,9 +16,11 @@ from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
 
-from kappa.airflow import replay_forms
+from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
 from kappa.airflow.task_context import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.core.requests.by_verb import RetireRequest
+from kappa.core.requests.fields import read
 from kappa.verbs.retire import airflow_history
 from kappa.verbs.retire import old_files as files
 from kappa.verbs.retire import old_rows as rows
@@ -31,7 +33,7 @@ ONE_VERSION = "only one version was asked for."
 @task
 def plan() -> dict[str, Any]:
     with conducting(retire.VERB) as run:
-        planned = retire.plan_retire(run.platform, run.author, replay_forms.to_retire(run.params), is_over)
+        planned = retire.plan_retire(run.platform, run.author, read(RetireRequest, run.params).chosen(), is_over)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -49,7 +51,7 @@ def conclude(planned: dict[str, Any]) -> str:
 def old_files() -> str:
     """Remove what the state folder has kept for long enough. Returns what went."""
     with conducting(retire.VERB) as run:
-        if replay_forms.to_retire(run.params):
+        if read(RetireRequest, run.params).chosen():
             return ONE_VERSION
         planned = files.plan_old_files(run.platform)
         if run.dry_run:
@@ -61,7 +63,7 @@ def old_files() -> str:
 def old_rows() -> str:
     """Fold old batches and forget old refused records. Returns what went."""
     with conducting(retire.VERB) as run:
-        if replay_forms.to_retire(run.params):
+        if read(RetireRequest, run.params).chosen():
             return ONE_VERSION
         planned = rows.plan_old_rows(run.platform)
         if run.dry_run:
@@ -73,7 +75,7 @@ def old_rows() -> str:
 def clean_airflow() -> str:
     """Remove what Airflow's database has kept for long enough, once a day. Returns how many rows went."""
     with conducting(retire.VERB) as run:
-        if replay_forms.to_retire(run.params):
+        if read(RetireRequest, run.params).chosen():
             return ONE_VERSION
         if run.dry_run:
             return "dry run: Airflow's database was not looked at."
@@ -89,7 +91,7 @@ def clean_airflow() -> str:
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.retire(),
+    params=form(RetireRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

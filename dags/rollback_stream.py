@@ -10,9 +10,11 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa.airflow import replay_forms
+from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import move_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.core.requests.by_verb import RollbackRequest
+from kappa.core.requests.fields import read
 from kappa.verbs.promote import steps as promote
 
 VERB = promote.ROLLBACK
@@ -21,7 +23,7 @@ VERB = promote.ROLLBACK
 @task
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
-        planned = promote.plan_rollback(run.platform, run.params["jobs"])
+        planned = promote.plan_rollback(run.platform, read(RollbackRequest, run.params).jobs)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -33,7 +35,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.move("Which **jobs**: all those of their newest release"),
+    params=form(RollbackRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

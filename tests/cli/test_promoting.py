@@ -99,7 +99,7 @@ def test_without_a_reason_nothing_is_asked_for(steps: Steps, words: tuple[str, .
 
 
 def test_all_jobs_of_a_release_are_one_run(steps: Steps) -> None:
-    form = {"reason": "30 s", "when_held": "wait", "dry_run": False}
+    form = {"jobs": ["ad_ctr", "client_spend"], "reason": "30 s", "when_held": "wait", "dry_run": False}
     run("promote", "client_spend", "ad_ctr", "--reason", "30 s", "--wait", "--as", "operator")
     run("rollback", "client_spend", "ad_ctr", "--reason", "30 s", "--wait")
     both = ["ad_ctr", "client_spend"]
@@ -126,7 +126,7 @@ def test_a_dry_run_asks_as_who_would_and_moves_nothing(steps: Steps) -> None:
 
 def test_a_version_is_retired_by_its_number(steps: Steps) -> None:
     run("retire", "ad_ctr", "v2", "--reason", "space")
-    form = {"version": 2, "reason": "space", "dry_run": False}
+    form = {"job": "ad_ctr", "version": 2, "reason": "space", "dry_run": False}
     assert steps.runs == [("retire_versions", ["ad_ctr"], form, "admin")]
 
 

@@ -14,6 +14,8 @@ from airflow.sdk.exceptions import ParamValidationError
 from kappa.airflow import replay_forms
 from kappa.core.catalog import JOBS, find, resolve
 from kappa.core.replays import Approval
+from kappa.core.requests.by_verb import HalfAVersion, NothingSaid, RetireRequest
+from kappa.core.requests.fields import read
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import Verb
@@ -68,7 +70,7 @@ def test_versions_are_retired_every_hour(bag: DagBag) -> None:
     schedule: Any = dag.timetable
     assert (dag.is_paused_upon_creation, dag.catchup, dag.max_active_runs) == (False, False, 1)
     assert schedule.expression == "5 * * * *"
-    assert replay_forms.to_retire(dag.params.validate()) is None
+    assert read(RetireRequest, dag.params.validate()).chosen() is None
 
 
 def test_what_keeps_the_disk_free_waits_for_nothing_and_nothing_for_it(bag: DagBag) -> None:
@@ -110,10 +112,10 @@ def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack
 
 def test_half_a_version_is_not_retired() -> None:
     asked = {"job": "ad_ctr", "version": 3, "reason": "why", "dry_run": False}
-    assert replay_forms.to_retire(asked) == ("ad_ctr", 3)
+    assert read(RetireRequest, asked).chosen() == ("ad_ctr", 3)
     for half in ({"job": "ad_ctr", "version": None}, {"job": None, "version": 3}):
-        with pytest.raises(replay_forms.HalfAVersion):
-            replay_forms.to_retire(half)
+        with pytest.raises(HalfAVersion):
+            read(RetireRequest, half).chosen()
 
 
 @pytest.mark.parametrize("dag_id", MOVES)
@@ -131,7 +133,7 @@ def test_a_form_that_moves_readers_wants_a_reason(bag: DagBag, dag_id: str, reas
 @pytest.mark.parametrize("reason", [None, "", "  "])
 def test_a_retirement_by_hand_wants_a_reason_and_a_sweep_or_a_dry_run_does_not(reason: str | None) -> None:
     by_hand = {"job": "ad_ctr", "version": 3, "reason": reason, "dry_run": False}
-    with pytest.raises(replay_forms.NoReason, match="Nothing was changed"):
-        replay_forms.to_retire(by_hand)
-    assert replay_forms.to_retire({**by_hand, "dry_run": True}) == ("ad_ctr", 3)
-    assert replay_forms.to_retire({**by_hand, "job": None, "version": None}) is None
+    with pytest.raises(NothingSaid, match="Nothing was changed"):
+        read(RetireRequest, by_hand).chosen()
+    assert read(RetireRequest, {**by_hand, "dry_run": True}).chosen() == ("ad_ctr", 3)
+    assert read(RetireRequest, {**by_hand, "job": None, "version": None}).chosen() is None

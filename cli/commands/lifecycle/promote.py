@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,8 @@ from cli.output import err
 from cli.run_verb import attempt_together, by_one_run, when_held
 from kappa.core.audit import Author
 from kappa.core.catalog import find
+from kappa.core.requests.by_verb import PromoteRequest, RollbackRequest
+from kappa.core.requests.fields import write
 from kappa.core.settings import Settings
 from kappa.platform import Platform, connect
 from kappa.verbs.promote import steps as promoting
@@ -54,7 +56,7 @@ def promote(
         by = Author(user, run_id(PROMOTE, ".".join(names)))
         output.plans([promoting.plan_promote(platform, names, by, tuple(AIRFLOW_USERS))], as_json)
         return
-    form = _form(reason_required(PROMOTE, reason), wait)
+    form = write(PromoteRequest(tuple(names), reason_required(PROMOTE, reason), when_held=when_held(wait)))
     watches = (CatchUps(platform, PROMOTE),)
     output.outcomes(by_one_run(stack, PROMOTE_DAG, names, form, watches, user), as_json)
 
@@ -89,7 +91,8 @@ def rolled_back(
     """The roll-back by Airflow, followed to its end; what `beside` watches is told, too. Raises Unreachable,
     AirflowRefused, OutOfSight."""
     watches = (CatchUps(connect(stack), ROLLBACK), *beside)
-    return by_one_run(stack, ROLLBACK_DAG, _names(jobs), _form(reason, wait), watches)
+    form = write(RollbackRequest(tuple(_names(jobs)), reason, when_held=when_held(wait)))
+    return by_one_run(stack, ROLLBACK_DAG, form["jobs"], form, watches)
 
 
 def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: MovePlan, reason: str) -> Outcome:
@@ -104,7 +107,3 @@ def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: M
 def _names(jobs: Sequence[str]) -> list[str]:
     """The jobs, each once, in order. Raises UnknownJob."""
     return sorted({find(job).name for job in jobs})
-
-
-def _form(reason: str, wait: bool) -> dict[str, Any]:
-    return {"reason": reason, "when_held": when_held(wait), "dry_run": False}

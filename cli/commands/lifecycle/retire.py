@@ -16,6 +16,8 @@ from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from cli.run_verb import by_airflow
 from kappa.core.audit import Author
 from kappa.core.catalog import find
+from kappa.core.requests.by_verb import RetireRequest
+from kappa.core.requests.fields import write
 from kappa.core.settings import Settings
 from kappa.platform import connect
 from kappa.verbs.retire.steps import VERB, plan_retire
@@ -51,5 +53,5 @@ def retire(
 def retired(stack: Settings, versions: Mapping[str, int], reason: str) -> list[Outcome]:
     """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused,
     OutOfSight."""
-    forms = {job: {"version": version, "reason": reason, "dry_run": False} for job, version in versions.items()}
-    return by_airflow(stack, RETIRE_DAG, forms)
+    asked = [RetireRequest(job, version, reason) for job, version in versions.items()]
+    return by_airflow(stack, RETIRE_DAG, {request.job or "": write(request) for request in asked})

@@ -7,15 +7,13 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from kappa.airflow.forms import dry_run, labels, number, reason, reason_required, settings, when_held
+from kappa.airflow.forms import dry_run, labels, number, reason, settings
 from kappa.code.artifacts import Artifact
 from kappa.core.catalog import JOBS
-from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval
 from kappa.core.validation import Parity
 from kappa.verbs.replay.bands import read
 from kappa.verbs.replay.candidate import LEAST_RATE, ReprocessRequest
-from kappa.verbs.retire.plan import Key
 from kappa.verbs.start_point import EARLIEST
 
 FROM_PATTERN = r"^(earliest|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:00(\.0+)?)?(Z|[+-]\d{2}:?\d{2}))$"
@@ -26,26 +24,6 @@ PROVING_CORES = 1
 """Of each candidate: nobody waits for a proof, and beside the live jobs of one machine there is no room for more."""
 MOST_SPAN_MINUTES = 7 * 24 * 60
 WINDOWED = [name for name, job in JOBS.items() if job.stateful]
-
-
-class HalfAVersion(Refusal):
-    """A retirement by hand names a job without a version, or the other way round."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a retirement by hand needs the job and the version, a sweep needs neither; nothing was changed. "
-            "Give both or none."
-        )
-
-
-class NoReason(Refusal):
-    """A version is to be retired by hand, and nobody says why."""
-
-    def __init__(self, job: str, version: int) -> None:
-        super().__init__(
-            f"to retire {job} v{version} by hand needs a reason, for its rows and state go for good. Nothing was "
-            "changed. Fill it in."
-        )
 
 
 def jobs(chosen: Sequence[str], description: str) -> Param:
@@ -119,27 +97,6 @@ def prove() -> dict[str, Param]:
     }  # fmt: skip
 
 
-def move(description: str) -> dict[str, Param]:
-    """The form of `promote_stream` and of `rollback_stream`."""
-    chosen = jobs(WINDOWED[:1], description)
-    return {"jobs": chosen, "reason": reason_required(), "dry_run": dry_run(), "when_held": when_held()}
-
-
-def retire() -> dict[str, Param]:
-    """The form of `retire_versions`; the scheduled runs take it as it is."""
-    return {
-        "job": Param(
-            None, type=["null", "string"], enum=[None, *JOBS], title="Job", description="Whose version; empty: a sweep"
-        ),
-        "version": Param(
-            None, type=["null", "integer"], minimum=1, title="Version",
-            description="The version to retire now, whatever its age; empty: all whose time is over",
-        ),
-        "reason": reason(),
-        "dry_run": dry_run(),
-    }  # fmt: skip
-
-
 def reprocess_request(params: Mapping[str, Any]) -> ReprocessRequest:
     """What a filled-in form asks for. Raises UnreadableSettings, InvalidBand."""
     return ReprocessRequest(
@@ -166,16 +123,6 @@ def prove_request(params: Mapping[str, Any], start: str) -> ReprocessRequest:
         reason=params["reason"] or None,
         promote=params["promote"],
     )
-
-
-def to_retire(params: Mapping[str, Any]) -> Key | None:
-    """The one version that is asked for; None: a sweep, which needs no reason. Raises HalfAVersion, NoReason."""
-    job, version = params["job"], params["version"]
-    if (job is None) != (version is None):
-        raise HalfAVersion
-    if job is not None and not params["dry_run"] and not (params["reason"] or "").strip():
-        raise NoReason(job, version)
-    return None if job is None else (job, version)
 
 
 def _work(cores: int | None = None) -> dict[str, Param]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from kappa.core.catalog import EXECUTOR_CORES, JOBS, STATE_PARTITIONS
+from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import Request, Rule, number
 from kappa.core.verbs import Verb
 
@@ -42,6 +43,36 @@ Digest = Annotated[
     ),
 ]
 Given = Annotated[Mapping[str, int | str], Rule("Settings", "A setting that differs")]
+REPLAYED = rf"^(earliest|{_TIME})$"
+WINDOWED = tuple(name for name, job in JOBS.items() if job.stateful)
+NEEDED = Annotated[str, Rule("Reason", "Why; kept in the audit", longest=1000, pattern=r"\S", needed=True)]
+VersionKey = tuple[str, int]
+"""A job and a version of it."""
+
+
+def jobs(meaning: str, initial: tuple[str, ...] = WINDOWED[:1]) -> Rule:
+    """The rule of a field that names jobs."""
+    return Rule("Jobs", meaning, words=NAMES, needed=True, initial=initial)
+
+
+class HalfAVersion(Refusal):
+    """A retirement by hand names a job without a version, or the other way round."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a retirement by hand needs the job and the version, a sweep needs neither; nothing was changed. "
+            "Give both or none."
+        )
+
+
+class NothingSaid(Refusal):
+    """A version is to be retired by hand, and nobody says why."""
+
+    def __init__(self, job: str, version: int) -> None:
+        super().__init__(
+            f"to retire {job} v{version} by hand needs a reason, for its rows and state go for good. Nothing was "
+            "changed. Fill it in."
+        )
 
 
 @dataclass(frozen=True)
@@ -93,3 +124,49 @@ class RepairRequest(Request):
     job: Annotated[str | None, Rule("Job", "A job of the catalogue", words=NAMES, empty="every one")] = None
     reason: Reason = None
     dry_run: DryRun = False
+
+
+@dataclass(frozen=True)
+class PromoteRequest(Request):
+    """Jobs whose candidates are to serve."""
+
+    verb: ClassVar = Verb.PROMOTE
+    jobs: Annotated[tuple[str, ...], jobs("Which **jobs**: all those of one replay")]
+    reason: NEEDED
+    dry_run: DryRun = False
+    when_held: Held = WhenHeld.REFUSE
+
+
+@dataclass(frozen=True)
+class RollbackRequest(Request):
+    """Jobs whose newest release is to be undone."""
+
+    verb: ClassVar = Verb.ROLLBACK
+    jobs: Annotated[tuple[str, ...], jobs("Which **jobs**: all those of their newest release")]
+    reason: NEEDED
+    dry_run: DryRun = False
+    when_held: Held = WhenHeld.REFUSE
+
+
+@dataclass(frozen=True)
+class RetireRequest(Request):
+    """The version that is to go now; without one, all whose time is over."""
+
+    verb: ClassVar = Verb.RETIRE
+    job: Annotated[str | None, Rule("Job", "A job of the catalogue", words=NAMES, empty="a sweep")] = None
+    version: Annotated[
+        int | None,
+        Rule("Version", "The version to retire now, whatever its age", least=1, empty="all whose time is over"),
+    ] = None
+    reason: Reason = None
+    dry_run: DryRun = False
+
+    def chosen(self) -> VersionKey | None:
+        """The one version that is asked for; None: a sweep, which needs no reason. Raises HalfAVersion, NothingSaid."""
+        if (self.job is None) != (self.version is None):
+            raise HalfAVersion
+        if self.job is None or self.version is None:
+            return None
+        if not self.dry_run and not (self.reason or "").strip():
+            raise NothingSaid(self.job, self.version)
+        return self.job, self.version
