@@ -12,10 +12,12 @@ from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
 
-from kappa.airflow import replay_forms
+from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.core.environment import OWN_CODE
+from kappa.core.requests.fields import read
+from kappa.core.requests.reprocessing import ProveRequest
 from kappa.core.settings import from_environment
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
@@ -28,8 +30,9 @@ def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
         planned = reprocess.recall(run.platform, VERB, run.author)
         if planned is None:
-            start = closed_span_start(run.platform, tuple(run.params["jobs"]), run.params["minutes"])
-            planned = plan_reprocess(run.platform, replay_forms.prove_request(run.params, start), same_code=True)
+            asked = read(ProveRequest, run.params)
+            start = closed_span_start(run.platform, asked.jobs, asked.minutes)
+            planned = plan_reprocess(run.platform, asked.replay(start), same_code=True)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -43,7 +46,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=1,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.prove(),
+    params=form(ProveRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -12,11 +12,13 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa.airflow import replay_forms
+from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.code import artifacts
 from kappa.core.environment import OWN_CODE
+from kappa.core.requests.fields import read
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.settings import from_environment
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import plan_reprocess
@@ -28,7 +30,7 @@ VERB = reprocess.VERB
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
         staged = reprocess.recall(run.platform, VERB, run.author)
-        planned = staged or plan_reprocess(run.platform, replay_forms.reprocess_request(run.params))
+        planned = staged or plan_reprocess(run.platform, read(ReprocessRequest, run.params))
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 
@@ -40,7 +42,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=replay_forms.reprocess(artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
+    params=form(ReprocessRequest, artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

@@ -22,11 +22,10 @@ from cli.demo.stage import Stage, err, screen
 from cli.follow import Outcome
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
+from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
 from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.platform import connect
-from kappa.verbs.replay import bands
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.errors import NoFreeCores
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.replay.price import duration
@@ -132,7 +131,7 @@ def request(artifact: str) -> ReprocessRequest:
     """What is asked of the replay."""
     return ReprocessRequest(
         JOBS, artifact=artifact, settings={SETTING: INTERVAL_MS}, parity=Parity.DECLARED,
-        bands=tuple(bands.read(band) for band in BANDS), cores=1, reason=REASON,
+        bands=tuple(read_band(band) for band in BANDS), cores=1, reason=REASON,
     )  # fmt: skip
 
 
@@ -140,7 +139,7 @@ def typed(asked: ReprocessRequest) -> str:
     """The same as somebody would type it."""
     words = ["./kappa", "reprocess", *asked.jobs, "--from", asked.start]
     words += [word for name, value in asked.settings.items() for word in ("--set", f"{name}={value}")]
-    words += ["--parity", asked.parity.value, *(word for b in asked.bands for word in ("--band", bands.text(b)))]
+    words += ["--parity", asked.parity.value, *(word for b in asked.bands for word in ("--band", band_text(b)))]
     return shlex.join([*words, "--cores", str(asked.cores), "--reason", asked.reason or ""])
 
 

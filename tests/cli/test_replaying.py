@@ -16,10 +16,9 @@ from cli.commands.lifecycle.deploy import NotKeyValue
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.replays import Approval
+from kappa.core.requests.reprocessing import InvalidBand, ReprocessRequest
 from kappa.core.validation import Band, Direction, Parity
 from kappa.platform import Platform
-from kappa.verbs.replay.bands import InvalidBand
-from kappa.verbs.replay.candidate import ReprocessRequest
 from tests.plugins.replay_plans import planned
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -62,7 +61,8 @@ def test_all_jobs_are_one_run_with_everything_that_was_given(sent: Sent) -> None
     ((dag, jobs, form),) = sent
     assert (dag, jobs) == ("reprocess_stream", ["ad_ctr", "client_spend"])
     assert form == {
-        "start": "2026-01-31T09:30Z", "artifact": "c0de", "settings": {"click_interval_ms": "30000"},
+        "jobs": ["ad_ctr", "client_spend"], "start": "2026-01-31T09:30Z", "artifact": "c0de",
+        "click_interval_ms": 30_000,
         "parity": "declared", "bands": ["clicks:down:50"], "approval": "ask", "cores": 1, "rate": 2000,
         "reason": "30 s", "when_held": "wait", "dry_run": False,
     }  # fmt: skip
@@ -74,7 +74,7 @@ def test_what_was_not_given_is_left_to_policy_and_settings(sent: Sent) -> None:
     run("ad_ctr")
     form = sent[0][2]
     assert (form["parity"], form["approval"], form["rate"], form["cores"]) == ("exact", None, None, None)
-    assert (form["when_held"], form["reason"], form["start"]) == ("refuse", "", "earliest")
+    assert (form["when_held"], form["reason"], form["start"]) == ("refuse", None, "earliest")
 
 
 @pytest.mark.parametrize(

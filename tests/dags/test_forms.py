@@ -14,9 +14,9 @@ from airflow.sdk.definitions.param import ParamsDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.commands.lifecycle import deploy, promote, repair, rescale, retire
+from cli.commands.lifecycle import deploy, promote, repair, reprocess, rescale, retire
 from kappa.airflow.forms import form
-from kappa.core.requests import by_verb
+from kappa.core.requests import by_verb, reprocessing
 from kappa.core.requests.by_verb import (
     DeployRequest,
     PromoteRequest,
@@ -37,6 +37,8 @@ from kappa.core.requests.fields import (
     settings_fields,
     write,
 )
+from kappa.core.requests.reprocessing import ProveRequest, ReprocessRequest
+from kappa.core.validation import Band, Direction
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 
@@ -56,6 +58,7 @@ IN_PLACE = frozenset({"as_json", "in_place"})
 REPAIRS = frozenset({"as_json", "without_airflow", "checkpoint"})
 PARSED = {"version"}
 """Written like 2 or v2."""
+REPLAY = {"settings": "given", "bands": "band", "approval": "approve"}
 WAIT = {"when_held": "wait"}
 COMMANDS: dict[type[Request], tuple[Command, ...]] = {
     DeployRequest: (Command(deploy.deploy, WAIT | {"job": "jobs", "settings": "given"}),),
@@ -65,10 +68,12 @@ COMMANDS: dict[type[Request], tuple[Command, ...]] = {
     PromoteRequest: (Command(promote.promote, WAIT, alone=frozenset({"as_json", "user"})),),
     RollbackRequest: (Command(promote.rollback, WAIT, alone=IN_PLACE),),
     RetireRequest: (Command(retire.retire),),
+    ReprocessRequest: (Command(reprocess.reprocess, WAIT | REPLAY),),
+    ProveRequest: (),
 }
 REQUESTS = [
     kind
-    for kind in vars(by_verb).values()
+    for kind in (vars(by_verb) | vars(reprocessing)).values()
     if isinstance(kind, type) and issubclass(kind, Request) and kind is not Request
 ]
 
@@ -111,6 +116,9 @@ def test_every_verb_is_compared() -> None:
 def values(asked: Field) -> st.SearchStrategy[Any]:
     """Whatever a field of a request may hold."""
     rule, one = asked.rule, cast("st.SearchStrategy[Any]", st.nothing())
+    if asked.kind is Band:
+        column, most = st.sampled_from(["clicks", "spend_micros"]), st.none() | st.integers(0, 10_000)
+        return st.lists(st.builds(Band, column, st.sampled_from(Direction), most)).map(tuple)
     if get_origin(asked.kind) is Mapping:
         each = {name: values(one) for name, one in settings_fields(rule).items()}
         return st.fixed_dictionaries({}, optional=each).map(given_ones)

@@ -11,16 +11,15 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
-from kappa.airflow import replay_forms
 from kappa.core.catalog import JOBS, find, resolve
 from kappa.core.replays import Approval
 from kappa.core.requests.by_verb import HalfAVersion, NothingSaid, RetireRequest
 from kappa.core.requests.fields import read
+from kappa.core.requests.reprocessing import InvalidBand, ProveRequest, ReprocessRequest
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import Verb
 from kappa.verbs.drivers.submission import slots
-from kappa.verbs.replay.bands import InvalidBand
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
@@ -91,20 +90,20 @@ def test_the_runs_of_a_verb_are_looked_for_in_its_dag(bag: DagBag, verb: str, da
 
 def test_a_filled_in_form_is_read(bag: DagBag) -> None:
     filled = bag.dags["reprocess_stream"].params.validate() | {
-        "jobs": ["client_spend", "ad_ctr"], "settings": "click_interval_ms=30000", "parity": "declared",
+        "jobs": ["client_spend", "ad_ctr"], "click_interval_ms": 30_000, "parity": "declared",
         "bands": ["clicks:down:50"], "approval": "ask", "rate": 2_000, "reason": "wider clicks",
     }  # fmt: skip
-    asked = replay_forms.reprocess_request(filled)
-    assert (asked.jobs, asked.settings) == (("client_spend", "ad_ctr"), {"click_interval_ms": "30000"})
+    asked = read(ReprocessRequest, filled)
+    assert (asked.jobs, asked.settings) == (("client_spend", "ad_ctr"), {"click_interval_ms": 30_000})
     assert (asked.parity, asked.bands) == (Parity.DECLARED, (Band("clicks", Direction.DOWN, 50),))
     assert (asked.approval, asked.rate, asked.cores, asked.promote) == (Approval.ASK, 2_000, None, True)
     with pytest.raises(InvalidBand):
-        replay_forms.reprocess_request(filled | {"bands": ["clicks"]})
+        read(ReprocessRequest, filled | {"bands": ["clicks"]})
 
 
 def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack(bag: DagBag) -> None:
     """A refusal for want of cores would be all that anybody ever saw of it."""
-    asked = replay_forms.prove_request(bag.dags["prove_replay"].params.validate(), "earliest")
+    asked = read(ProveRequest, bag.dags["prove_replay"].params.validate()).replay("earliest")
     live = sum(slots(resolve(job, {})) for job in JOBS.values())
     proving = sum(slots(resolve(find(name), {"executor_cores": asked.cores or 0})) for name in asked.jobs)
     assert live + proving <= Cluster().worker_cores

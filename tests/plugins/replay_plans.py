@@ -14,10 +14,11 @@ from kappa.code.artifacts import Code
 from kappa.code.differences import Parts
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Band, Direction
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
-from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
+from kappa.verbs.replay.candidate import want_candidate
 from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess
 from kappa.verbs.replay.price import LogFacts, Weight
 from kappa.verbs.start_point import StartPoint

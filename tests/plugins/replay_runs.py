@@ -10,6 +10,7 @@ from typing import Any
 from kappa.core.audit import Author
 from kappa.core.replays import Answer, Replay
 from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import Platform
 from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
@@ -18,7 +19,6 @@ from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.replay.validation import Ended
 from tests.plugins.stages import AnyStage

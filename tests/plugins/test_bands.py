@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.requests.reprocessing import InvalidBand, band_text, read_band
 from kappa.core.validation import Band, Direction, Parity
-from kappa.verbs.replay import bands as band_texts
-from kappa.verbs.replay.bands import InvalidBand, NoBands, UnknownBand, UnusedBands
+from kappa.verbs.replay.bands import NoBands, UnknownBand, UnusedBands
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
     refusal,
@@ -26,10 +26,10 @@ def test_a_band_of_no_measure_of_the_jobs_is_refused() -> None:
 
 @pytest.mark.parametrize("written", ["clicks:down:50", "clicks:any", "seen_clicks:up:0"])
 def test_a_band_is_written_as_it_is_read(written: str) -> None:
-    assert band_texts.text(band_texts.read(written)) == written
+    assert band_text(read_band(written)) == written
 
 
 @pytest.mark.parametrize("written", ["", "clicks", "clicks:less", "clicks:down:-1", "clicks:down:5:5", ":down"])
 def test_what_is_no_band_is_refused(written: str) -> None:
     with pytest.raises(InvalidBand, match="nothing was changed"):
-        band_texts.read(written)
+        read_band(written)

@@ -11,12 +11,12 @@ from kappa.core.audit import Author
 from kappa.core.kafka_log import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.verbs import DeployStep, StopStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.stop.steps import plan_stop
 from tests.plugins.conftest import Stage

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import Platform, WallClock, wait_until
 from kappa.registry.errors import UnderWay
 from kappa.verbs import lease
 from kappa.verbs.drivers.readiness import FIRST_BEAT_SECONDS, Impatience
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.replay.progress import CatchUp
 from tests.plugins.conftest import Stage

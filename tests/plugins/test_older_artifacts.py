@@ -14,12 +14,12 @@ from kappa.core import environment
 from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Parity
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import TOPIC

@@ -8,6 +8,7 @@ from kappa.core.audit import Author
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.replays import Answer
 from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Parity
 from kappa.core.verbs import ReplayStep
 from kappa.verbs import lease
@@ -17,7 +18,6 @@ from kappa.verbs.deploy.plan import DeployRefused, refuse_if_refused
 from kappa.verbs.equal_settings import OtherRules, Ruled, check_one_rule
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
-from kappa.verbs.replay.candidate import ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving

@@ -9,8 +9,9 @@ import pytest
 
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.verbs.replay import errors as refusals
-from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
+from kappa.verbs.replay.candidate import want_candidate
 from kappa.verbs.replay.plan import choose_start
 from kappa.verbs.start_point import InvalidStart, LogHead, LogTooShort, utc
 from tests.plugins.replay_plans import (

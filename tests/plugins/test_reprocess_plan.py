@@ -14,13 +14,15 @@ from kappa.code import digests
 from kappa.code.artifacts import Code
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.core.replays import Approval
+from kappa.core.requests.fields import read, write
+from kappa.core.requests.reprocessing import NoJobs, ReprocessRequest
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
 from kappa.verbs.replay import errors as refusals
 from kappa.verbs.replay.approval import LaxerThanPolicy
-from kappa.verbs.replay.candidate import ReprocessRequest, given
+from kappa.verbs.replay.candidate import given
 from kappa.verbs.replay.plan import ReprocessPlan, live_versions
 from kappa.verbs.start_point import utc
 from kappa.verbs.stop.plan import NothingDeployed
@@ -110,7 +112,7 @@ def test_a_job_that_does_not_serve_is_not_replayed() -> None:
 
 
 def test_a_replay_of_no_job_or_of_an_unknown_one_is_refused() -> None:
-    with pytest.raises(refusals.NoJobs):
+    with pytest.raises(NoJobs):
         ReprocessRequest(()).catalogued()
     with pytest.raises(UnknownJob):
         ReprocessRequest(("nothing",)).catalogued()
@@ -189,8 +191,8 @@ def test_a_plan_survives_json(asked: dict[str, Any]) -> None:
 def test_a_request_survives_json_and_may_leave_out_what_is_as_by_default() -> None:
     words = {"parity": Parity.DECLARED, "approval": Approval.ASK}
     asked = ReprocessRequest(BOTH, utc(T), "abc", {"cadence_ms": 5}, bands=(CLICKS_DOWN,), cores=2, rate=900, **words)  # type: ignore[arg-type]
-    assert ReprocessRequest.from_json(json.loads(json.dumps(asked.to_json()))) == asked
-    assert ReprocessRequest.from_json({"jobs": ["ad_ctr"]}) == ReprocessRequest(("ad_ctr",))
+    assert read(ReprocessRequest, json.loads(json.dumps(write(asked)))) == asked
+    assert read(ReprocessRequest, {"jobs": ["ad_ctr"]}) == ReprocessRequest(("ad_ctr",))
 
 
 @pytest.mark.parametrize("policy", list(Approval))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,21 +12,23 @@ from cli import lifecycle_verbs, output
 from cli.airflow_client import Airflow
 from cli.approval_prompt import Keys, Questions, keys
 from cli.catch_up_progress import CatchUps
-from cli.commands.lifecycle.deploy import pair
+from cli.commands.lifecycle.deploy import CODE, pair
 from cli.entry import settings
 from cli.follow import Outcome, Watch
-from cli.options import DryRun, Jobs, Json, Reason, Wait, reason_or_asked
+from cli.options import DryRun, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.run_verb import by_one_run, when_held
+from kappa.core.catalog import resolve
 from kappa.core.replays import Answer, Approval
+from kappa.core.requests.by_verb import EARLIEST
+from kappa.core.requests.fields import write
+from kappa.core.requests.reprocessing import ReprocessRequest, read_band
 from kappa.core.settings import Settings
 from kappa.core.validation import Parity
 from kappa.core.verbs import Verb
 from kappa.platform import Platform, connect
-from kappa.verbs.replay import bands
 from kappa.verbs.replay.approval import answer_sentence
-from kappa.verbs.replay.candidate import ReprocessRequest
+from kappa.verbs.replay.candidate import given as settings_of
 from kappa.verbs.replay.observation import plan_reprocess
-from kappa.verbs.start_point import EARLIEST
 
 REPROCESS_DAG = "reprocess_stream"
 VERB = Verb.REPROCESS
@@ -37,17 +39,14 @@ def register(app: typer.Typer) -> None:
     app.command()(reprocess)
 
 
-Start = Annotated[str, typer.Option("--from", help="earliest, or T: a full minute that is final.")]
-Given = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that differs.")]
-Digest = Annotated[str, typer.Option(help="Digest; without it, the code of this checkout.")]
-Asked = Annotated[Parity, typer.Option(help="Against the live rows: equal, equal within bands, or only told.")]
-Bands = Annotated[
-    list[str] | None,
-    typer.Option(metavar="BAND", help="For declared: clicks:down:50 is at most 50 thousandths less; clicks:any."),
-]
-Approve = Annotated[Approval | None, typer.Option(help="Only stricter than the catalogue's policy.")]
-Rate = Annotated[int | None, typer.Option(metavar="N", help="At most so many records/s per job.")]
-Cores = Annotated[int | None, typer.Option(metavar="N", help="Cores per job.")]
+Start = Annotated[str, option(ReprocessRequest, "start", "--from")]
+Given = Annotated[list[str] | None, option(ReprocessRequest, "settings", "--set", metavar="KEY=VALUE")]
+Digest = Annotated[str, option(ReprocessRequest, "artifact", help=CODE)]
+Asked = Annotated[Parity, option(ReprocessRequest, "parity")]
+Bands = Annotated[list[str] | None, option(ReprocessRequest, "bands", "--band", metavar="BAND")]
+Approve = Annotated[Approval | None, option(ReprocessRequest, "approval", "--approve")]
+Rate = Annotated[int | None, option(ReprocessRequest, "rate")]
+Cores = Annotated[int | None, option(ReprocessRequest, "cores")]
 
 
 def reprocess(
@@ -70,30 +69,29 @@ def reprocess(
     Exit 1, too, when somebody rejects it or nobody answers.
     """
     platform = settings()
-    read = tuple(bands.read(one) for one in band or ())
+    read = tuple(read_band(one) for one in band or ())
     asked = ReprocessRequest(
         tuple(dict.fromkeys(jobs)), start, artifact, dict(pair(item) for item in given or ()), parity, read, approve,
-        cores, rate,
+        cores, rate, when_held=when_held(wait),
     )  # fmt: skip
-    asked.catalogued()
+    for job in asked.catalogued():
+        resolve(job, settings_of(asked, job))
     asked = replace(asked, artifact=lifecycle_verbs.digest(platform, artifact))
     if dry_run:
         output.plans([plan_reprocess(connect(platform), asked)], as_json)
         return
     asked = replace(asked, reason=reason_or_asked(reason))
-    output.outcomes(by_airflow(platform, asked, wait), as_json)
+    output.outcomes(by_airflow(platform, asked), as_json)
 
 
-def by_airflow(stack: Settings, asked: ReprocessRequest, wait: bool = False) -> list[Outcome]:
+def by_airflow(stack: Settings, asked: ReprocessRequest) -> list[Outcome]:
     """The replay by Airflow, followed to its end, where a key press may approve it. Raises Unreachable,
     AirflowRefused, OutOfSight."""
     with keys() as pressed:
-        return followed(stack, asked, pressed, wait=wait)
+        return followed(stack, asked, pressed)
 
 
-def followed(
-    stack: Settings, asked: ReprocessRequest, pressed: Keys, beside: Sequence[Watch] = (), wait: bool = False
-) -> list[Outcome]:
+def followed(stack: Settings, asked: ReprocessRequest, pressed: Keys, beside: Sequence[Watch] = ()) -> list[Outcome]:
     """The replay by Airflow, followed to its end; keys answer its question, and what `beside` watches is told, too.
 
     Raises Unreachable, AirflowRefused, OutOfSight.
@@ -101,15 +99,9 @@ def followed(
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]
     asks = Questions(lambda user: Airflow(stack, user=user), pressed)
+    form = write(replace(asked, jobs=tuple(names)))
     watches: Sequence[Watch] = (CatchUps(platform, VERB), asks, *beside)
-    return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form(asked, wait), watches))
-
-
-def form(asked: ReprocessRequest, wait: bool) -> dict[str, Any]:
-    """The form of the DAG, filled in; the jobs apart."""
-    filled = {name: value for name, value in asked.to_json().items() if name not in ("jobs", "promote")}
-    texts = {name: str(value) for name, value in asked.settings.items()}
-    return {**filled, "settings": texts, "reason": asked.reason or "", "when_held": when_held(wait), "dry_run": False}
+    return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form, watches))
 
 
 def answered(platform: Platform, reached: Sequence[Outcome]) -> list[Outcome]:

@@ -9,19 +9,7 @@ from typing import Any
 from airflow.sdk import Param
 
 from kappa.code.artifacts import Artifact
-from kappa.core.catalog import JOBS
-from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import Field, Request, filled_in
-
-REFUSE, WAIT = "refuse", "wait"
-
-
-class UnreadableSettings(Refusal):
-    """A line of the settings field is not KEY=VALUE."""
-
-    def __init__(self, line: str) -> None:
-        super().__init__(f"settings: '{line}' is not KEY=VALUE. Give one such line a setting; nothing was changed.")
-
 
 TYPES = {bool: "boolean", int: "integer"}
 
@@ -77,67 +65,7 @@ def _schema(field: Field) -> dict[str, Any]:
     return {"type": ["null", kind] if field.blank else kind, **held}
 
 
-def job() -> Param:
-    """Which job."""
-    names = list(JOBS)
-    return Param(names[0], type="string", enum=names, title="Job", description="Which job of the catalogue")
-
-
-def reason() -> Param:
-    """Why, for the audit."""
-    return Param(None, type=["null", "string"], maxLength=1000, title="Reason", description="Why; kept in the audit")
-
-
-def reason_required() -> Param:
-    """Why readers see other versions; it is kept with what it did."""
-    return Param(
-        type="string", minLength=1, maxLength=1000, pattern=r"\S", title="Reason", description="Why; kept in the audit"
-    )
-
-
-def dry_run() -> Param:
-    """Whether to stop after the plan."""
-    return Param(False, type="boolean", title="Dry run", description="Print the plan and change nothing")
-
-
-def when_held() -> Param:
-    """What to do while another run holds the version."""
-    return Param(
-        REFUSE, type="string", enum=[REFUSE, WAIT], title="When held", section="Rare",
-        values_display={REFUSE: "Refuse, naming the holder", WAIT: "Wait for the holder, at most 5 minutes"},
-        description="What to do while another run holds the job's version",
-    )  # fmt: skip
-
-
-def settings(given: Mapping[str, Any] | str) -> dict[str, int | str]:
-    """Settings given as an object or as KEY=VALUE lines. Raises UnreadableSettings."""
-    if not isinstance(given, str):
-        return {str(name): str(value) for name, value in given.items()}
-    return dict(_pair(line) for line in given.splitlines() if line.strip())
-
-
-def number(setting: str, title: str, description: str, default: int | None = None) -> Param:
-    """A whole number within the bounds that every job's setting of that name has, or nothing."""
-    bounds = [known for job in JOBS.values() for known in job.settings if known.name == setting]
-    least, most = min(known.least for known in bounds), max(known.most for known in bounds)
-    return Param(
-        default,
-        type=["null", "integer"],
-        minimum=least,
-        maximum=most,
-        title=title,
-        description=f"{description} ({least} to {most})",
-    )
-
-
 def labels(offered: Sequence[Artifact]) -> dict[str, str]:
     return {
         artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
     }
-
-
-def _pair(line: str) -> tuple[str, str]:
-    name, equals, value = (part.strip() for part in line.partition("="))
-    if not (name and equals and value):
-        raise UnreadableSettings(line)
-    return name, value

@@ -7,9 +7,9 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from kappa.airflow.forms import WAIT
 from kappa.airflow.task_context import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
 from kappa.core.leases import Lease
+from kappa.core.requests.by_verb import WhenHeld
 from kappa.core.verbs import Verb
 from kappa.verbs import lease as leasing
 
@@ -22,7 +22,7 @@ def lease(verb: str) -> int | None:
     with conducting(verb) as run:
         if run.dry_run:
             return None
-        waits = WAIT_SECONDS if run.params["when_held"] == WAIT else 0
+        waits = WAIT_SECONDS if run.params["when_held"] == WhenHeld.WAIT else 0
         seconds = RUN_TIMEOUT.total_seconds()
         held = leasing.take(run.platform, verb, run.job, run.author, seconds, waits, is_over)
         print(held.sentence())

@@ -11,9 +11,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kappa.airflow.approval import AskOperator
 from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.catch_up import CatchUpOperator
-from kappa.airflow.forms import WAIT
 from kappa.airflow.lease_tasks import is_over, release
 from kappa.airflow.task_context import LONG_TIMEOUT, REPLAY_TIMEOUT, STEP_TIMEOUT, WAIT_SECONDS, Conduct, conducting
+from kappa.core.requests.by_verb import WhenHeld
 from kappa.core.verbs import CONCLUDE, MoveStep, ReplayStep
 from kappa.verbs import lease as leasing
 from kappa.verbs.promote import hand_over as moving
@@ -38,7 +38,7 @@ def choose(verb: str, planned: Json) -> str:
 def lease(verb: str, planned: Json) -> None:
     """Hold the versions that are to serve, for this run; the live ones stay free for others. Raises UnderWay."""
     with conducting(verb) as run:
-        waits = WAIT_SECONDS if run.params.get("when_held") == WAIT else 0
+        waits = WAIT_SECONDS if run.params.get("when_held") == WhenHeld.WAIT else 0
         seconds = REPLAY_TIMEOUT.total_seconds()
         for held in leasing.take_on(run.platform, verb, _targets(run, planned), run.author, seconds, waits, is_over):
             print(held.sentence())

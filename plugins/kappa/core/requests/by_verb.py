@@ -50,7 +50,7 @@ VersionKey = tuple[str, int]
 """A job and a version of it."""
 
 
-def jobs(meaning: str, initial: tuple[str, ...] = WINDOWED[:1]) -> Rule:
+def which_jobs(meaning: str, initial: tuple[str, ...] = WINDOWED[:1]) -> Rule:
     """The rule of a field that names jobs."""
     return Rule("Jobs", meaning, words=NAMES, needed=True, initial=initial)
 
@@ -131,7 +131,7 @@ class PromoteRequest(Request):
     """Jobs whose candidates are to serve."""
 
     verb: ClassVar = Verb.PROMOTE
-    jobs: Annotated[tuple[str, ...], jobs("Which **jobs**: all those of one replay")]
+    jobs: Annotated[tuple[str, ...], which_jobs("Which **jobs**: all those of one replay")]
     reason: NEEDED
     dry_run: DryRun = False
     when_held: Held = WhenHeld.REFUSE
@@ -142,7 +142,7 @@ class RollbackRequest(Request):
     """Jobs whose newest release is to be undone."""
 
     verb: ClassVar = Verb.ROLLBACK
-    jobs: Annotated[tuple[str, ...], jobs("Which **jobs**: all those of their newest release")]
+    jobs: Annotated[tuple[str, ...], which_jobs("Which **jobs**: all those of their newest release")]
     reason: NEEDED
     dry_run: DryRun = False
     when_held: Held = WhenHeld.REFUSE

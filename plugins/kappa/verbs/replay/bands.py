@@ -1,26 +1,14 @@
-"""What may differ under declared parity: the measures that can be named, and bands as they are written."""
+"""What may differ under declared parity: the measures that can be named."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from kappa.core.catalog import Job
 from kappa.core.measures import MEASURES
 from kappa.core.refusals import Refusal
-from kappa.core.validation import Band, Direction, Parity
-
-_WRITTEN = re.compile(rf"([a-z_]+):({'|'.join(Direction)})(?::([0-9]+))?")
-
-
-class InvalidBand(Refusal):
-    """A band is not written as one."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"band '{text}' is not COLUMN:{'|'.join(Direction)} or COLUMN:DIRECTION:N with N thousandths of "
-            "the live value; nothing was changed. Write it like clicks:down:50, or clicks:down for any amount."
-        )
+from kappa.core.requests.reprocessing import InvalidBand, band_text
+from kappa.core.validation import Band, Parity
 
 
 class UnknownBand(Refusal):
@@ -47,26 +35,11 @@ class UnusedBands(Refusal):
     """Bands were given to a parity that has none."""
 
     def __init__(self, parity: Parity, bands: Sequence[Band]) -> None:
-        given = ", ".join(text(band) for band in bands)
+        given = ", ".join(band_text(band) for band in bands)
         super().__init__(
             f"bands ({given}) count under parity declared only, and parity {parity} was asked for; nothing was "
             "changed. Use parity declared, or leave the bands out."
         )
-
-
-def read(written: str) -> Band:
-    """The band that is written as COLUMN:DIRECTION or COLUMN:DIRECTION:PERMILLE. Raises InvalidBand."""
-    found = _WRITTEN.fullmatch(written.strip())
-    if not found:
-        raise InvalidBand(written)
-    column, direction, most = found.groups()
-    return Band.from_json({"column": column, "direction": direction, "most_permille": int(most) if most else None})
-
-
-def text(band: Band) -> str:
-    """A band as `read` takes it."""
-    most = "" if band.most_permille is None else f":{band.most_permille}"
-    return f"{band.column}:{band.direction}{most}"
 
 
 def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> None:
@@ -80,4 +53,4 @@ def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> N
         if band.column not in known:
             raise UnknownBand(band.column, known)
         if (band.most_permille or 0) < 0:
-            raise InvalidBand(text(band))
+            raise InvalidBand(band_text(band))

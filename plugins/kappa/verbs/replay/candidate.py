@@ -4,70 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from kappa.code.artifacts import Code
 from kappa.code.differences import Difference
-from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting, find
+from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
-from kappa.core.replays import Approval
-from kappa.core.validation import Band, Parity
+from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Found, Wanted, want
 from kappa.verbs.drivers.submission import slots
-from kappa.verbs.replay.bands import read, text
-from kappa.verbs.replay.errors import NoJobs, RateGivenTwice, RateOutOfRange
-from kappa.verbs.start_point import EARLIEST, StartPoint
+from kappa.verbs.replay.errors import RateGivenTwice, RateOutOfRange
+from kappa.verbs.start_point import StartPoint
 
 CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
 records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
-LEAST_RATE = 2
-
-
-@dataclass(frozen=True)
-class ReprocessRequest:
-    """What somebody asks to be replayed, of one job or of several that are promoted together.
-
-    An empty artifact is the newest one; settings not named stay as the live version has them, and one that only some
-    of the jobs have counts for these. `approval` None: the policy decides. `cores` and `rate` (records/s) are per
-    job; None: as the settings say.
-    """
-
-    jobs: tuple[str, ...]
-    start: str = EARLIEST
-    artifact: str = ""
-    settings: Mapping[str, int | str] = field(default_factory=dict)
-    parity: Parity = Parity.EXACT
-    bands: tuple[Band, ...] = ()
-    approval: Approval | None = None
-    cores: int | None = None
-    rate: int | None = None
-    reason: str | None = None
-    promote: bool = True
-
-    def catalogued(self) -> tuple[Job, ...]:
-        """The jobs, each once, by name. Raises NoJobs, UnknownJob."""
-        if not self.jobs:
-            raise NoJobs
-        return tuple(find(name) for name in sorted(set(self.jobs)))
-
-    def to_json(self) -> dict[str, Any]:
-        """The request as JSON."""
-        words = {"parity": self.parity.value, "approval": self.approval.value if self.approval else None}
-        lists = {"jobs": list(self.jobs), "bands": [text(band) for band in self.bands]}
-        return {**vars(self), **words, **lists, "settings": dict(self.settings)}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> ReprocessRequest:
-        """The request that `to_json` or a form wrote; what is left out is as by default. Raises InvalidBand."""
-        approval = Approval(held["approval"]) if held.get("approval") else None
-        words = {"parity": Parity(held.get("parity") or Parity.EXACT), "approval": approval}
-        lists = {"jobs": tuple(held["jobs"]), "bands": tuple(read(band) for band in held.get("bands") or ())}
-        return cls(**{**held, **words, **lists})
 
 
 @dataclass(frozen=True)

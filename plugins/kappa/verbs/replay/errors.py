@@ -10,13 +10,6 @@ from kappa.verbs.replay.price import duration
 from kappa.verbs.start_point import utc
 
 
-class NoJobs(Refusal):
-    """A replay of nothing."""
-
-    def __init__(self) -> None:
-        super().__init__("a replay needs at least one job; nothing was changed. Name it: ./kappa reprocess JOB...")
-
-
 class StartNotFinal(Refusal):
     """Windows before T could still change in the live version, which would keep serving them."""
 

@@ -11,11 +11,12 @@ from kappa.code.artifacts import Artifact
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
+from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
-from kappa.verbs.replay.candidate import ReprocessRequest, want_candidate
+from kappa.verbs.replay.candidate import want_candidate
 from kappa.verbs.replay.plan import ReprocessPlan, choose_start, decide_reprocess, future_bound_ms, live_versions
 from kappa.verbs.replay.price import LogFacts, Weight, to_read
 from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, smallest_exact_ms, utc

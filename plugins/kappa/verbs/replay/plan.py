@@ -13,13 +13,14 @@ from kappa.code.digests import ENVIRONMENT
 from kappa.core.catalog import Effect, Job
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Approval, Replay
+from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
 from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.replay.approval import decide_approval
-from kappa.verbs.replay.bands import check_bands, read, text
-from kappa.verbs.replay.candidate import Candidate, ReprocessRequest, candidate
+from kappa.verbs.replay.bands import check_bands
+from kappa.verbs.replay.candidate import Candidate, candidate
 from kappa.verbs.replay.errors import (
     ExactParityOfOtherLogic,
     LogWillBeTooShort,
@@ -83,7 +84,7 @@ class ReprocessPlan:
         offsets = "\n".join(
             f"partition {p}: from {first.start.offsets[p]:,}, {n:,} records" for p, n in first.records.items()
         )
-        bands = f" ({', '.join(text(band) for band in self.bands)})" if self.bands else ""
+        bands = f" ({', '.join(band_text(band) for band in self.bands)})" if self.bands else ""
         differing = [(f"{c.job} differs", table(c.differences)) for c in self.candidates if c.differences]
         return [
             ("candidates", "\n".join(f"{c.job} v{c.version}, against v{c.live_version}" for c in self.candidates)),
@@ -106,7 +107,11 @@ class ReprocessPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan for machines."""
-        words = {"parity": self.parity.value, "approval": self.approval.value, "bands": [text(b) for b in self.bands]}
+        words = {
+            "parity": self.parity.value,
+            "approval": self.approval.value,
+            "bands": [band_text(b) for b in self.bands],
+        }
         held = {"candidates": [c.to_json() for c in self.candidates], "price": self.price.to_json()}
         return {**vars(self), **words, **held, "why": list(self.why), "steps": list(self.steps)}
 
@@ -115,7 +120,7 @@ class ReprocessPlan:
         """The plan that `to_json` wrote."""
         fields = {name: value for name, value in held.items() if name != "steps"}
         words = {"parity": Parity(held["parity"]), "approval": Approval(held["approval"]), "why": tuple(held["why"])}
-        bands = tuple(read(band) for band in held["bands"])
+        bands = tuple(read_band(band) for band in held["bands"])
         candidates = tuple(Candidate.from_json(c) for c in held["candidates"])
         return cls(
             **{**fields, **words, "bands": bands, "candidates": candidates, "price": Price.from_json(held["price"])}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappa.core.replays import Replay
+from kappa.core.requests.reprocessing import band_text
 from kappa.verbs.replay.approval import names
-from kappa.verbs.replay.bands import text
 from kappa.verbs.replay.validation_text import markdown as validated
 from kappa.verbs.replay.validation_text import table
 from kappa.verbs.start_point import utc
@@ -44,7 +44,7 @@ def offending(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def markdown(replay: Replay) -> str:
     """The report as Markdown: what would serve, since when, what was compared, and what was not as expected."""
     outcome = replay.validation or {}
-    bands = f" ({', '.join(text(band) for band in replay.bands)})" if replay.bands else ""
+    bands = f" ({', '.join(band_text(band) for band in replay.bands)})" if replay.bands else ""
     facts = [
         ("would serve", names(replay)),
         ("serve now", ", ".join(f"{job} v{version}" for job, version in sorted(replay.live.items()))),

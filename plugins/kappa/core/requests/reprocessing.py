@@ -1,0 +1,171 @@
+"""The requests that replay the log, to be promoted or as a proof, and bands as they are written in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from kappa.core.catalog import EXECUTOR_CORES, Approval, Job, find
+from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import (
+    EARLIEST,
+    REPLAYED,
+    WINDOWED,
+    Digest,
+    DryRun,
+    Held,
+    Reason,
+    WhenHeld,
+    which_jobs,
+)
+from kappa.core.requests.fields import Request, Rule, number
+from kappa.core.validation import Band, Direction, Parity
+from kappa.core.verbs import Verb
+
+LEAST_RATE = 2
+MOST_RATE = 5_000_000
+SPAN_MINUTES = 360
+MOST_SPAN_MINUTES = 7 * 24 * 60
+PROVING_CORES = 1
+"""Of each candidate: nobody waits for a proof, and beside the live jobs of one machine there is no room for more."""
+AS_LIVE = "as the live version has it"
+BANDS = (
+    "Under declared parity, one a line: COLUMN:up|down|any, or COLUMN:DIRECTION:N with at most N thousandths of the "
+    "live value, like clicks:down:50"
+)
+_BAND = re.compile(rf"([a-z_]+):({'|'.join(Direction)})(?::([0-9]+))?")
+
+
+class InvalidBand(Refusal):
+    """A band is not written as one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"band '{text}' is not COLUMN:{'|'.join(Direction)} or COLUMN:DIRECTION:N with N thousandths of "
+            "the live value; nothing was changed. Write it like clicks:down:50, or clicks:down for any amount."
+        )
+
+
+class NoJobs(Refusal):
+    """A replay of nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("a replay needs at least one job; nothing was changed. Name it: ./kappa reprocess JOB...")
+
+
+def read_band(written: str) -> Band:
+    """The band that is written as COLUMN:DIRECTION or COLUMN:DIRECTION:PERMILLE. Raises InvalidBand."""
+    found = _BAND.fullmatch(written.strip())
+    if not found:
+        raise InvalidBand(written)
+    column, direction, most = found.groups()
+    return Band(column, Direction(direction), int(most) if most else None)
+
+
+def band_text(band: Band) -> str:
+    """A band as `read_band` takes it."""
+    most = "" if band.most_permille is None else f":{band.most_permille}"
+    return f"{band.column}:{band.direction}{most}"
+
+
+Bands = Annotated[
+    tuple[Band, ...],
+    Rule("Bands", BANDS, pattern=r"^\s*[a-z_]+:(up|down|any)(:[0-9]+)?\s*$", parse=read_band, text=band_text),
+]
+Compared = Annotated[
+    Parity,
+    Rule(
+        "Parity", "What the comparison with the live version must show",
+        shown={
+            Parity.EXACT: "Exact: the same rows",
+            Parity.DECLARED: "Declared: only the bands may differ",
+            Parity.REPORT: "Report: differences are listed",
+        },
+    ),
+]  # fmt: skip
+Asks = Annotated[
+    Approval | None,
+    Rule(
+        "Approval", "Whether somebody is asked before the promotion; only `ask` may differ from the jobs' policy",
+        empty="as the policy says",
+    ),
+]  # fmt: skip
+Cores = Annotated[int | None, number(EXECUTOR_CORES, "Cores", AS_LIVE)]
+Rate = Annotated[
+    int | None,
+    Rule(
+        "Read rate", "Most records a second that each candidate reads", LEAST_RATE, MOST_RATE,
+        empty="as its settings say",
+    ),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReprocessRequest(Request):
+    """What somebody asks to be replayed, of one job or of several that are promoted together.
+
+    An empty artifact is the newest one; settings not named stay as the live version has them, and one that only some
+    of the jobs have counts for these. `approval` None: the policy decides. `cores` and `rate` (records/s) are per
+    job; None: as the settings say. A proof sets `promote`, nobody else does.
+    """
+
+    verb: ClassVar = Verb.REPROCESS
+    jobs: Annotated[tuple[str, ...], which_jobs("Which jobs; several are promoted together or not at all")]
+    start: Annotated[
+        str,
+        Rule(
+            "From", "T, the first window that is replayed: `earliest`, or a full minute like 2026-01-31T09:30Z",
+            pattern=REPLAYED,
+        ),
+    ] = EARLIEST  # fmt: skip
+    artifact: Digest = ""
+    settings: Annotated[Mapping[str, int | str], Rule("Settings", "A setting that differs", empty=AS_LIVE)] = field(
+        default_factory=dict
+    )
+    parity: Compared = Parity.EXACT
+    bands: Bands = ()
+    approval: Asks = None
+    cores: Cores = None
+    rate: Rate = None
+    reason: Reason = None
+    promote: bool = True
+    dry_run: DryRun = False
+    when_held: Held = WhenHeld.REFUSE
+
+    def catalogued(self) -> tuple[Job, ...]:
+        """The jobs, each once, by name. Raises NoJobs, UnknownJob."""
+        if not self.jobs:
+            raise NoJobs
+        return tuple(find(name) for name in sorted(set(self.jobs)))
+
+
+@dataclass(frozen=True)
+class ProveRequest(Request):
+    """A replay of a closed span with the same code, compared exactly; thrown away unless it is to be promoted."""
+
+    verb: ClassVar = Verb.PROVE
+    jobs: Annotated[tuple[str, ...], which_jobs("Which jobs are replayed and compared", WINDOWED)] = WINDOWED
+    minutes: Annotated[
+        int,
+        Rule(
+            "Span", "How many minutes of windows are compared, up to the newest one that is final", 1, MOST_SPAN_MINUTES
+        ),
+    ] = SPAN_MINUTES  # fmt: skip
+    promote: Annotated[
+        bool,
+        Rule(
+            "Promote", "If they are equal, let the candidates serve, as the jobs' policy says; else throw them away"
+        ),
+    ] = False  # fmt: skip
+    cores: Cores = PROVING_CORES
+    rate: Rate = None
+    reason: Reason = "proof on schedule"
+    dry_run: DryRun = False
+
+    def replay(self, start: str) -> ReprocessRequest:
+        """The replay that it comes to, from this start on."""
+        return ReprocessRequest(
+            self.jobs, start, cores=self.cores, rate=self.rate, reason=self.reason, promote=self.promote
+        )
