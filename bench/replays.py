@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.batches import Batch
 from bench.live import Database, Said, ask
-from cli.airflow_client import USER, Airflow, Run
 from cli.approval_prompt import ANSWERS, answer, open_question
 from cli.commands.lifecycle.reprocess import REPROCESS_DAG
+from kappa.airflow_api import USER, Airflow, Run
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 

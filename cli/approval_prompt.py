@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cli.airflow_client import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
+from kappa.airflow_api import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
 from kappa.unavailable import Unreachable
 
 
@@ -90,14 +90,12 @@ class Question:
 
 def open_question(airflow: Airflow, run: Run) -> Question | None:
     """The question of a run that nobody has answered, if there is one. Raises Unreachable, AirflowRefused."""
-    found = airflow.of_run("to show what a run asks", "GET", run, "hitlDetails")["hitl_details"]
-    return next((_question(asked) for asked in found if not asked["response_received"]), None)
+    return next((_question(asked) for asked in airflow.questions(run) if not asked["response_received"]), None)
 
 
 def answer(airflow: Airflow, run: Run, question: Question, option: str) -> None:
     """Answer as the session's user. Raises Unreachable, AirflowRefused."""
-    rest = f"taskInstances/{question.task}/{question.index}/hitlDetails"
-    airflow.of_run("the answer", "PATCH", run, rest, {"chosen_options": [option], "params_input": {}})
+    airflow.answer(run, question.task, question.index, option)
 
 
 class Questions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.airflow_client import Run, Seen
+from kappa.airflow_api import Run, Seen
 from kappa.core.audit import Author, Entry
 from kappa.platform import Platform
 from kappa.verbs.drivers.launch import version_of

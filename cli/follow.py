@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from cli.airflow_client import RESULT_TASK, Airflow, Run, Seen
+from kappa.airflow_api import RESULT_TASK, Airflow, Run, Seen
 from kappa.core.refusals import Refusal
 from kappa.registry.port import Registry
 from kappa.unavailable import Unreachable

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from cli.airflow_client import USER, Airflow, Holders, run_id
 from cli.follow import Follower, Outcome, Watch
 from cli.output import err
+from kappa.airflow_api import USER, Airflow, Holders, run_id
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal

@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from cli.airflow_client import run_id
 from cli.entry import settings
 from cli.options import reason_required
+from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.registry.clients import Client, ClientBook

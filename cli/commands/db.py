@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cli.airflow_client import run_id
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, reason_required
+from kappa.airflow_api import run_id
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
 from kappa.registry.postgres import PostgresRegistry

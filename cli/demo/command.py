@@ -18,6 +18,7 @@ from cli.demo import served
 from cli.demo.play import RATE, Laid, Playing, gentle, log_laid, playing
 from cli.demo.stage import Measured, Stage, err, screen
 from cli.operator_connection import looking
+from kappa.airflow_api import users_file
 from kappa.core import catalog
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
@@ -25,7 +26,7 @@ from kappa.core.versions import Version
 from kappa.platform import connect
 from kappa.verbs.observation import found
 from kappa.verbs.start_point import EARLIEST
-from stack.services.passwords import airflow_login, airflow_users
+from stack.services.passwords import airflow_login
 from stack.services.postgres import BINARIES
 from traffic.log import KafkaLog, Log
 from traffic.open_bandit_totals import expected_totals
@@ -160,7 +161,7 @@ def _tell(stage: Stage) -> None:
     free = shutil.disk_usage(settings.home).free
     err.print(f"memory of the whole stack: {stage.measured.memory / 1e9:.1f} GB; {free / 1e9:.0f} GB of disk left")
     user, password = airflow_login(settings, "admin")
-    shown = password if err.is_terminal else f"(in {airflow_users(settings)})"
+    shown = password if err.is_terminal else f"(in {users_file(settings)})"
     err.print(f"\nAirflow: {settings.airflow}   user {user}, password {shown}", markup=False)
     err.print("look further: ./kappa status, ./kappa reconcile, or ask Postgres yourself:", markup=False)
     err.print(f"""  {BINARIES / "psql"} "{settings.dsn("kappa_reader")}" -c "{_QUERY}\"""", markup=False)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import configparser
 import io
-import json
 import subprocess
-import urllib.request
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
 
+from kappa import airflow_api
 from kappa.core.settings import HOST, Settings
 from kappa.core.spark_environment import search_path
 from stack.layout import Layout, package_folder
@@ -134,10 +133,8 @@ def migrate(layout: Layout) -> None:
 
 def healthy(settings: Settings, started: dict[str, datetime]) -> bool:
     """Every heartbeat is newer than the start of its process, so not one of the last run."""
-    try:
-        with urllib.request.urlopen(f"{settings.airflow}/api/v2/monitor/health", timeout=5) as answer:
-            health = json.load(answer)
-    except (OSError, ValueError):
+    health = airflow_api.health(settings)
+    if health is None:
         return False
     beats = {SCHEDULER: "scheduler", DAG_PROCESSOR: "dag_processor", TRIGGERER: "triggerer"}
     return health["metadatabase"]["status"] == "healthy" and all(
@@ -161,7 +158,7 @@ def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
         "fernet_key": fernet_key,
         "execution_api_server_url": f"{layout.settings.airflow}/execution/",
         "simple_auth_manager_users": ",".join(f"{name}:{role}" for name, role in AIRFLOW_USERS.items()),
-        "simple_auth_manager_passwords_file": str(passwords.airflow_users(layout.settings)),
+        "simple_auth_manager_passwords_file": str(airflow_api.users_file(layout.settings)),
     }
 
 

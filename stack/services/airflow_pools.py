@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
-from collections.abc import Mapping
 from typing import Any
 
+import httpx
+
+from kappa.airflow_api import TASKS_USER, Airflow
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from stack.services import passwords
 from stack.services.airflow_connections import FINITE_CORES
 
-TIMEOUT_SECONDS = 20
+PATIENCE = httpx.Timeout(20.0)
 
 
 class PoolsRefused(Refusal):
@@ -33,22 +32,9 @@ def wanted(settings: Settings) -> list[dict[str, Any]]:
 
 def ensure(settings: Settings) -> None:
     """Have the pools as they should be; harmless when they are. Raises PoolsRefused."""
-    name, password = passwords.airflow_login(settings)
-    token = _call(settings, "POST", "/auth/token", {"username": name, "password": password})["access_token"]
-    create = {"action": "create", "action_on_existence": "overwrite", "entities": wanted(settings)}
-    answer = _call(settings, "PATCH", "/api/v2/pools", {"actions": [create]}, token)
-    if problems := answer["create"]["errors"]:
-        raise PoolsRefused(problems)
-
-
-def _call(
-    settings: Settings, method: str, path: str, body: Mapping[str, Any], token: str | None = None
-) -> dict[str, Any]:
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    request = urllib.request.Request(settings.airflow + path, json.dumps(body).encode(), headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
-            held: dict[str, Any] = json.load(answer)
-            return held
-    except OSError as problem:
-        raise PoolsRefused(problem) from problem
+        problems: object = Airflow(settings, user=TASKS_USER, patience=PATIENCE).make_pools(wanted(settings))
+    except Refusal as refused:
+        raise PoolsRefused(refused) from refused
+    if problems:
+        raise PoolsRefused(problems)

@@ -8,6 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
+from kappa.airflow_api import users_file
 from kappa.core.settings import HOST, ROLES, Settings
 
 SUPERUSER = "postgres"
@@ -24,9 +25,9 @@ def make(settings: Settings) -> None:
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
             write_private(settings.passfile(role), f"{HOST}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
-    if not airflow_users(settings).exists():
+    if not users_file(settings).exists():
         users = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS}
-        write_private(airflow_users(settings), json.dumps(users))
+        write_private(users_file(settings), json.dumps(users))
     if not _airflow_keys(settings).exists():
         write_private(_airflow_keys(settings), json.dumps(_new_keys()))
     _make_spark(settings)
@@ -37,14 +38,9 @@ def password(settings: Settings, role: str) -> str:
     return settings.passfile(role).read_text().strip().rsplit(":", 1)[1]
 
 
-def airflow_users(settings: Settings) -> Path:
-    """The file with the passwords of Airflow's users: {"admin": ..., "operator": ...}."""
-    return settings.secrets / "airflow-users.json"
-
-
 def airflow_login(settings: Settings, user: str = "operator") -> tuple[str, str]:
     """Name and password of one of Airflow's users."""
-    users: dict[str, str] = json.loads(airflow_users(settings).read_text())
+    users: dict[str, str] = json.loads(users_file(settings).read_text())
     return user, users[user]
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.airflow_client import Airflow, AirflowRefused, Holders, NoPassword, Run
+from kappa.airflow_api import Airflow, AirflowRefused, Holders, NoPassword, Run, users_file
 from kappa.core.leases import Lease
 from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
-from stack.services.passwords import airflow_users
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 HELD = Lease("ad_ctr", 1, "run-1", "rescale", "ada", None, AT, AT)
@@ -28,7 +27,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 def settings(tmp_path: Path) -> Settings:
     made = Settings(home=tmp_path)
     made.secrets.mkdir()
-    airflow_users(made).write_text(json.dumps({"admin": "sesame"}))
+    users_file(made).write_text(json.dumps({"admin": "sesame"}))
     return made
 
 
@@ -90,7 +89,7 @@ def test_one_run_for_several_jobs_names_them_all(settings: Settings) -> None:
 
 
 def test_a_dag_that_airflow_has_not_read_yet_is_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.airflow_client.time.sleep", lambda _: None)
+    monkeypatch.setattr("kappa.airflow_api.time.sleep", lambda _: None)
     answers = iter([httpx.Response(404, json={"detail": "no such DAG"}), httpx.Response(200, json={})])
     airflow(settings, lambda _: next(answers)).trigger("deploy_stream", "ad_ctr", {})
     assert next(answers, None) is None

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from cli.airflow_client import Run, Seen
 from cli.catch_up_progress import CatchUps
+from kappa.airflow_api import Run, Seen
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
 from kappa.core.versions import State

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from cli import follow as following
-from cli.airflow_client import Airflow, Run, Seen
 from cli.follow import Follower, Outcome
+from kappa.airflow_api import Airflow, Run, Seen
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.unavailable import Unreachable

@@ -10,10 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.airflow_client import Airflow, Run, Seen
 from cli.approval_prompt import Always, Keys, Questions
+from kappa.airflow_api import Airflow, Run, Seen, users_file
 from kappa.core.settings import Settings
-from stack.services.passwords import airflow_users
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")
 WAITING = Seen("running", {"plan": "success", "approve": "awaiting_input"})
@@ -69,7 +68,7 @@ def sign_in(tmp_path: Path) -> Callable[[Server], Callable[[str], Airflow]]:
     """Sessions with a server, of the users that have a password."""
     settings = Settings(home=tmp_path)
     settings.secrets.mkdir()
-    airflow_users(settings).write_text(json.dumps({"admin": "sesame", "operator": "open"}))
+    users_file(settings).write_text(json.dumps({"admin": "sesame", "operator": "open"}))
     return lambda server: lambda user: Airflow(settings, httpx.MockTransport(server), user)
 
 

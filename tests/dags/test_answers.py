@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from kappa.airflow import approval as answers
-from kappa.airflow.run_note import RunName
+from kappa.airflow_api import Run
 from kappa.core.settings import Settings
 
-RUN = RunName("reprocess_stream", "run-1")
+RUN = Run("reprocess_stream", "run-1")
 BOB = {"id": "bob", "name": "bob"}
 
 

@@ -13,6 +13,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kappa.airflow import lease_tasks, task_context
 from kappa.airflow.task_context import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease
+from kappa.airflow_api import Run
 from kappa.core.leases import Lease
 from kappa.verbs import lease
 
@@ -90,7 +91,7 @@ def test_a_task_whose_run_has_no_lease_may_not_act(monkeypatch: pytest.MonkeyPat
     registry: Any = SimpleNamespace(record=recorded.append)
     platform: Any = SimpleNamespace(registry=registry, settings=None)
     author: Any = SimpleNamespace(run_id="the-run")
-    bare = Conduct(platform, author, {}, "ad_ctr", False, task_context.run_note.RunName("d", "r"), None)  # type: ignore[attr-defined]
+    bare = Conduct(platform, author, {}, "ad_ctr", False, Run("d", "r"), None)
     monkeypatch.setattr(task_context, "_conduct", lambda: bare)
     monkeypatch.setattr(task_context.run_note, "leave", lambda *_: True)  # type: ignore[attr-defined]
     with pytest.raises(NoLease, match="the-run has taken no lease"), task_context.acting("rescale"):

@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from kappa.airflow import run_note
+from kappa.airflow_api import LONGEST_NOTE, Run
 from kappa.core.settings import Settings
 
-RUN = run_note.RunName("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
+RUN = Run("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_note_is_left_on_the_run_it_is_about(settings: Settings) -> None:
     assert json.loads(login.content) == {"username": "operator", "password": "open sesame"}
     assert (patch.method, patch.headers["Authorization"]) == ("PATCH", "Bearer the token")
     assert patch.url.raw_path == (b"/api/v2/dags/deploy_stream/dagRuns/scheduled__2026-01-31T09%3A30%3A00%2B00%3A00")
-    assert len(json.loads(patch.content)["note"]) == run_note.LONGEST
+    assert len(json.loads(patch.content)["note"]) == LONGEST_NOTE
 
 
 @pytest.mark.parametrize("status", [401, 404, 500])

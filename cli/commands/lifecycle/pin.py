@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from cli import output
-from cli.airflow_client import run_id
 from cli.entry import settings
 from cli.follow import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
+from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.platform import Platform, connect

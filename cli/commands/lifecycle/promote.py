@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from cli import output
-from cli.airflow_client import USER, Holders, run_id
 from cli.catch_up_progress import CatchUps
 from cli.entry import settings
 from cli.follow import Outcome, Watch
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
 from cli.output import err
 from cli.run_verb import attempt_together, by_one_run, when_held
+from kappa.airflow_api import USER, Holders, run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.requests.by_verb import PromoteRequest, RollbackRequest

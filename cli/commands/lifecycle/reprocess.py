@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from cli import lifecycle_verbs, output
-from cli.airflow_client import Airflow
 from cli.approval_prompt import Keys, Questions, keys
 from cli.catch_up_progress import CatchUps
 from cli.commands.lifecycle.deploy import CODE, pair
@@ -17,6 +16,7 @@ from cli.entry import settings
 from cli.follow import Outcome, Watch
 from cli.options import DryRun, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.run_verb import by_one_run, when_held
+from kappa.airflow_api import Airflow
 from kappa.core.catalog import resolve
 from kappa.core.replays import Answer, Approval
 from kappa.core.requests.by_verb import EARLIEST

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from cli import output
-from cli.airflow_client import Holders, run_id
 from cli.entry import settings
 from cli.follow import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from cli.run_verb import by_airflow
+from kappa.airflow_api import Holders, run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.requests.by_verb import RetireRequest

@@ -11,9 +11,11 @@ import httpx
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.configuration import conf
 
-from kappa.airflow.run_note import RunName, signed_in
+from kappa.airflow.run_note import signed_in
 from kappa.airflow.task_context import conducting
+from kappa.airflow_api import Run
 from kappa.core.audit import Author
+from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.settings import Settings
 from kappa.verbs.replay import steps as reprocess
@@ -24,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def taken(
-    settings: Settings, run: RunName, task_id: str, transport: httpx.BaseTransport | None = None
+    settings: Settings, run: Run, task_id: str, transport: httpx.BaseTransport | None = None
 ) -> Mapping[str, Any] | None:
     """The answer as `execute_complete` is told of it; None where there is none, or Airflow cannot say.
 
@@ -32,15 +34,11 @@ def taken(
     the end of its first half when the second one waits already. It is then run again, and would ask again.
     """
     try:
-        with signed_in(settings, transport) as api:
-            reply = api.get(f"{run.path}/taskInstances/{task_id}/-1/hitlDetails")
-            if reply.status_code == httpx.codes.NOT_FOUND:
-                return None
-            held: dict[str, Any] = reply.raise_for_status().json()
-    except (httpx.HTTPError, OSError) as problem:
+        held = signed_in(settings, transport).question(run, task_id)
+    except Refusal as problem:
         log.warning("not known whether there is an answer already, so it is asked: %s", problem)
         return None
-    if not held["response_received"]:
+    if held is None or not held["response_received"]:
         return None
     told = {name: held[name] for name in ("chosen_options", "responded_by_user")}
     return {**told, "timedout": told["responded_by_user"] is None}

@@ -16,6 +16,7 @@ from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryActi
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow import run_note
+from kappa.airflow_api import Run
 from kappa.core.audit import Author, Entry
 from kappa.core.environment import OWN_CODE
 from kappa.core.refusals import Refusal
@@ -73,7 +74,7 @@ class Conduct:
     params: Mapping[str, Any]
     job: str
     last_try: bool
-    run: run_note.RunName
+    run: Run
     held: int | None = None
 
     @property
@@ -152,7 +153,7 @@ def _conduct() -> Conduct:
         params=params,
         job=params.get("job") or "",
         last_try=task.try_number > task.max_tries,
-        run=run_note.RunName(run.dag_id, run.run_id),
+        run=Run(run.dag_id, run.run_id),
         held=task.xcom_pull(task_ids=LEASE_TASK),
     )
 

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import psycopg
 
-from cli.airflow_client import Airflow, Run
 from cli.approval_prompt import Question, answer, open_question
+from kappa.airflow_api import Airflow, Run
 from kappa.unavailable import Unreachable
 from tests.integration.beside import beside
 from tests.running_stack import Command, Stack

@@ -1,4 +1,4 @@
-"""Airflow over REST: trigger a DAG, look at a run, read what it says at its end."""
+"""Airflow's REST API, all that is asked of it: runs, questions and their answers, notes, pools, health."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -18,13 +20,16 @@ from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
 from kappa.unavailable import Unreachable
-from stack.services.passwords import airflow_users
 
 USER = "admin"
+TASKS_USER = "operator"
+"""Who asks on behalf of a task or of the stack itself."""
 RESULT_TASK = "conclude"
 PATIENCE = httpx.Timeout(60.0, connect=5.0)
 """For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late."""
 KNOWN_AFTER_SECONDS = 60.0
+LONGEST_NOTE = 1000
+"""Characters that Airflow takes."""
 ENDED = frozenset({"success", "failed"})
 
 
@@ -46,11 +51,16 @@ class AirflowRefused(Refusal):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was triggered here, for one job or for several together; `job` names them for people."""
+    """A run of a DAG, for one job or for several together; `job` names them for people, where somebody asks."""
 
     dag_id: str
     run_id: str
-    job: str
+    job: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where the REST API has it."""
+        return f"/api/v2/dags/{quote(self.dag_id, safe='')}/dagRuns/{quote(self.run_id, safe='')}"
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,12 @@ class Seen:
 class Airflow:
     """A session of one user with the api-server. Every call raises Unreachable when it does not answer."""
 
-    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER) -> None:
+    def __init__(
+        self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER,
+        patience: httpx.Timeout = PATIENCE,
+    ) -> None:  # fmt: skip
         self._url = settings.airflow
-        self._client = httpx.Client(base_url=self._url, timeout=PATIENCE, trust_env=False, transport=transport)
+        self._client = httpx.Client(base_url=self._url, timeout=patience, trust_env=False, transport=transport)
         self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
@@ -100,7 +113,7 @@ class Airflow:
 
     def look(self, run: Run) -> Seen:
         """The run as it is now. Raises AirflowRefused."""
-        path = self._path(run)
+        path = run.path
         state = _checked("to show a run", self._call("GET", path))["state"]
         instances = _checked("to show tasks", self._call("GET", f"{path}/taskInstances"))["task_instances"]
         begun = sorted(instances, key=lambda task: (not task.get("start_date"), task.get("start_date") or ""))
@@ -109,14 +122,14 @@ class Airflow:
     def has_ended(self, verb: str, run_id: str) -> bool:
         """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
         AirflowRefused."""
-        answer = self._call("GET", self._path(Run(Verb(verb).dag_id, run_id, "")))
+        answer = self._call("GET", Run(Verb(verb).dag_id, run_id).path)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return False
         return _checked("to show a run", answer)["state"] in ENDED
 
     def result(self, run: Run) -> str | None:
         """The sentence that the run ended with; None where it has none."""
-        path = f"{self._path(run)}/taskInstances/{RESULT_TASK}/xcomEntries/return_value"
+        path = f"{run.path}/taskInstances/{RESULT_TASK}/xcomEntries/return_value"
         answer = self._call("GET", path)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
@@ -127,14 +140,37 @@ class Airflow:
         """Where to look at the run."""
         return f"{self._url}/dags/{run.dag_id}/runs/{run.run_id}"
 
+    def note(self, run: Run, text: str) -> None:
+        """Set the run's note. Raises AirflowRefused."""
+        _checked("the note", self._call("PATCH", run.path, {"note": text[:LONGEST_NOTE]}))
+
+    def questions(self, run: Run) -> list[dict[str, Any]]:
+        """What the run's tasks have asked people, with what was answered. Raises AirflowRefused."""
+        held: list[dict[str, Any]] = self.of_run("to show what a run asks", "GET", run, "hitlDetails")["hitl_details"]
+        return held
+
+    def question(self, run: Run, task_id: str) -> dict[str, Any] | None:
+        """What one task has asked, with what was answered; None where it has asked nothing. Raises AirflowRefused."""
+        answer = self._call("GET", f"{run.path}/taskInstances/{task_id}/-1/hitlDetails")
+        return None if answer.status_code == httpx.codes.NOT_FOUND else _checked("to show a question", answer)
+
+    def answer(self, run: Run, task_id: str, index: int, option: str) -> None:
+        """Answer a task's question as the session's user. Raises AirflowRefused."""
+        rest = f"taskInstances/{task_id}/{index}/hitlDetails"
+        self.of_run("the answer", "PATCH", run, rest, {"chosen_options": [option], "params_input": {}})
+
+    def make_pools(self, pools: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Have these pools as they are given, made or overwritten; what went wrong. Raises AirflowRefused."""
+        create = {"action": "create", "action_on_existence": "overwrite", "entities": list(pools)}
+        answer = self._call("PATCH", "/api/v2/pools", {"actions": [create]})
+        problems: list[Any] = _checked("its pools", answer)["create"]["errors"]
+        return problems
+
     def of_run(
         self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """What Airflow answers below a run's own path; `what` names the request. Raises AirflowRefused."""
-        return _checked(what, self._call(method, f"{self._path(run)}/{rest}", body))
-
-    def _path(self, run: Run) -> str:
-        return f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}"
+        return _checked(what, self._call(method, f"{run.path}/{rest}", body))
 
     def _token(self, settings: Settings, user: str) -> str:
         body = {"username": user, "password": _password(settings, user)}
@@ -145,6 +181,15 @@ class Airflow:
             return self._client.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise Unreachable("Airflow", self._url, error or type(error).__name__) from error
+
+
+def health(settings: Settings, transport: httpx.BaseTransport | None = None) -> dict[str, Any] | None:
+    """What Airflow says of its own parts, which anybody may ask; None while it says nothing."""
+    try:
+        with httpx.Client(base_url=settings.airflow, timeout=5.0, trust_env=False, transport=transport) as api:
+            return _checked("to show its health", api.get("/api/v2/monitor/health"))
+    except (httpx.HTTPError, AirflowRefused, ValueError):
+        return None
 
 
 class Holders:
@@ -168,8 +213,13 @@ def run_id(verb: str, job: str) -> str:
     return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
 
 
+def users_file(settings: Settings) -> Path:
+    """The file with the passwords of Airflow's users: {"admin": ..., "operator": ...}."""
+    return settings.secrets / "airflow-users.json"
+
+
 def _password(settings: Settings, user: str) -> str:
-    file = airflow_users(settings)
+    file = users_file(settings)
     try:
         return str(json.loads(file.read_text())[user])
     except (OSError, ValueError, KeyError) as error:
