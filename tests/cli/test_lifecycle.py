@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.commands.lifecycle import deploy
-from kappa.core.catalog import UnknownJob
+from cli.commands.lifecycle import deploy, reprocess
+from kappa.core.catalog import JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.unavailable import Unreachable
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -20,6 +20,7 @@ def run(*words: str) -> Result:
     """The command."""
     app = typer.Typer()
     deploy.register(app)
+    reprocess.register(app)
     return CliRunner().invoke(app, list(words))
 
 
@@ -33,6 +34,18 @@ def test_building_twice_makes_one_artifact(home: Path) -> None:
 
 def test_an_unknown_job_is_refused_before_anything_is_built(home: Path) -> None:
     assert isinstance(run("deploy", "ad_crt").exception, UnknownJob)
+    assert not (home / "artifacts").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [("cadence_ms=60001", JobSettingOutOfRange), ("cadence_ms=x", JobSettingOutOfRange), ("pace=1", UnknownJobSetting)],
+)
+@pytest.mark.parametrize("verb", ["deploy", "reprocess"])
+def test_a_setting_that_may_not_be_so_is_refused_before_anything_is_built(
+    home: Path, verb: str, given: str, refusal: type[Exception]
+) -> None:
+    assert isinstance(run(verb, "ad_ctr", "--set", given).exception, refusal)
     assert not (home / "artifacts").exists()
 
 

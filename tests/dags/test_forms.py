@@ -170,6 +170,11 @@ def test_what_a_field_may_not_hold_is_refused_by_name_value_and_rule(filled: dic
     assert told in str(refused.value)
 
 
+def test_a_needed_text_says_something() -> None:
+    with pytest.raises(InvalidField, match="rollback: reason=' ' is not allowed: it must say something"):
+        read(RollbackRequest, {"jobs": ["ad_ctr"], "reason": " "})
+
+
 def test_a_field_that_a_request_has_not_is_refused_and_not_passed_over() -> None:
     with pytest.raises(UnknownField, match="rescale has no field 'executor_cores'; it has job, partitions, cores"):
         read(RescaleRequest, {"job": "ad_ctr", "executor_cores": 3, "typed_by": "ada"})

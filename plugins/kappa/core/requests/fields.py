@@ -170,7 +170,7 @@ def number(name: str, title: str = "", empty: str = "", section: str = "") -> Ru
     defaults = sorted({setting.default for setting in known})
     first = f"as it is now, at first {' or '.join(str(default) for default in defaults)}"
     return Rule(
-        title or name.replace("_ms", " (ms)").replace("_mb", " (MB)").replace("_", " ").capitalize(),
+        title or (name[0].upper() + name[1:]).replace("_ms", " (ms)").replace("_mb", " (MB)").replace("_", " "),
         known[0].meaning[0].upper() + known[0].meaning[1:],
         min(setting.least for setting in known),
         max(setting.most for setting in known),
@@ -217,6 +217,8 @@ def _one(verb: Verb, field: Field, value: Any) -> Any:
         return rule.parse(value)
     if field.words and value not in field.words:
         raise InvalidField(verb, field, value, f"it must be one of {', '.join(field.words)}")
+    if rule.needed and not value.strip():
+        raise InvalidField(verb, field, value, "it must say something")
     if rule.pattern and not re.search(rule.pattern, value):
         raise InvalidField(verb, field, value, f"it must be like this: {rule.meaning}")
     if rule.longest is not None and len(value) > rule.longest:
