@@ -26,8 +26,7 @@ from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.platform import connect
 from kappa.verbs.replay import bands
-from kappa.verbs.replay.candidate import ReprocessRequest
-from kappa.verbs.replay.errors import NoFreeCores
+from kappa.verbs.replay.candidate import NoFreeCores, ReprocessRequest
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.replay.price import duration
 

@@ -13,7 +13,7 @@ from cli.commands.lifecycle import rescale
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.conditions import NothingAsked
 from kappa.verbs.rescale.plan import RescaleRequest
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -10,8 +10,8 @@ from kappa.core.audit import Author
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import DeployRequest, plan_deploy
 from kappa.verbs.rescale import steps as rescale
-from kappa.verbs.rescale.errors import OldArtifact
 from kappa.verbs.rescale.plan import Action, RescaleRequest
+from kappa.verbs.rescale.steps import OldArtifact
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"

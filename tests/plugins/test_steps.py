@@ -9,7 +9,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
-from kappa.registry.errors import StagedByAnother
+from kappa.registry.port import StagedByAnother
 from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start

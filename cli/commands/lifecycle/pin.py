@@ -15,7 +15,7 @@ from cli.options import Json, Reason, VersionNumber, reason_or_asked
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.platform import Platform, connect
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 
 VERB = "pin"
 

@@ -12,7 +12,7 @@ from cli.options import DryRun, Json, Reason, Wait, reason_or_asked
 from cli.run_verb import by_airflow, when_held
 from kappa.core.catalog import find
 from kappa.platform import connect
-from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.conditions import NothingAsked
 from kappa.verbs.rescale.plan import RescaleRequest
 from kappa.verbs.rescale.steps import plan_rescale
 

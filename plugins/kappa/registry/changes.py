@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import Desired
-from kappa.registry.errors import UnknownVersion, Unsettled
+from kappa.registry.port import UnknownVersion, Unsettled
 from kappa.registry.transactions import Connection, PostgresTransactions, take_turn
 
 _CHANGE = "select change_id, job, version, verb, run_id, desired, old, new, phase, marks from registry.change "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from kappa.core.versions import Health
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import PostgresTransactions
 
 _HEALTH = """

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from kappa.core.versions import Launch
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import Connection, PostgresTransactions
 
 _LAUNCH = (

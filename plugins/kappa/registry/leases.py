@@ -9,7 +9,7 @@ from psycopg.rows import DictRow
 
 from kappa.core.audit import Author, Entry
 from kappa.core.leases import Lease
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
 
 TAKEN_OVER = "lease.taken_over"

@@ -13,10 +13,10 @@ from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Segment
 from kappa.registry import staging, statements
 from kappa.registry.bookkeeping import PostgresBookkeeping
 from kappa.registry.changes import PostgresChanges
-from kappa.registry.errors import ServedByAnother
 from kappa.registry.health import PostgresHealth
 from kappa.registry.launches import PostgresLaunches
 from kappa.registry.leases import PostgresLeases
+from kappa.registry.port import ServedByAnother
 from kappa.registry.transactions import Connection, audit, take_turn
 
 

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import Version
 from kappa.registry import statements
-from kappa.registry.errors import StagedByAnother
+from kappa.registry.port import StagedByAnother
 from kappa.registry.transactions import Connection, audit
 
 DEPLOYED, REPLAYED = "deploy.staged", "replay.staged"

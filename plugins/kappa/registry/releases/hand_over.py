@@ -19,11 +19,11 @@ from kappa.core.audit import Author, Entry
 from kappa.core.replays import HandOver, Lag, Release, approver, behind
 from kappa.core.versions import Segment, State
 from kappa.registry import statements
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.releases.errors import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
+from kappa.registry.port import UnknownVersion
 from kappa.registry.releases.progress import release
 from kappa.registry.releases.replays import newest_replay_of
 from kappa.registry.releases.segments import canonical, carried_out
+from kappa.registry.releases_port import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
 
 POLL_SECONDS = 0.05

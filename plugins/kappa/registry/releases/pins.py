@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import State
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.releases.errors import AlreadyRetired
+from kappa.registry.port import UnknownVersion
+from kappa.registry.releases_port import AlreadyRetired
 from kappa.registry.transactions import PostgresTransactions, audit, take_turn
 
 _PIN = """

@@ -9,7 +9,7 @@ from psycopg.rows import DictRow
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Release, Standing, Weighed
 from kappa.core.versions import Segment
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import PostgresTransactions
 
 _STANDING = """

@@ -16,7 +16,7 @@ from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.registry import staging
-from kappa.registry.releases.errors import UnknownReplay
+from kappa.registry.releases_port import UnknownReplay
 from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
 
 _REPLAY = "select *, ended_at is not null as ended from registry.replay "

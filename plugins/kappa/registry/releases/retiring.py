@@ -12,8 +12,8 @@ from psycopg.rows import dict_row
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import Freed
 from kappa.core.versions import Segment, State, check_transition
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.releases.errors import Pinned, RowsInUse, StillServes
+from kappa.registry.port import UnknownVersion
+from kappa.registry.releases_port import Pinned, RowsInUse, StillServes
 from kappa.registry.transactions import (
     CONNECT_TIMEOUT_SECONDS,
     Connection,

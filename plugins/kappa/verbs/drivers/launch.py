@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from kappa.core.versions import Desired, Launch, State, Version, check_transition
 from kappa.platform import Platform, wait_until
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from kappa.spark import ALIVE
 from kappa.verbs.drivers.submission import submission
 

@@ -1,9 +1,20 @@
-"""The refusals of a rescale, one per cause; all of them before anything is touched."""
+"""What must hold of a version and its state before a rescale, and what is refused where it does not."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kappa.core.catalog import STATE_PARTITIONS, Job
+from kappa.core.checkpoint.repartitionable import check_repartitionable
 from kappa.core.refusals import Refusal
-from kappa.core.versions import State
+from kappa.core.versions import State, Version
+from kappa.verbs.desired import Found
+from kappa.verbs.stop.plan import NothingDeployed
+
+RESCALABLE = frozenset({State.CAUGHT_UP, State.LIVE, State.PREVIOUS})
+"""States of a version whose first start or replay is over; before that, another verb is at work on it."""
 
 
 class NothingAsked(Refusal):
@@ -77,11 +88,51 @@ class TooFewFreeCores(Refusal):
         )
 
 
-class OldArtifact(Refusal):
-    """The version runs code from before rescales."""
+@dataclass(frozen=True)
+class StateFacts:
+    """What the checkpoint says of the state: its provider (a class name), stateful operators, number of partitions,
+    rows and bytes (None: not known), and whether a batch was planned and not committed."""
 
-    def __init__(self, job: str, name: str, artifact: str) -> None:
-        super().__init__(
-            f"{name} runs artifact {artifact}, which was built before state could be moved: it has no repartition. "
-            f"Nothing was changed. Deploy newer code in place first (./kappa deploy {job}), then rescale."
-        )
+    provider: str
+    operators: tuple[str, ...]
+    partitions: int
+    rows: int | None
+    bytes: int | None
+    pending: bool
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> StateFacts:
+        """The facts as `dataclasses.asdict` and JSON left them."""
+        return cls(**{**held, "operators": tuple(held["operators"])})
+
+
+def rescalable(job: Job, partitions: int | None, cores: int | None, found: Found) -> Version:
+    """The version of the job that is meant, if it may be rescaled to these numbers (None: as it is) at all.
+
+    Raises NothingAsked, NothingDeployed, VersionFailed, NotServing, StatelessJob.
+    """
+    current = found.current()
+    if partitions is None and cores is None:
+        raise NothingAsked(job.name)
+    if current is None:
+        raise NothingDeployed(job.name)
+    if current.state is State.FAILED:
+        raise VersionFailed(job.name, current.version)
+    if current.state not in RESCALABLE:
+        raise NotServing(job.name, current.version, current.state)
+    if partitions is not None and not job.stateful:
+        raise StatelessJob(job.name, partitions)
+    return current
+
+
+def check_state(current: Version, state: StateFacts | None) -> None:
+    """Pass when this state can be repartitioned; Spark would find out only after it has spoilt the checkpoint.
+
+    Raises NothingToRepartition, CountsDisagree, UnsupportedProvider, UnsupportedOperator.
+    """
+    job, name = current.job, f"{current.job} v{current.version}"
+    if state is None or not state.operators:
+        raise NothingToRepartition(name)
+    if state.partitions != current.settings[STATE_PARTITIONS]:
+        raise CountsDisagree(job, name, current.settings[STATE_PARTITIONS], state.partitions)
+    check_repartitionable(job, f"v{current.version}", state.provider, state.operators)
