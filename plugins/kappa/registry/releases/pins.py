@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import State
 from kappa.registry.port import UnknownVersion
 from kappa.registry.releases_port import AlreadyRetired
-from kappa.registry.transactions import PostgresTransactions, audit, take_turn
+from kappa.registry.transactions import Database, audit, take_turn
 
 _PIN = """
 insert into registry.pin (job, version, pinned_by, run_id, reason) values (%s, %s, %s, %s, %s) on conflict do nothing"""
 
 
-class PostgresPins(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresPins:
     """The part of Releases that keeps versions from being retired."""
+
+    database: Database
 
     def pin(self, job: str, version: int, by: Author) -> None:
         """Keep a version from being retired. Raises UnknownVersion, AlreadyRetired."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             take_turn(connection, job)
             row = connection.execute(
                 "select state from registry.job_version where job = %s and version = %s", [job, version]
@@ -31,13 +36,13 @@ class PostgresPins(PostgresTransactions):
 
     def unpin(self, job: str, version: int, by: Author) -> None:
         """Take the pin away, if there is one."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             gone = connection.execute("delete from registry.pin where job = %s and version = %s", [job, version])
             if gone.rowcount:
                 audit(connection, Entry(by, "pin.removed", job, version))
 
     def pins(self) -> set[tuple[str, int]]:
         """The pinned versions, as (job, version)."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute("select job, version from registry.pin")
             return {(row["job"], row["version"]) for row in rows}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psycopg
 from psycopg import errors, sql
@@ -17,7 +18,7 @@ from kappa.registry.releases_port import Pinned, RowsInUse, StillServes
 from kappa.registry.transactions import (
     CONNECT_TIMEOUT_SECONDS,
     Connection,
-    PostgresTransactions,
+    Database,
     address,
     audit,
     take_turn,
@@ -50,12 +51,36 @@ where v.state = 'RETIRED' and to_regclass(format('data.%I', o.table_name || '_v'
 _ALONE = "select pg_try_advisory_lock(hashtextextended('kappa:retire:' || %(parent)s::text, 0)) as alone"
 
 
-class PostgresRetiring(PostgresTransactions):
+@dataclass(frozen=True)
+class Owner:
+    """The owner of the tables: a connection per call. A statement waits `lock_seconds` for a lock."""
+
+    dsn: str
+    lock_seconds: float = LOCK_SECONDS
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection as the tables' owner that commits each statement. Raises Unreachable."""
+        try:
+            with psycopg.connect(
+                self.dsn,
+                row_factory=dict_row,
+                connect_timeout=CONNECT_TIMEOUT_SECONDS,
+                application_name="kappa:control",
+                options=f"-c lock_timeout={round(self.lock_seconds * 1000)}ms",
+                autocommit=True,
+            ) as connection:
+                yield connection
+        except psycopg.OperationalError as error:
+            raise Unreachable("Postgres", address(self.dsn), error) from error
+
+
+@dataclass(frozen=True)
+class PostgresRetiring:
     """The part of Releases that gives space back; tables are dropped as their owner."""
 
-    def __init__(self, dsn: str, owner_dsn: str, lock_seconds: float = LOCK_SECONDS) -> None:
-        super().__init__(dsn)
-        self._owner_dsn, self._lock_seconds = owner_dsn, lock_seconds
+    database: Database
+    owner: Owner
 
     def retire(self, job: str, version: int, by: Author) -> Freed:
         """State RETIRED, then the rows go without a reader waiting; what was freed.
@@ -63,49 +88,33 @@ class PostgresRetiring(PostgresTransactions):
         Raises UnknownVersion, StillServes, Pinned, IllegalTransition: nothing was changed then; RowsInUse: to be
         called again.
         """
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             _set_retired(connection, job, version, by)
         gone = self._drop_rows(job, version)
         if gone is not None:
-            with self.transaction() as connection:
+            with self.database.transaction() as connection:
                 audit(connection, Entry(by, "retire.freed", job, version, {"rows_bytes": gone}))
         return Freed(job, version, gone or 0)
 
     def unfreed(self) -> set[tuple[str, int]]:
         """Versions that are RETIRED and still have their rows, as (job, version): their retirement was cut short."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return {(row["job"], row["version"]) for row in connection.execute(_UNFREED)}
 
     def _drop_rows(self, job: str, version: int) -> int | None:
         """Drop the version's rows; their bytes, None where there were none. Raises RowsInUse."""
-        with self._owner() as owner:
+        with self.owner.connection() as owner:
             found = owner.execute(_CHILD, {"job": job, "version": version}).fetchone()
             if found is None or found["bytes"] is None:
                 return None
             if not _is_alone(owner, found["parent"]):
-                raise RowsInUse(job, version, self._lock_seconds)
+                raise RowsInUse(job, version, self.owner.lock_seconds)
             try:
                 _detach(owner, found["parent"], found["child"])
                 owner.execute(sql.SQL("drop table data.{}").format(sql.Identifier(found["child"])))
             except errors.LockNotAvailable as error:
-                raise RowsInUse(job, version, self._lock_seconds) from error
+                raise RowsInUse(job, version, self.owner.lock_seconds) from error
             return int(found["bytes"])
-
-    @contextmanager
-    def _owner(self) -> Iterator[Connection]:
-        """A connection as the tables' owner that commits each statement. Raises Unreachable."""
-        try:
-            with psycopg.connect(
-                self._owner_dsn,
-                row_factory=dict_row,
-                connect_timeout=CONNECT_TIMEOUT_SECONDS,
-                application_name="kappa:control",
-                options=f"-c lock_timeout={round(self._lock_seconds * 1000)}ms",
-                autocommit=True,
-            ) as connection:
-                yield connection
-        except psycopg.OperationalError as error:
-            raise Unreachable("Postgres", address(self._owner_dsn), error) from error
 
 
 def _set_retired(connection: Connection, job: str, version: int, by: Author) -> None:
