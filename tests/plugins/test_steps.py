@@ -14,9 +14,8 @@ from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import DeployRequest, plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
-from kappa.verbs.drivers.launch import launch
+from kappa.verbs.drivers.launch import ensure_running, launch
 from kappa.verbs.drivers.readiness import NotReady, wait_ready
-from kappa.verbs.drivers.resume import ensure_running
 from kappa.verbs.stop.steps import plan_stop, stop
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kappa.registry.releases.hand_over import PostgresHandOver
-from kappa.registry.releases.pins import PostgresPins
 from kappa.registry.releases.progress import PostgresStanding
 from kappa.registry.releases.replays import PostgresReplays
-from kappa.registry.releases.retiring import LOCK_SECONDS, Owner, PostgresRetiring
+from kappa.registry.releases.retiring import LOCK_SECONDS, Owner, PostgresPins, PostgresRetiring
 from kappa.registry.transactions import Database
 
 

@@ -1,4 +1,5 @@
-"""Retirement in Postgres: a version gives back its rows without a reader waiting; its accounting stays."""
+"""Retirement in Postgres: a version gives back its rows without a reader waiting, unless it is pinned; its accounting
+stays."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.replays import Freed
 from kappa.core.versions import Segment, State, check_transition
 from kappa.registry.port import UnknownVersion
-from kappa.registry.releases_port import Pinned, RowsInUse, StillServes
+from kappa.registry.releases_port import AlreadyRetired, Pinned, RowsInUse, StillServes
 from kappa.registry.transactions import (
     CONNECT_TIMEOUT_SECONDS,
     Connection,
@@ -49,6 +50,42 @@ select v.job, v.version from registry.job_version v join registry.output o using
 where v.state = 'RETIRED' and to_regclass(format('data.%I', o.table_name || '_v' || v.version)) is not null"""
 # Tried, not waited for: who waits here has a snapshot, and a detachment waits for snapshots.
 _ALONE = "select pg_try_advisory_lock(hashtextextended('kappa:retire:' || %(parent)s::text, 0)) as alone"
+_SET_PIN = """
+insert into registry.pin (job, version, pinned_by, run_id, reason) values (%s, %s, %s, %s, %s) on conflict do nothing"""
+
+
+@dataclass(frozen=True)
+class PostgresPins:
+    """The part of Releases that keeps versions from being retired."""
+
+    database: Database
+
+    def pin(self, job: str, version: int, by: Author) -> None:
+        """Keep a version from being retired. Raises UnknownVersion, AlreadyRetired."""
+        with self.database.transaction() as connection:
+            take_turn(connection, job)
+            row = connection.execute(
+                "select state from registry.job_version where job = %s and version = %s", [job, version]
+            ).fetchone()
+            if row is None:
+                raise UnknownVersion(job, version)
+            if row["state"] == State.RETIRED:
+                raise AlreadyRetired(job, version)
+            if connection.execute(_SET_PIN, [job, version, by.actor, by.run_id, by.reason]).rowcount:
+                audit(connection, Entry(by, "pin.set", job, version))
+
+    def unpin(self, job: str, version: int, by: Author) -> None:
+        """Take the pin away, if there is one."""
+        with self.database.transaction() as connection:
+            gone = connection.execute("delete from registry.pin where job = %s and version = %s", [job, version])
+            if gone.rowcount:
+                audit(connection, Entry(by, "pin.removed", job, version))
+
+    def pins(self) -> set[tuple[str, int]]:
+        """The pinned versions, as (job, version)."""
+        with self.database.transaction() as connection:
+            rows = connection.execute("select job, version from registry.pin")
+            return {(row["job"], row["version"]) for row in rows}
 
 
 @dataclass(frozen=True)
