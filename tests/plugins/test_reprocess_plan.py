@@ -18,9 +18,8 @@ from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
-from kappa.verbs.replay.approval import LaxerThanPolicy
 from kappa.verbs.replay.candidate import NoFreeCores, NoJobs, ReprocessRequest, given
-from kappa.verbs.replay.plan import ExactParityOfOtherLogic, ReprocessPlan, live_versions
+from kappa.verbs.replay.plan import ExactParityOfOtherLogic, LaxerThanPolicy, ReprocessPlan, live_versions
 from kappa.verbs.start_point import utc
 from kappa.verbs.stop.plan import NothingDeployed
 from tests.plugins.replay_plans import (

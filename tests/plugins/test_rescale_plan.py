@@ -20,10 +20,16 @@ from kappa.verbs.rescale.conditions import (
     NotServing,
     StateFacts,
     StatelessJob,
-    TooFewFreeCores,
     VersionFailed,
 )
-from kappa.verbs.rescale.plan import Action, RescalePlan, RescaleRequest, decide_rescale, expected_pause_seconds
+from kappa.verbs.rescale.plan import (
+    Action,
+    RescalePlan,
+    RescaleRequest,
+    TooFewFreeCores,
+    decide_rescale,
+    expected_pause_seconds,
+)
 from kappa.verbs.stop.plan import NothingDeployed
 
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

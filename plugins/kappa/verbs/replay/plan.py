@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,12 +16,22 @@ from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
-from kappa.verbs.replay.approval import decide_approval
 from kappa.verbs.replay.bands import check_bands, read, text
 from kappa.verbs.replay.candidate import Candidate, ReprocessRequest, candidate, check_cores
 from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
 from kappa.verbs.start_point import StartPoint, utc
 from kappa.verbs.stop.plan import NothingDeployed
+
+
+class LaxerThanPolicy(Refusal):
+    """A request would promote by itself what a person has to agree to."""
+
+    def __init__(self, jobs: Sequence[str]) -> None:
+        super().__init__(
+            f"the policy of {', '.join(jobs)} is to ask before a promotion, and a request may only be stricter than "
+            "it; nothing was changed. Leave the approval to the policy (--approve ask), or change it in "
+            "plugins/kappa/core/catalog.py: it is in no digest, so no replay is needed for that."
+        )
 
 
 class ExactParityOfOtherLogic(Refusal):
@@ -168,6 +178,17 @@ def decide_reprocess(
     check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
     return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, why)
+
+
+def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:
+    """Whether a person has to agree to promoting these jobs together: ASK where one policy or the request says so.
+
+    `asked` None leaves it to the policies. Raises LaxerThanPolicy.
+    """
+    strict = [job.name for job in jobs if job.approval is Approval.ASK]
+    if asked is Approval.AUTO and strict:
+        raise LaxerThanPolicy(strict)
+    return Approval.ASK if strict or asked is Approval.ASK else Approval.AUTO
 
 
 def live_versions(found: Mapping[str, Found]) -> dict[str, Version]:

@@ -78,16 +78,6 @@ class CountsDisagree(Refusal):
         )
 
 
-class TooFewFreeCores(Refusal):
-    """The worker could not place the driver: it would wait for ever."""
-
-    def __init__(self, job: str, wanted: int, free: int) -> None:
-        super().__init__(
-            f"{job} would take {wanted} cores of the worker, which has {free} for it; nothing was changed. Give at "
-            f"most that many (./kappa rescale {job} --cores N), or raise worker_cores in kappa.toml."
-        )
-
-
 @dataclass(frozen=True)
 class StateFacts:
     """What the checkpoint says of the state: its provider (a class name), stateful operators, number of partitions,

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
+from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
+from kappa.core.refusals import Refusal
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.submission import slots
-from kappa.verbs.rescale.conditions import StateFacts, TooFewFreeCores, check_state, rescalable
+from kappa.verbs.rescale.conditions import StateFacts, check_state, rescalable
 
 RESTART_SECONDS = 30.0
 """What a plain restart takes up to the first commit, at most, on two cores."""
@@ -21,6 +22,16 @@ REPARTITION_SECONDS = 5.0
 """What drain, copy, proof and repartition take of a state that is all but empty."""
 ROWS_PER_SECOND = 100_000
 """Rows that are repartitioned a second; 2,000,000 rows were seen to take 14 s on two cores."""
+
+
+class TooFewFreeCores(Refusal):
+    """The worker could not place the driver: it would wait for ever."""
+
+    def __init__(self, job: str, wanted: int, free: int) -> None:
+        super().__init__(
+            f"{job} would take {wanted} cores of the worker, which has {free} for it; nothing was changed. Give at "
+            f"most that many (./kappa rescale {job} --cores N), or raise worker_cores in kappa.toml."
+        )
 
 
 @dataclass(frozen=True)
@@ -122,9 +133,10 @@ def decide_rescale(
     Raises UnknownJob, NothingAsked, NothingDeployed, VersionFailed, NotServing, StatelessJob, JobSettingOutOfRange,
     CountsDisagree, NothingToRepartition, UnsupportedProvider, UnsupportedOperator, TooFewFreeCores.
     """
-    current = rescalable(find(request.job), request.partitions, request.cores, found)
+    job = find(request.job)
+    current = rescalable(job, request.partitions, request.cores, found)
     old = RunsAs(current.artifact, current.settings, current.generation)
-    wanted = _wanted(request, current)
+    wanted = _wanted(job, request, current)
     moves = wanted.get(STATE_PARTITIONS) != current.settings.get(STATE_PARTITIONS)
     if moves:
         check_state(current, state)
@@ -159,11 +171,11 @@ def state_sentence(state: StateFacts | None) -> str:
     return f"{rows} rows{size} in {state.partitions} partitions of {', '.join(state.operators)}{pending}"
 
 
-def _wanted(request: RescaleRequest, current: Version) -> dict[str, int]:
+def _wanted(job: Job, request: RescaleRequest, current: Version) -> dict[str, int]:
     """The version's settings with the asked numbers in their place, checked against the catalogue's bounds."""
     numbers = {STATE_PARTITIONS: request.partitions, EXECUTOR_CORES: request.cores}
     asked = {name: number for name, number in numbers.items() if number is not None}
-    resolve(find(request.job), asked)
+    resolve(job, asked)
     return {**current.settings, **asked}
 
 
