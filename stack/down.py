@@ -27,16 +27,6 @@ ENTRIES = (
 """What a stack keeps in its state folder. A wipe takes the secrets last, since by them it knows its own folder."""
 
 
-class StillRunning(Refusal):
-    """Processes of the stack did not end even when killed."""
-
-    def __init__(self, pids: list[int]) -> None:
-        super().__init__(
-            f"these processes of the stack are still there: {', '.join(map(str, pids))}. "
-            "They do not answer a kill; look at them with ps, then run './kappa down' again."
-        )
-
-
 class NotOurs(Refusal):
     """The folder to be wiped is not, or not only, the state folder of a stack."""
 
@@ -48,7 +38,7 @@ class NotOurs(Refusal):
 
 
 def down(settings: Settings, checkout: Path, echo: Callable[[str], None] = print) -> None:
-    """Stop every process of the stack, streams too. Harmless when it is down. Raises Busy, StillRunning."""
+    """Stop every process of the stack, streams too. Harmless when it is down. Raises Busy; Refusal for any left."""
     if not settings.home.exists():
         echo("the stack is down: there is no state folder")
         return
@@ -100,7 +90,11 @@ def _stop(layout: Layout) -> int:
         supervisor.shutdown()
     leftovers.end(leftovers.alive(ours | leftovers.marked(layout.home)))
     if left := leftovers.alive(ours | leftovers.marked(layout.home)):
-        raise StillRunning(sorted(process.pid for process in left))
+        pids = ", ".join(map(str, sorted(process.pid for process in left)))
+        raise Refusal(
+            f"these processes of the stack are still there: {pids}. "
+            "They do not answer a kill; look at them with ps, then run './kappa down' again."
+        )
     return len(ours)
 
 

@@ -22,8 +22,9 @@ Echo = Callable[[str], None]
 def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:
     """Start what does not run, wait until all is healthy; returns the seconds of each part and the `total`.
 
-    Harmless when the stack is up. Raises DiskFull, NoJava, OutOfReach, NoUser, Busy, PortTwice, PortTaken,
-    JarUnreachable, JarDamaged, WrongTopic, NotHealthy, PoolsRefused.
+    Harmless when the stack is up. Raises DiskFull, NoJava, Busy, PortTwice, PortTaken,
+    JarUnreachable, JarDamaged, NotHealthy, PoolsRefused; Refusal for
+    a user that Postgres cannot run as, or a topic of another shape.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
     programs = readiness.programs(layout)

@@ -43,16 +43,6 @@ _QUARTER_HOUR = timedelta(minutes=15)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-class LogNotInstalled(Refusal):
-    """The package with the CSV files is missing."""
-
-    def __init__(self, missing: object) -> None:
-        super().__init__(
-            f"the Open Bandit log is not there ({missing}); it comes with the PyPI package obp 0.4.1. "
-            "Run `./kappa` from the checkout, which installs it."
-        )
-
-
 class Row(NamedTuple):
     """One row of one file; `at` is the original time."""
 
@@ -67,22 +57,29 @@ class Row(NamedTuple):
 
 
 def files() -> Iterator[tuple[str, str, Path]]:
-    """(policy, campaign, CSV file) of the six files, found without importing obp. Raises LogNotInstalled."""
+    """(policy, campaign, CSV file) of the six files, found without importing obp. Raises Refusal where it is absent."""
     spec = find_spec("obp")
     if spec is None or spec.origin is None:
-        raise LogNotInstalled("package obp")
+        raise _not_installed("package obp")
     folder = Path(spec.origin).parent / "dataset" / "obd"
     for policy in POLICIES:
         for campaign in CAMPAIGNS:
             file = folder / policy / campaign / f"{campaign}.csv"
             if not file.exists():
-                raise LogNotInstalled(file)
+                raise _not_installed(file)
             yield policy, campaign, file
+
+
+def _not_installed(missing: object) -> Refusal:
+    return Refusal(
+        f"the Open Bandit log is not there ({missing}); it comes with the PyPI package obp 0.4.1. "
+        "Run `./kappa` from the checkout, which installs it."
+    )
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """All rows of the six files in the order of their original time. Raises LogNotInstalled."""
+    """All rows of the six files in the order of their original time. Raises Refusal where it is not installed."""
     return tuple(sorted(row for policy, campaign, file in files() for row in _rows_of(policy, campaign, file)))
 
 

@@ -11,7 +11,7 @@ _CLICK_COSTS = 250_000
 
 
 def expected_totals() -> dict[str, tuple[int, int, int]]:
-    """campaign -> (impressions, clicks, spend in micros), 60,000 and 287 in all. Raises LogNotInstalled."""
+    """campaign -> (impressions, clicks, spend in micros), 60,000 and 287 in all. Raises Refusal where it is absent."""
     totals: dict[str, tuple[int, int, int]] = {}
     for _, campaign, file in files():
         with file.open(newline="") as lines:

@@ -59,7 +59,7 @@ def plan_open_bandit(now_ms: int, compress: int, rate: float | None, full_speed:
     """The Open Bandit log from now on; with a rate the compression that gives it on average; at full speed
     ending now.
 
-    Raises SpanTooLong, LogNotInstalled.
+    Raises SpanTooLong, Refusal (the log is not installed).
     """
     if rate is not None:
         compress = max(1, round(rate * open_bandit.SPAN_SECONDS / OPEN_BANDIT_RECORDS))

@@ -70,7 +70,7 @@ def lay(now_ms: int, lateness_ms: int, lasts_seconds: float) -> Laid:
 
 
 def log_laid(now_ms: int, lateness_ms: int) -> tuple[Laid, Plan]:
-    """The Open Bandit log, laid so, to be played at once. Raises LogNotInstalled."""
+    """The Open Bandit log, laid so, to be played at once. Raises Refusal where it is not installed."""
     laid = lay(now_ms, lateness_ms, play_seconds(COMPRESS))
     return laid, plan_open_bandit(laid.start_ms, COMPRESS, None, False)
 

@@ -26,7 +26,7 @@ from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_b
 from kappa.core.validation import Parity
 from kappa.core.versions import Version
 from kappa.platform import connect
-from kappa.verbs.replay.errors import NoFreeCores
+from kappa.verbs.replay.candidate import NoFreeCores
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.replay.price import duration
 
@@ -50,17 +50,6 @@ class OtherRule(Refusal):
             f"{job} v{version} counts one click per {interval_ms / 1000:g} s, and the demo's second half goes from "
             f"{OLD_MS / 1000:g} s to {INTERVAL_MS / 1000:g} s. Nothing was played. If an earlier demo was ended before "
             f"its roll-back: ./kappa rollback {names} --reason TEXT. Without that half: ./kappa demo --first-half."
-        )
-
-
-class NotFinal(Refusal):
-    """The log's minutes do not become final."""
-
-    def __init__(self, through_ms: int | None, end_ms: int) -> None:
-        known = "of a job nothing is final yet" if through_ms is None else f"final is all up to {_clock(through_ms)}"
-        super().__init__(
-            f"the log's minutes end at {_clock(end_ms)} UTC and should be final by now, but {known}. Nothing was "
-            "replayed; the numbers of the first half stand. See './kappa status', then play again: ./kappa demo."
         )
 
 
@@ -103,7 +92,7 @@ def check_cores(free: int) -> None:
 def second_half(stage: Stage) -> None:
     """All of it; a replay that somebody rejects ends it early, and well.
 
-    Raises NotFinal, NotShown, NumbersDiffer, NotTheOldNumbers.
+    Raises Refusal (the log does not become final), NotShown, NumbersDiffer, NotTheOldNumbers.
     """
     with stage.measured.of("until final"):
         _until_final(stage)
@@ -170,15 +159,23 @@ def validated(outcome: Mapping[str, Any]) -> str:
     return f"validated: {outcome['compared_rows']:,} rows compared, all within the bands; {'; '.join(found)}"
 
 
+def _not_final(through_ms: int | None, end_ms: int) -> Refusal:
+    known = "of a job nothing is final yet" if through_ms is None else f"final is all up to {_clock(through_ms)}"
+    return Refusal(
+        f"the log's minutes end at {_clock(end_ms)} UTC and should be final by now, but {known}. Nothing was "
+        "replayed; the numbers of the first half stand. See './kappa status', then play again: ./kappa demo."
+    )
+
+
 def _until_final(stage: Stage) -> None:
-    """Wait for the log's last minute, nearly. Raises NotFinal."""
+    """Wait for the log's last minute, nearly. Raises Refusal when its minutes do not become final."""
     laid = stage.laid
     lateness = (laid.final_ms - laid.end_ms) / 1000 - 60
     with screen() as shown:
         while (through := served.final_through_ms(stage.reader, JOBS)) is None or through < laid.end_ms - HEAD_START_MS:
             now_ms = time.time_ns() // 1_000_000
             if now_ms > laid.final_ms + PATIENCE_SECONDS * 1000:
-                raise NotFinal(through, laid.end_ms)
+                raise _not_final(through, laid.end_ms)
             words, totals = waiting(laid, now_ms, lateness), stage.played()
             shown.show(Group(served.numbers(totals, stage.expected), served.freshness(stage.reader), words), words)
             time.sleep(0.5)

@@ -38,17 +38,6 @@ Configuration:
 """
 
 
-class WrongTopic(Refusal):
-    """The topic of the log exists, but is not what the settings and the contract say."""
-
-    def __init__(self, topic: str, what: str, is_now: object, must_be: object) -> None:
-        super().__init__(
-            f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name "
-            "another topic in kappa.toml (topic.name), set what it has (topic.partitions), or delete all "
-            "data with './kappa down --wipe'."
-        )
-
-
 def properties(ports: Ports, data: Path) -> str:
     """server.properties of the single node."""
     listeners = f"PLAINTEXT://{HOST}:{ports.kafka},CONTROLLER://{HOST}:{ports.kafka_controller}"
@@ -146,7 +135,7 @@ def ask(settings: Settings, seconds: float = 5.0) -> None:
 
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
 def ensure_topic(settings: Settings) -> None:
-    """Create the topic of the log unless it exists; retention follows the settings. Raises WrongTopic.
+    """Create the topic of the log unless it exists; retention follows the settings. Raises Refusal if it differs.
 
     A broker that has just started on a busy machine may miss a request's time; each step can be done again.
     """
@@ -169,16 +158,24 @@ def _create(admin: KafkaAdminClient, topic: Topic) -> None:
         return
 
 
+def _wrong_topic(topic: str, what: str, is_now: object, must_be: object) -> Refusal:
+    return Refusal(
+        f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name "
+        "another topic in kappa.toml (topic.name), set what it has (topic.partitions), or delete all "
+        "data with './kappa down --wipe'."
+    )
+
+
 def _check(admin: KafkaAdminClient, topic: Topic) -> None:
     """Partitions and the kind of append time are fixed for the topic's life (contract, section 1)."""
     partitions = len(admin.describe_topics([topic.name])[0]["partitions"])
     if partitions != topic.partitions:
-        raise WrongTopic(topic.name, "a number of partitions of", partitions, topic.partitions)
+        raise _wrong_topic(topic.name, "a number of partitions of", partitions, topic.partitions)
     resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
     described = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
     timestamps = described["message.timestamp.type"]["value"]
     if timestamps != "LogAppendTime":
-        raise WrongTopic(topic.name, "message.timestamp.type", timestamps, "LogAppendTime")
+        raise _wrong_topic(topic.name, "message.timestamp.type", timestamps, "LogAppendTime")
 
 
 def _retention_ms(topic: Topic) -> str:

@@ -24,29 +24,10 @@ OWNER = "kappa_owner"
 TEMPORARY_TABLES = "kappa_writer"
 
 
-class OutOfReach(Refusal):
-    """The unprivileged user of Postgres cannot pass a folder on the way to its data or its programs."""
-
-    def __init__(self, user: str, folder: Path, target: Path) -> None:
-        super().__init__(
-            f"Postgres must not run as root, and the user '{user}' that it runs as instead may not "
-            f"pass {folder} on the way to {target}. Allow that with 'chmod o+x {folder}', or move the "
-            "checkout and its state folder elsewhere, or run this as an ordinary user. Nothing was started."
-        )
-
-
-class NoUser(Refusal):
-    """There is no unprivileged user to run Postgres as."""
-
-    def __init__(self, user: str) -> None:
-        super().__init__(
-            f"Postgres must not run as root, and there is neither a user '{user}' nor 'nobody'. "
-            "Make one (useradd --system postgres), name one in kappa.toml (postgres_user)."
-        )
-
-
 def account(settings: Settings) -> pwd.struct_passwd | None:
-    """The unprivileged user of Postgres when root starts it; None for an ordinary user. Raises NoUser."""
+    """The unprivileged user of Postgres when root starts it; None for an ordinary user.
+
+    Raises Refusal where there is none."""
     if os.geteuid() != 0:
         return None
     for name in (settings.postgres_user, "nobody"):
@@ -54,7 +35,10 @@ def account(settings: Settings) -> pwd.struct_passwd | None:
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    raise NoUser(settings.postgres_user)
+    raise Refusal(
+        f"Postgres must not run as root, and there is neither a user '{settings.postgres_user}' nor 'nobody'. "
+        "Make one (useradd --system postgres), name one in kappa.toml (postgres_user)."
+    )
 
 
 def program(layout: Layout) -> Program:
@@ -83,11 +67,15 @@ def program(layout: Layout) -> Program:
 
 
 def check_reach(layout: Layout) -> None:
-    """Raises OutOfReach, NoUser before anything is written."""
+    """Raises Refusal before anything is written, where root starts it and no other user can run it."""
     if user := account(layout.settings):
         for target in (layout.postgres, BINARIES):
             if folder := closed_folder(target, user.pw_uid, user.pw_gid):
-                raise OutOfReach(user.pw_name, folder, target)
+                raise Refusal(
+                    f"Postgres must not run as root, and the user '{user.pw_name}' that it runs as instead may not "
+                    f"pass {folder} on the way to {target}. Allow that with 'chmod o+x {folder}', or move the "
+                    "checkout and its state folder elsewhere, or run this as an ordinary user. Nothing was started."
+                )
 
 
 def closed_folder(target: Path, uid: int, gid: int) -> Path | None:

@@ -14,7 +14,7 @@ STOP_ORDER = ((*AIRFLOW, *SPARK), STORES)
 
 
 def programs(layout: Layout) -> list[Program]:
-    """Every program. Raises NoJava, NoUser."""
+    """Every program. Raises NoJava, Refusal (no user for Postgres)."""
     java = spark.java(layout)
     return [
         kafka.program(layout, java),

@@ -19,7 +19,7 @@ from cli.follow import Outcome
 from kappa.core.catalog import find
 from kappa.core.validation import Parity
 from kappa.verbs.replay import bands
-from kappa.verbs.replay.errors import NoFreeCores
+from kappa.verbs.replay.candidate import NoFreeCores
 from tests.plugins.registries import version
 
 LAID = Laid(1_700_000_000_000, 1_700_000_100_000, 1_700_007_360_000)

@@ -10,7 +10,7 @@ from cli.commands.lifecycle import pin
 from kappa.core.audit import Author
 from kappa.core.settings import Settings
 from kappa.platform import Platform
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeCluster, FakeLog, FakeRegistry
 from tests.plugins.replay_plans import live

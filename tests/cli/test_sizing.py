@@ -14,7 +14,7 @@ from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
-from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.conditions import NothingAsked
 
 pytestmark = pytest.mark.usefixtures("home")
 

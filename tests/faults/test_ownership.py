@@ -13,6 +13,7 @@ from jobs.driver import ownership
 from jobs.driver.ownership import Driven, LaunchLost
 from jobs.driver.registry import DriverRegistry
 from kappa.registry.launches import PostgresLaunches
+from kappa.registry.transactions import Database
 from tests.case import Case
 from tests.rig import Rig
 
@@ -67,7 +68,7 @@ def _process(case: Case, launch: str, submission: str) -> Process:
 
 
 def control(case: Case) -> PostgresLaunches:
-    return PostgresLaunches(case.settings.dsn("kappa_registry"))
+    return PostgresLaunches(Database(case.settings.dsn("kappa_registry")))
 
 
 def epoch(case: Case) -> int:

@@ -10,7 +10,7 @@ from uuid import UUID
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import OPEN_END, Desired, State
-from kappa.registry.errors import Unsettled
+from kappa.registry.port import Unsettled
 from tests.plugins.fake_memory import Key, Memory
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from kappa.core.audit import Author, Entry
 from kappa.core.leases import Lease
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from tests.plugins.fake_memory import Key, Memory
 
 

@@ -12,7 +12,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Release
 from kappa.core.versions import Heartbeat, Launch, Segment, Version
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 from kappa.registry.staging import STAGED
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

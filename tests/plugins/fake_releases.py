@@ -11,8 +11,10 @@ from uuid import UUID
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
 from kappa.core.versions import OPEN_END, Desired, Segment, State, Version, check_transition
-from kappa.registry.errors import StagedByAnother
-from kappa.registry.releases.errors import (
+from kappa.registry.port import StagedByAnother
+from kappa.registry.releases.replays import answered
+from kappa.registry.releases.segments import canonical, carried_out
+from kappa.registry.releases_port import (
     AlreadyRetired,
     HeldUp,
     NotCaughtUp,
@@ -23,8 +25,6 @@ from kappa.registry.releases.errors import (
     StillServes,
     UnknownReplay,
 )
-from kappa.registry.releases.replays import answered
-from kappa.registry.releases.segments import canonical, carried_out
 from kappa.registry.staging import REPLAYED
 from tests.plugins.fake_memory import Key, Memory
 

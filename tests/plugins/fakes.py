@@ -16,7 +16,7 @@ from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
 from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
-from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
+from kappa.registry.port import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.staging import DEPLOYED
 from kappa.spark import DriverState, Submission
 from kappa.unavailable import Unreachable

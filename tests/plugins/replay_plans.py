@@ -17,8 +17,8 @@ from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Band, Direction
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
-from kappa.verbs.desired import Found
-from kappa.verbs.replay.candidate import want_candidate
+from kappa.verbs.desired import Found, want
+from kappa.verbs.replay.candidate import given
 from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess
 from kappa.verbs.replay.price import LogFacts, Weight
 from kappa.verbs.start_point import StartPoint
@@ -70,7 +70,7 @@ def planned(
     request = ReprocessRequest(jobs or BOTH, **asked)
     there = there or {job: found(job) for job in request.jobs}
     artifact = "code" if code is CODE else "new code"
-    wanted = {j.name: want_candidate(request, j, artifact, code, TOPIC, there[j.name]) for j in request.catalogued()}
+    wanted = {j.name: want(j, artifact, code, TOPIC, given(request, j), there[j.name]) for j in request.catalogued()}
     weights = dict.fromkeys(request.jobs, weight)
     parts = {job: Parts(CODE.parts, code.parts) for job in request.jobs}
     return decide_reprocess(request, there, wanted, START, log, weights, free_cores, parts)

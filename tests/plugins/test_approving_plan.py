@@ -12,7 +12,6 @@ from kappa.core.catalog import JOBS, Job
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
 from kappa.verbs.replay.approval import (
-    LaxerThanPolicy,
     NotValidated,
     OwnRequest,
     WasRejected,
@@ -20,8 +19,8 @@ from kappa.verbs.replay.approval import (
     answerers,
     check_answerer,
     check_promotable,
-    decide_approval,
 )
+from kappa.verbs.replay.plan import LaxerThanPolicy, decide_approval
 
 ASK, AUTO = Approval.ASK, Approval.AUTO
 REPLAY = Replay(UUID(int=1), "run-1", {"ad_ctr": 2, "client_spend": 5}, {"ad_ctr": 1, "client_spend": 4}, None,

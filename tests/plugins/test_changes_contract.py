@@ -12,8 +12,7 @@ from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import Desired, State, Version
-from kappa.registry.errors import UnknownVersion, Unsettled
-from kappa.registry.port import Registry
+from kappa.registry.port import Registry, UnknownVersion, Unsettled
 from tests.plugins.registries import BY, OTHER, Trial, version
 
 OLD = RunsAs("a" * 16, {"allowed_lateness_ms": 7}, 1)

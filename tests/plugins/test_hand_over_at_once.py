@@ -14,7 +14,7 @@ import pytest
 
 from kappa.core.replays import HandOver, Release
 from kappa.registry.releases import hand_over
-from kappa.registry.releases.errors import SegmentsChanged
+from kappa.registry.releases_port import SegmentsChanged
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
 from tests.plugins.registries import OTHER
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan

@@ -13,8 +13,19 @@ from kappa.core.catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Release, Standing
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
-from kappa.verbs.promote import errors as refusals
-from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows, standing_releases
+from kappa.verbs.promote.plan import (
+    CandidateNotCaughtUp,
+    HandOverPlan,
+    LiveHasChanged,
+    NothingToRollBackTo,
+    NotReleasedTogether,
+    PreviousRetired,
+    SegmentsOfNoRelease,
+    back,
+    forward,
+    rollback_rows,
+    standing_releases,
+)
 from tests.plugins.fakes import NOON
 from tests.plugins.hand_overs import (
     BOTH,
@@ -72,7 +83,7 @@ def test_a_second_roll_back_goes_one_release_further_and_never_forward_again() -
     once = back(releases, third.after, ["ad_ctr"])
     twice = back([*releases, released(once, 4)], once.after, ["ad_ctr"])
     assert (once.undoes, once.targets, twice.undoes, twice.targets) == (3, {"ad_ctr": 2}, 2, {"ad_ctr": 1})
-    with pytest.raises(refusals.NothingToRollBackTo, match="release 1 was its first"):
+    with pytest.raises(NothingToRollBackTo, match="release 1 was its first"):
         back([*releases, released(once, 4), released(twice, 5)], twice.after, ["ad_ctr"])
 
 
@@ -100,23 +111,23 @@ def refusal(expected: type[Refusal], releases: Iterable[Release], segments: Iter
 
 
 def test_a_job_that_was_only_deployed_has_nothing_to_roll_back_to() -> None:
-    assert "release 1 was its first" in refusal(refusals.NothingToRollBackTo, [first()], whole(), "ad_ctr")
-    assert "no release" in refusal(refusals.NothingToRollBackTo, [], [], "ad_ctr")
+    assert "release 1 was its first" in refusal(NothingToRollBackTo, [first()], whole(), "ad_ctr")
+    assert "no release" in refusal(NothingToRollBackTo, [], [], "ad_ctr")
 
 
 def test_a_release_goes_back_as_a_whole() -> None:
     up = forward(BOTH, a_replay())
     releases = [first(), first("client_spend", 4, 2), released(up, 3)]
-    said = refusal(refusals.NotReleasedTogether, releases, up.after, "ad_ctr")
+    said = refusal(NotReleasedTogether, releases, up.after, "ad_ctr")
     assert "./kappa rollback ad_ctr client_spend" in said
     alone = forward(up.after, replace(a_replay(ad_ctr=3), live={"ad_ctr": 2}))
     later = [*releases, released(alone, 4)]
-    assert "release 4 of ad_ctr" in refusal(refusals.NotReleasedTogether, later, alone.after + up.after[2:], *JOBS)
+    assert "release 4 of ad_ctr" in refusal(NotReleasedTogether, later, alone.after + up.after[2:], *JOBS)
 
 
 def test_segments_that_the_release_did_not_write_are_not_undone() -> None:
     up = forward(whole(), a_replay(ad_ctr=2))
-    assert "v9 all windows" in refusal(refusals.SegmentsOfNoRelease, [released(up, 2)], whole(version=9), "ad_ctr")
+    assert "v9 all windows" in refusal(SegmentsOfNoRelease, [released(up, 2)], whole(version=9), "ad_ctr")
 
 
 def a_version(number: int, state: State, job: str = "ad_ctr") -> Version:
@@ -127,26 +138,26 @@ def test_a_retired_version_serves_no_more_wherever_the_old_list_names_it() -> No
     old = (Segment("ad_ctr", BEGINNING, NAMED, 1), Segment("ad_ctr", NAMED, OPEN_END, 2))
     up = forward(old, replace(a_replay(T + MINUTE_MS, ad_ctr=3), live={"ad_ctr": 2}))
     for number in (1, 2):
-        with pytest.raises(refusals.PreviousRetired, match=f"ad_ctr v{number}, which would serve again, is RETIRED"):
+        with pytest.raises(PreviousRetired, match=f"ad_ctr v{number}, which would serve again, is RETIRED"):
             back([released(up, 7)], up.after, ["ad_ctr"], [a_version(number, State.RETIRED)])
     kept = [a_version(1, State.PREVIOUS), a_version(2, State.PREVIOUS), a_version(9, State.RETIRED)]
     assert back([released(up, 7)], up.after, ["ad_ctr"], kept).after == old
 
 
 def test_a_candidate_replaces_only_what_it_was_validated_against() -> None:
-    with pytest.raises(refusals.LiveHasChanged, match="validated against v1, and v3 serves now"):
+    with pytest.raises(LiveHasChanged, match="validated against v1, and v3 serves now"):
         forward(whole(version=3), a_replay(ad_ctr=2))
 
 
 def test_of_two_replays_at_once_the_second_is_refused() -> None:
     after = forward(BOTH, a_replay()).after
-    with pytest.raises(refusals.LiveHasChanged):
+    with pytest.raises(LiveHasChanged):
         forward(after, a_replay(ad_ctr=3, client_spend=6))
 
 
 @pytest.mark.parametrize("state", [State.STAGED, State.CATCHING_UP, State.RETIRED, State.FAILED])
 def test_a_version_that_has_not_caught_up_is_not_promoted(state: State) -> None:
-    with pytest.raises(refusals.CandidateNotCaughtUp, match=f"ad_ctr v2 is {state}"):
+    with pytest.raises(CandidateNotCaughtUp, match=f"ad_ctr v2 is {state}"):
         forward(whole(), a_replay(ad_ctr=2), [a_version(1, State.LIVE), a_version(2, state)])
 
 

@@ -9,8 +9,7 @@ import pytest
 from kappa.core.audit import Entry
 from kappa.core.changes import Change, RunsAs
 from kappa.core.versions import Desired, Health, State
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.port import Registry
+from kappa.registry.port import Registry, UnknownVersion
 from tests.plugins.registries import BY, Trial, version
 
 SILENT = "silent: wanted running, but no heartbeat for 30 s"

@@ -6,7 +6,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.leases import Lease
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.verbs import lease
 from tests.plugins.conftest import Stage
 

@@ -10,8 +10,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.leases import LIVE_END, Lease
-from kappa.registry.errors import UnderWay
-from kappa.registry.port import Registry
+from kappa.registry.port import Registry, UnderWay
 from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial
 

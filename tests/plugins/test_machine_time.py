@@ -11,7 +11,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import Platform, WallClock, wait_until
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.verbs import lease
 from kappa.verbs.drivers.readiness import FIRST_BEAT_SECONDS, Impatience
 from kappa.verbs.replay import catch_up

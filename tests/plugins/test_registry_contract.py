@@ -11,8 +11,7 @@ import pytest
 
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired, Segment, State
-from kappa.registry.errors import ServedByAnother, StagedByAnother, UnknownVersion
-from kappa.registry.port import Registry
+from kappa.registry.port import Registry, ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.postgres import PostgresRegistry
 from kappa.unavailable import Unreachable
 from tests.plugins.registries import BY, OTHER, version

@@ -9,13 +9,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
 from kappa.core.versions import BEGINNING, State
-from kappa.registry.releases.errors import (
-    BrokenSegments,
-    HeldUp,
-    NotCaughtUp,
-    NotFit,
-    SegmentsChanged,
-)
+from kappa.registry.releases_port import BrokenSegments, HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from tests.plugins.registries import version
 from tests.plugins.release_trials import (
     ReleaseTrial,

@@ -12,9 +12,8 @@ import pytest
 
 from kappa.core.catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.replays import Standing
-from kappa.verbs.replay import errors as refusals
-from kappa.verbs.replay.candidate import throttle
-from kappa.verbs.replay.price import LogFacts, eta_seconds, infeasible, slack_seconds
+from kappa.verbs.replay.candidate import RateGivenTwice, RateOutOfRange, throttle
+from kappa.verbs.replay.price import LogFacts, LogWillBeTooShort, NeverCatchesUp, eta_seconds, infeasible, slack_seconds
 from kappa.verbs.start_point import utc
 from tests.plugins.replay_plans import (
     BOTH,
@@ -89,22 +88,22 @@ def test_a_read_rate_bounds_the_speed_and_the_eta() -> None:
 
 @pytest.mark.parametrize("rate", [-1, 0, 1, most("ad_ctr") + 1])
 def test_a_rate_that_no_batches_can_keep_is_refused(rate: int) -> None:
-    assert f"a read rate of {rate} records/s" in refusal(refusals.RateOutOfRange, rate=rate)
+    assert f"a read rate of {rate} records/s" in refusal(RateOutOfRange, rate=rate)
 
 
 def test_a_rate_and_the_settings_that_it_becomes_are_not_given_together() -> None:
-    assert "records_per_batch" in refusal(refusals.RateGivenTwice, rate=100, settings={"records_per_batch": 500})
+    assert "records_per_batch" in refusal(RateGivenTwice, rate=100, settings={"records_per_batch": 500})
 
 
 def test_a_replay_that_is_slower_than_the_producers_is_refused() -> None:
-    said = refusal(refusals.NeverCatchesUp, rate=500)
+    said = refusal(NeverCatchesUp, rate=500)
     assert "at 500 records/s would never catch up with the 500 that arrive each second" in said
     assert math.isinf(eta_seconds(10, 500, 500))
 
 
 def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> None:
     short = replace(LOG, retention_ms=10 * HOUR_MS + 5 * MINUTE_MS)
-    said = refusal(refusals.LogWillBeTooShort, log=short)
+    said = refusal(LogWillBeTooShort, log=short)
     assert "would come 30 s too late" in said
     safe = datetime.fromisoformat(re.search(r"Start at (\S+) or later", said)[1]).timestamp() * 1000  # type: ignore[index]
     appended = safe - 5 * MINUTE_MS
@@ -113,7 +112,7 @@ def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> 
 
 
 def test_where_no_start_is_late_enough_none_is_proposed() -> None:
-    said = refusal(refusals.LogWillBeTooShort, log=replace(LOG, retention_ms=4 * MINUTE_MS))
+    said = refusal(LogWillBeTooShort, log=replace(LOG, retention_ms=4 * MINUTE_MS))
     assert "No later start helps: read faster" in said
     assert "--from" not in said
 

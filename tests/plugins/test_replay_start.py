@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from kappa.core.catalog import MINUTE_MS
+from kappa.core.catalog import JOBS, MINUTE_MS
 from kappa.core.refusals import Refusal
-from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.verbs.replay import errors as refusals
-from kappa.verbs.replay.candidate import want_candidate
-from kappa.verbs.replay.plan import choose_start
-from kappa.verbs.start_point import InvalidStart, LogHead, LogTooShort, utc
+from kappa.verbs.start_point import (
+    InvalidStart,
+    LogHead,
+    LogTooShort,
+    NoExactStart,
+    StartNotFinal,
+    replay_start_ms,
+    utc,
+)
 from tests.plugins.replay_plans import (
     BOTH,
-    CODE,
     HOUR_MS,
     NOW,
-    TOPIC,
     T,
     found,
 )
@@ -30,11 +33,8 @@ FINAL: dict[str, int | None] = {"ad_ctr": NOW - 3 * HOUR_MS + 1, "client_spend":
 
 def started(asked: str, final: Mapping[str, int | None] = FINAL, head: LogHead = HEAD) -> int | None:
     """T for what is asked of both jobs."""
-    request = ReprocessRequest(BOTH, start=asked)
-    wanted = {
-        job.name: want_candidate(request, job, "code", CODE, TOPIC, found(job.name)) for job in request.catalogued()
-    }
-    return choose_start(request, wanted, head, NOW, final)
+    window_ms = math.lcm(*(JOBS[job].window_ms for job in BOTH))
+    return replay_start_ms(asked, window_ms, head, NOW, found("ad_ctr").versions[0].settings["future_bound_ms"], final)
 
 
 def test_earliest_is_the_smallest_exact_t() -> None:
@@ -59,23 +59,23 @@ def start_refusal(expected: type[Refusal], asked: str, **facts: Any) -> str:
 
 
 def test_a_later_t_is_refused_with_the_largest_that_is_allowed_and_the_job_that_holds_it_back() -> None:
-    said = start_refusal(refusals.StartNotFinal, utc(NOW - 3 * HOUR_MS + MINUTE_MS))
+    said = start_refusal(StartNotFinal, utc(NOW - 3 * HOUR_MS + MINUTE_MS))
     assert f"the live version of ad_ctr, so these must be final, and the largest T is {utc(NOW - 3 * HOUR_MS)}" in said
     assert "Nothing was staged" in said
 
 
 def test_before_any_window_is_final_no_t_in_the_log_is_allowed() -> None:
     final = {**FINAL, "client_spend": None}
-    said = start_refusal(refusals.StartNotFinal, utc(T), final=final)
+    said = start_refusal(StartNotFinal, utc(T), final=final)
     assert "client_spend, so these must be final, and no window of it is final yet" in said
 
 
 def test_latest_is_no_start_of_a_replay() -> None:
-    start_refusal(refusals.StartNotFinal, "latest")
+    start_refusal(StartNotFinal, "latest")
 
 
 def test_earliest_is_refused_where_the_log_begins_after_the_last_final_window() -> None:
-    said = start_refusal(refusals.NoExactStart, "earliest", final=dict.fromkeys(BOTH, T - 3 * HOUR_MS))
+    said = start_refusal(NoExactStart, "earliest", final=dict.fromkeys(BOTH, T - 3 * HOUR_MS))
     assert f"the smallest exact start is {utc(T - 2 * HOUR_MS)}" in said
     assert "Nothing was staged" in said
 

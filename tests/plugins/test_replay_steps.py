@@ -10,13 +10,13 @@ from kappa.core.audit import Author
 from kappa.core.replays import Answer
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.versions import State
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.verbs import lease
 from kappa.verbs.lease import NotHolder
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.errors import NoFreeCores
+from kappa.verbs.replay.candidate import NoFreeCores
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, WRONG, deployed, run_all, serving

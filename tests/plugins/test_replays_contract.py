@@ -8,10 +8,8 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.replays import Answer, Standing
-from kappa.registry.errors import StagedByAnother, UnknownVersion
-from kappa.registry.releases.errors import (
-    UnknownReplay,
-)
+from kappa.registry.port import StagedByAnother, UnknownVersion
+from kappa.registry.releases_port import UnknownReplay
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     START,

@@ -20,10 +20,8 @@ from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
-from kappa.verbs.replay import errors as refusals
-from kappa.verbs.replay.approval import LaxerThanPolicy
-from kappa.verbs.replay.candidate import given
-from kappa.verbs.replay.plan import ReprocessPlan, live_versions
+from kappa.verbs.replay.candidate import NoFreeCores, given
+from kappa.verbs.replay.plan import ExactParityOfOtherLogic, LaxerThanPolicy, ReprocessPlan, live_versions
 from kappa.verbs.start_point import utc
 from kappa.verbs.stop.plan import NothingDeployed
 from tests.plugins.replay_plans import (
@@ -108,7 +106,7 @@ def test_a_job_that_does_not_serve_is_not_replayed() -> None:
     with pytest.raises(NothingDeployed):
         planned("ad_ctr", there={"ad_ctr": staged})
     with pytest.raises(NothingDeployed):
-        live_versions(ReprocessRequest(("ad_ctr",)), {"ad_ctr": Found([], [])})
+        live_versions({"ad_ctr": Found([], [])})
 
 
 def test_a_replay_of_no_job_or_of_an_unknown_one_is_refused() -> None:
@@ -123,7 +121,7 @@ def test_a_job_that_is_named_twice_is_replayed_once() -> None:
 
 
 def test_more_cores_than_are_free_are_refused_with_both_numbers() -> None:
-    said = refusal(refusals.NoFreeCores, free_cores=3)
+    said = refusal(NoFreeCores, free_cores=3)
     assert "ad_ctr, client_spend would take 4 cores of the worker, and 3 are free" in said
     assert planned(cores=1, free_cores=2).cores == 2
 
@@ -134,7 +132,7 @@ def test_with_an_executor_the_driver_takes_a_core_more() -> None:
 
 @pytest.mark.parametrize("asked", [{"code": OTHER}, {"settings": {"click_interval_ms": 30_000}}])
 def test_exact_parity_of_other_logic_is_refused_naming_what_differs(asked: dict[str, Any]) -> None:
-    said = refusal(refusals.ExactParityOfOtherLogic, **asked)
+    said = refusal(ExactParityOfOtherLogic, **asked)
     assert "--parity declared" in said
     assert ("plugins/kappa/core/fates.py: LATE" in said) or ("click_interval_ms  10000  30000" in said)
 
@@ -146,7 +144,7 @@ def test_exact_parity_may_show_that_an_upgrade_changes_no_number() -> None:
         ("environment: pyspark", "unknown", "4.2.1")
     ]
     refusal(
-        refusals.ExactParityOfOtherLogic,
+        ExactParityOfOtherLogic,
         code=replace(upgraded, parts={**upgraded.parts, "plugins/kappa/core/fates.py: LATE": "3"}),
     )
 

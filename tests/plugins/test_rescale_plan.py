@@ -14,11 +14,19 @@ from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
-from kappa.verbs.rescale import errors as refusals
+from kappa.verbs.rescale.conditions import (
+    CountsDisagree,
+    NothingAsked,
+    NothingToRepartition,
+    NotServing,
+    StateFacts,
+    StatelessJob,
+    VersionFailed,
+)
 from kappa.verbs.rescale.plan import (
     Action,
     RescalePlan,
-    StateFacts,
+    TooFewFreeCores,
     decide_rescale,
     expected_pause_seconds,
 )
@@ -130,7 +138,7 @@ def refusal(expected: type[Refusal], **asked: object) -> str:
 
 
 def test_a_rescale_to_no_number_is_refused() -> None:
-    assert "--partitions N --cores N" in refusal(refusals.NothingAsked)
+    assert "--partitions N --cores N" in refusal(NothingAsked)
 
 
 def test_a_job_without_a_version_is_refused() -> None:
@@ -138,14 +146,14 @@ def test_a_job_without_a_version_is_refused() -> None:
 
 
 def test_a_version_that_gave_up_is_refused_whatever_is_asked() -> None:
-    said = refusal(refusals.VersionFailed, partitions=2, there=found(a_version(state=State.FAILED)))
+    said = refusal(VersionFailed, partitions=2, there=found(a_version(state=State.FAILED)))
     assert "./kappa start ad_ctr" in said
 
 
 @pytest.mark.parametrize("state", [State.STAGED, State.CATCHING_UP])
 def test_a_version_that_another_verb_is_at_work_on_is_refused(state: State) -> None:
     there = Found([a_version(state=state)], [])
-    assert f"ad_ctr v1 is {state}" in refusal(refusals.NotServing, partitions=4, there=there)
+    assert f"ad_ctr v1 is {state}" in refusal(NotServing, partitions=4, there=there)
 
 
 @pytest.mark.parametrize("state", [State.CAUGHT_UP, State.LIVE])
@@ -155,7 +163,7 @@ def test_a_version_that_caught_up_or_serves_may_be_rescaled(state: State) -> Non
 
 def test_a_stateless_job_has_no_partitions() -> None:
     there = found(a_version("quarantine"))
-    assert "quarantine keeps no state" in refusal(refusals.StatelessJob, partitions=4, there=there, state=None)
+    assert "quarantine keeps no state" in refusal(StatelessJob, partitions=4, there=there, state=None)
 
 
 @pytest.mark.parametrize(("asked", "rule"), [({"partitions": 0}, "1 and 64"), ({"cores": 65}, "1 and 64")])
@@ -176,28 +184,28 @@ def test_an_operator_whose_repartition_was_never_proven_is_refused() -> None:
 
 @pytest.mark.parametrize("state", [None, replace(STATE, operators=())])
 def test_a_version_without_state_yet_is_not_repartitioned(state: StateFacts | None) -> None:
-    assert "first batch" in refusal(refusals.NothingToRepartition, partitions=4, state=state)
+    assert "first batch" in refusal(NothingToRepartition, partitions=4, state=state)
 
 
 def test_a_checkpoint_with_another_number_than_the_registrys_is_refused() -> None:
-    said = refusal(refusals.CountsDisagree, partitions=4, state=replace(STATE, partitions=5))
+    said = refusal(CountsDisagree, partitions=4, state=replace(STATE, partitions=5))
     assert "2 state partitions by the registry and 5 by its checkpoint" in said
 
 
 def test_more_cores_than_the_worker_has_are_refused_with_both_numbers() -> None:
-    said = refusal(refusals.TooFewFreeCores, cores=7, free_cores=4)
+    said = refusal(TooFewFreeCores, cores=7, free_cores=4)
     assert "would take 7 cores of the worker, which has 6 for it" in said
     assert planned(cores=6, free_cores=4).action is Action.RESTART
 
 
 def test_a_version_without_a_driver_holds_no_cores_of_its_own() -> None:
     gone = found(a_version(), running=False)
-    assert "has 4 for it" in refusal(refusals.TooFewFreeCores, cores=5, free_cores=4, there=gone)
+    assert "has 4 for it" in refusal(TooFewFreeCores, cores=5, free_cores=4, there=gone)
 
 
 def test_with_an_executor_the_driver_takes_a_core_more() -> None:
     there = found(a_version(executors=1))
-    assert "would take 8 cores of the worker, which has 7" in refusal(refusals.TooFewFreeCores, cores=7, there=there)
+    assert "would take 8 cores of the worker, which has 7" in refusal(TooFewFreeCores, cores=7, there=there)
 
 
 def test_fewer_cores_need_no_free_ones() -> None:

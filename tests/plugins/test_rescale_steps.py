@@ -11,8 +11,8 @@ from kappa.core.requests.by_verb import DeployRequest, RescaleRequest
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.rescale import steps as rescale
-from kappa.verbs.rescale.errors import OldArtifact
 from kappa.verbs.rescale.plan import Action
+from kappa.verbs.rescale.steps import OldArtifact
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from kappa.registry.releases.errors import RowsInUse
 from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.releases_port import RowsInUse
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until_blocked
 from tests.plugins.registries import BY
 from tests.plugins.release_trials import PostgresReleaseTrial, author, stage

@@ -6,13 +6,8 @@ import pytest
 
 from kappa.core.replays import Freed
 from kappa.core.versions import Desired, IllegalTransition, State
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.releases.errors import (
-    AlreadyRetired,
-    Pinned,
-    RowsInUse,
-    StillServes,
-)
+from kappa.registry.port import UnknownVersion
+from kappa.registry.releases_port import AlreadyRetired, Pinned, RowsInUse, StillServes
 from tests.plugins.registries import BY, version
 from tests.plugins.release_trials import (
     ReleaseTrial,

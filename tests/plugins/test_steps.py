@@ -10,14 +10,13 @@ from kappa.core.audit import Author
 from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
-from kappa.registry.errors import StagedByAnother
+from kappa.registry.port import StagedByAnother
 from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
-from kappa.verbs.drivers.launch import launch
+from kappa.verbs.drivers.launch import ensure_running, launch
 from kappa.verbs.drivers.readiness import NotReady, wait_ready
-from kappa.verbs.drivers.resume import ensure_running
 from kappa.verbs.stop.steps import plan_stop, stop
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import psycopg
@@ -12,47 +12,78 @@ from psycopg.rows import DictRow
 
 from kappa.registry.postgres import PostgresRegistry
 from kappa.registry.releases.postgres import PostgresReleases
-from kappa.registry.transactions import Connection, PostgresTransactions
+from kappa.registry.releases.retiring import Owner
+from kappa.registry.transactions import Connection, Database
 
 Watch = Callable[[psycopg.Connection[Any]], None]
 
 
-class Watched(PostgresTransactions):
+class WatchedDatabase(Database):
     """Tells of each transaction before each of its statements and before it is committed."""
 
-    _watch: Watch | None = None
-
-    def watched_by(self, watch: Watch) -> Self:
-        """The same for one who looks."""
-        other = copy(self)
-        other._watch = watch
-        return other
+    def __init__(self, dsn: str, watch: Watch | None) -> None:
+        super().__init__(dsn)
+        self._watch = watch
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """One transaction."""
         with super().transaction() as connection:
-            yield self._seen(connection)
+            yield _seen(connection, self._watch)
             if self._watch is not None:
                 self._watch(connection)
 
-    def _seen(self, connection: Connection) -> Connection:
-        if self._watch is not None:
-            connection.cursor_factory = _telling(self._watch)
-        return connection
 
+@dataclass(frozen=True)
+class WatchedOwner(Owner):
+    """Tells of each statement as the tables' owner."""
 
-class WatchedRegistry(Watched, PostgresRegistry):
-    """The registry."""
-
-
-class WatchedReleases(Watched, PostgresReleases):
-    """The releases; also what they do as the tables' owner, statement by statement."""
+    watch: Watch | None = None
 
     @contextmanager
-    def _owner(self) -> Iterator[Connection]:
-        with super()._owner() as connection:
-            yield self._seen(connection)
+    def connection(self) -> Iterator[Connection]:
+        """A connection as the tables' owner."""
+        with super().connection() as connection:
+            yield _seen(connection, self.watch)
+
+
+class WatchedRegistry(PostgresRegistry):
+    """The registry."""
+
+    def __init__(self, dsn: str, watch: Watch | None = None) -> None:
+        super().__init__(dsn, lambda to: WatchedDatabase(to, watch))
+        self._dsn = dsn
+
+    def watched_by(self, watch: Watch) -> WatchedRegistry:
+        """The same for one who looks."""
+        return WatchedRegistry(self._dsn, watch)
+
+
+class WatchedReleases(PostgresReleases):
+    """The releases; also what they do as the tables' owner, statement by statement."""
+
+    def __init__(self, dsn: str, owner_dsn: str, lock_seconds: float, watch: Watch | None = None) -> None:
+        super().__init__(
+            dsn,
+            owner_dsn,
+            lock_seconds,
+            lambda to: WatchedDatabase(to, watch),
+            lambda to, seconds: WatchedOwner(to, seconds, watch),
+        )
+        self._made = (dsn, owner_dsn, lock_seconds)
+
+    def watched_by(self, watch: Watch) -> WatchedReleases:
+        """The same for one who looks."""
+        return WatchedReleases(*self._made, watch)
+
+
+Watched = WatchedRegistry | WatchedReleases
+
+
+def _seen(connection: Connection, watch: Watch | None) -> Connection:
+    if watch is not None:
+        connection.cursor_factory = _telling(watch)
+    return connection
 
 
 def _telling(watch: Watch) -> type[psycopg.Cursor[DictRow]]:

@@ -15,7 +15,7 @@ from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.platform import Platform, connect
-from kappa.registry.errors import UnknownVersion
+from kappa.registry.port import UnknownVersion
 
 VERB = "pin"
 

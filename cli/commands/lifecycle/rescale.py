@@ -15,7 +15,7 @@ from kappa.core.catalog import find
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.requests.fields import write
 from kappa.platform import connect
-from kappa.verbs.rescale.errors import NothingAsked
+from kappa.verbs.rescale.conditions import NothingAsked
 from kappa.verbs.rescale.steps import plan_rescale
 
 RESCALE_DAG = "rescale_stream"

@@ -206,6 +206,13 @@ def find(artifacts: Path, name: str) -> Artifact:
     return fitting[0]
 
 
+def find_whole(root: Path, digest: str) -> Artifact:
+    """The artifact as `find` finds it, its files as they were built. Raises as `find` and `verify`."""
+    artifact = find(root, digest)
+    verify(artifact)
+    return artifact
+
+
 def verify(artifact: Artifact) -> None:
     """Pass when the artifact's files are still what its name says. Raises TamperedArtifact."""
     found = _name(artifact.folder, artifact.environment)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from kappa.registry.bookkeeping_port import BatchesTorn, OldBatches, OldRefusals
-from kappa.registry.transactions import Connection, PostgresTransactions
+from kappa.registry.transactions import Connection, Database
 
 MOST = 2_000
 """Rows that one transaction removes: some ten milliseconds' worth."""
@@ -119,12 +120,15 @@ delete from data.quarantine q where q.version = %(version)s and q."partition" = 
         and o."offset" < %(before)s order by o."offset" limit %(most)s)"""
 
 
-class PostgresBookkeeping(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresBookkeeping:
     """The part of the Registry that keeps the books short."""
+
+    database: Database
 
     def old_batches(self, keep: timedelta, newest: int) -> list[OldBatches]:
         """The batches that need not be kept one by one, by generation."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute(_OLD_BATCHES, {"keep": keep, "newest": newest})
             return [OldBatches(**row) for row in rows]
 
@@ -134,12 +138,12 @@ class PostgresBookkeeping(PostgresTransactions):
 
     def misbooked(self) -> list[str]:
         """The versions of which ops.accounting is not the sum of what was booked, as one snapshot has both."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return [row["name"] for row in connection.execute(_MISBOOKED)]
 
     def old_refusals(self, keep: timedelta) -> list[OldRefusals]:
         """The refused records that need not be kept, by version and partition."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute(_OLD_REFUSALS, {"keep": keep, "job": QUARANTINE})
             return [OldRefusals(**row) for row in rows]
 
@@ -150,14 +154,14 @@ class PostgresBookkeeping(PostgresTransactions):
         waits no longer than for that one row.
         """
         asked = {**vars(old), "job": QUARANTINE, "most": MOST}
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(_KEPT_FROM, asked)
         return self._until_done(lambda connection: connection.execute(_FORGET, asked).rowcount)
 
     def _until_done(self, act: Callable[[Connection], int]) -> int:
         """Act in one transaction after another until nothing is left; how much it came to."""
         total = 0
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute("set lock_timeout = '10s'")
             while done := act(connection):
                 connection.commit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,8 @@ from psycopg.types.json import Jsonb
 from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import Desired
-from kappa.registry.errors import UnknownVersion, Unsettled
-from kappa.registry.transactions import Connection, PostgresTransactions, take_turn
+from kappa.registry.port import UnknownVersion, Unsettled
+from kappa.registry.transactions import Connection, Database, take_turn
 
 _CHANGE = "select change_id, job, version, verb, run_id, desired, old, new, phase, marks from registry.change "
 _OPEN = _CHANGE + "where job = %s and version = %s and ended_at is null"
@@ -60,17 +61,20 @@ where job = %s and version = %s and generation = %s and watermark is not null or
 _IS_FREE = "select pg_try_advisory_xact_lock_shared(hashtextextended(%s, 0)) as told"
 
 
-class PostgresChanges(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresChanges:
     """The part of the Registry that makes a version run as something else."""
+
+    database: Database
 
     def open_change(self, job: str, version: int) -> Change | None:
         """The change that has not ended, if any."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _open(connection, job, version)
 
     def change(self, change_id: UUID) -> Change:
         """A change as it is now. Raises LookupError."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _one(connection, change_id)
 
     def begin_change(self, change: Change) -> Change:
@@ -78,7 +82,7 @@ class PostgresChanges(PostgresTransactions):
 
         Raises Unsettled, UnknownVersion.
         """
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             take_turn(connection, change.job)
             known = _known(connection, change)
             if known is None and not connection.execute(_BEGIN, _row(change)).rowcount:
@@ -87,7 +91,7 @@ class PostgresChanges(PostgresTransactions):
 
     def next_generation(self, job: str, version: int) -> int:
         """A number that no checkpoint of the version has had, finished or not. Raises UnknownVersion."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_NEXT_GENERATION, [job, version]).fetchone()
             if row is None:
                 raise UnknownVersion(job, version)
@@ -95,13 +99,13 @@ class PostgresChanges(PostgresTransactions):
 
     def hold(self, change_id: UUID) -> None:
         """Phase HELD: the version is wanted stopped until the change has ended, whatever its operator wants."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             if change := _advance(connection, change_id, {Phase.BEGUN}, Phase.HELD):
                 _desire(connection, change, Desired.STOPPED)
 
     def switch(self, change_id: UUID) -> None:
         """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             if change := _advance(connection, change_id, {Phase.BEGUN, Phase.HELD}, Phase.SWITCHED):
                 _run_as(connection, change, change.new)
                 _desire(connection, change, change.desired)
@@ -115,7 +119,7 @@ class PostgresChanges(PostgresTransactions):
         """
         if phase not in ENDED:
             raise ValueError(f"a change does not end as {phase}")
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             if before := _advance(connection, change_id, set(Phase) - ENDED, phase):
                 if (before.phase, phase) == (Phase.SWITCHED, Phase.UNDONE):
                     _run_as(connection, before, before.old)
@@ -124,24 +128,24 @@ class PostgresChanges(PostgresTransactions):
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
         """Keep the time of a moment of a change; the first time counts."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             _mark(connection, change_id, mark)
 
     def has_batches(self, job: str, version: int, generation: int) -> bool:
         """Whether a batch was committed from that generation of the checkpoint."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _told(connection, _HAS_BATCHES, [job, version, generation])
 
     def newest_batches(self, job: str, version: int, generation: int) -> Mapping[int, Planned]:
         """End and watermark of the two newest batches that were committed from that generation, by id."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute(_NEWEST_BATCHES, [job, version, generation]).fetchall()
         return {row["batch_id"]: _planned(row) for row in rows}
 
     def checkpoint_is_free(self, job: str, version: int) -> bool:
         """Whether no finite Spark work holds the version's checkpoints: its lock, which is an exclusive one, is
         shared for a moment, so that two who look do not see each other."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _told(connection, _IS_FREE, [f"kappa:checkpoint:{job}:{version}"])
 
 

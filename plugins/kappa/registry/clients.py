@@ -11,17 +11,7 @@ import psycopg
 
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
-from kappa.registry.postgres import PostgresRegistry
-from kappa.registry.transactions import Connection, audit
-
-
-class ZoneUnknownToPostgres(Refusal):
-    """Postgres, which cuts the days, does not know the time zone."""
-
-    def __init__(self, zone: str) -> None:
-        super().__init__(
-            f"Postgres does not know the time zone '{zone}', so it could not cut days in it. Nothing was changed."
-        )
+from kappa.registry.transactions import Connection, Database, audit
 
 
 class SettledDays(Refusal):
@@ -76,13 +66,13 @@ class ClientBook:
     """Reads and writes the clients, as role kappa_registry."""
 
     def __init__(self, dsn: str) -> None:
-        self._registry = PostgresRegistry(dsn)
+        self._database = Database(dsn)
 
     def put(self, client: Client, by: Author, move_settled: bool = False) -> None:
-        """Say what holds; the same client and date again replaces it. Raises ZoneUnknownToPostgres, Unreachable,
-        SettledDays unless `move_settled`."""
+        """Say what holds; the same client and date again replaces it. Raises Refusal for a time zone
+        that Postgres does not know, Unreachable, SettledDays unless `move_settled`."""
         try:
-            with self._registry.transaction() as connection:
+            with self._database.transaction() as connection:
                 connection.execute("set transaction isolation level repeatable read")
                 connection.execute("select now() at time zone %s", [client.time_zone])
                 before = _days(connection, client.client_id)
@@ -93,11 +83,14 @@ class ClientBook:
                 evidence = {**vars(client), "valid_from": client.valid_from.isoformat(), "moved": moves}
                 audit(connection, Entry(by, "client.set", evidence=evidence))
         except psycopg.errors.InvalidParameterValue as error:
-            raise ZoneUnknownToPostgres(client.time_zone) from error
+            raise Refusal(
+                f"Postgres does not know the time zone '{client.time_zone}', so it could not cut days in it. "
+                "Nothing was changed."
+            ) from error
 
     def rows(self, client_id: str | None = None) -> list[Client]:
         """All rows, or those of one client, by client and date."""
-        with self._registry.transaction() as connection:
+        with self._database.transaction() as connection:
             rows = connection.execute(_ROWS, {"client_id": client_id}).fetchall()
         return [Client(**{**row, "daily_budget_micros": _whole(row["daily_budget_micros"])}) for row in rows]
 

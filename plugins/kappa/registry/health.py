@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kappa.core.versions import Health
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.transactions import PostgresTransactions
+from kappa.registry.port import UnknownVersion
+from kappa.registry.transactions import Database
 
 _HEALTH = """
 select extract(epoch from clock_timestamp() - h.beat_at)::double precision as beat_seconds,
@@ -34,12 +35,15 @@ select job, version, 'failed', %s from registry.job_version where job = %s and v
 on conflict (job, version, what) do update set detail = excluded.detail"""
 
 
-class PostgresHealth(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresHealth:
     """The part of the Registry that repairs rest on."""
+
+    database: Database
 
     def health(self, job: str, version: int) -> Health:
         """How a version does. What repairs did and found are rows of the audit. Raises UnknownVersion."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_HEALTH, [job, version]).fetchone()
             if row is None:
                 raise UnknownVersion(job, version)
@@ -47,14 +51,14 @@ class PostgresHealth(PostgresTransactions):
 
     def now(self) -> datetime:
         """The database's time."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             (row,) = connection.execute("select clock_timestamp() as now").fetchall()
             now: datetime = row["now"]
             return now.astimezone(UTC)
 
     def give_up(self, job: str, version: int, why: str) -> None:
         """State FAILED and a red line `failed` that says why. Raises UnknownVersion."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(_FAIL, [job, version])
             if not connection.execute(_SAY_WHY, [why, job, version]).rowcount:
                 raise UnknownVersion(job, version)

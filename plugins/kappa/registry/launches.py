@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from kappa.core.versions import Launch
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.transactions import Connection, PostgresTransactions
+from kappa.registry.port import UnknownVersion
+from kappa.registry.transactions import Connection, Database
 
 _LAUNCH = (
     "select launch_id, job, version, intended_at, submission_id, claimed_by, ended_at is not null as ended "
@@ -20,17 +21,20 @@ from registry.launch l cross join lateral (values (l.submission_id), (l.claimed_
 where s.submission is not null"""
 
 
-class PostgresLaunches(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresLaunches:
     """The part of the Registry that starts and ends drivers."""
+
+    database: Database
 
     def open_launch(self, job: str, version: int) -> Launch | None:
         """The launch that has not ended, if any."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _open(connection, job, version)
 
     def launch(self, launch_id: UUID) -> Launch:
         """A launch as it is now."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(f"{_LAUNCH} where launch_id = %s", [launch_id]).fetchone()
             if row is None:
                 raise LookupError(f"no launch {launch_id}")
@@ -39,7 +43,7 @@ class PostgresLaunches(PostgresTransactions):
     def intend_launch(self, job: str, version: int, launch_id: UUID) -> Launch:
         """Write the intent to start a driver; the open launch, which is another one where one was open
         already."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 "insert into registry.launch (launch_id, job, version) values (%s, %s, %s) on conflict do nothing",
                 [launch_id, job, version],
@@ -51,7 +55,7 @@ class PostgresLaunches(PostgresTransactions):
 
     def record_submission(self, launch_id: UUID, submission_id: str) -> None:
         """Remember what the cluster called the submission of a launch."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 "update registry.launch set submission_id = %s where launch_id = %s",
                 [submission_id, launch_id],
@@ -59,7 +63,7 @@ class PostgresLaunches(PostgresTransactions):
 
     def end_launch(self, launch_id: UUID) -> None:
         """Close a launch whose driver is gone, and shut out whatever is left of it: its take-over may be under way."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 "with over as (update registry.launch set ended_at = clock_timestamp() "
                 "where launch_id = %s and ended_at is null returning job, version) "
@@ -70,12 +74,12 @@ class PostgresLaunches(PostgresTransactions):
 
     def submissions(self) -> Mapping[str, tuple[str, int]]:
         """The version, as (job, version), of each submission that a launch was given to or that claimed one."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return {row["submission"]: (row["job"], row["version"]) for row in connection.execute(_SUBMISSIONS)}
 
     def raise_epoch(self, job: str, version: int) -> int:
         """Shut out every driver that is running: none that started before may write again. The new epoch."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(
                 "update registry.fence set epoch = epoch + 1 where job = %s and version = %s returning epoch",
                 [job, version],
@@ -86,7 +90,7 @@ class PostgresLaunches(PostgresTransactions):
 
     def drained_since(self, job: str, version: int, since: datetime) -> bool:
         """Whether every partition was seen to hold nothing unread at some time after `since`."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(
                 "select coalesce(bool_and(drained_at > %s and next_offset >= end_offset), false) as drained "
                 "from registry.progress where job = %s and version = %s",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg.rows import DictRow
 
 from kappa.core.audit import Author, Entry
 from kappa.core.leases import Lease
-from kappa.registry.errors import UnderWay
-from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
+from kappa.registry.port import UnderWay
+from kappa.registry.transactions import Connection, Database, audit, take_turn
 
 TAKEN_OVER = "lease.taken_over"
 _HELD = (
@@ -29,12 +30,15 @@ on conflict (job, version) do update set run_id = excluded.run_id, verb = exclud
 returning *"""
 
 
-class PostgresLeases(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresLeases:
     """The part of the Registry that says who may act."""
+
+    database: Database
 
     def lease(self, job: str, version: int) -> Lease | None:
         """Who holds the version; None when nobody does or the lease's time is over."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_HELD, {"job": job, "version": version}).fetchone()
             return _lease(row) if row and row["holds"] else None
 
@@ -47,7 +51,7 @@ class PostgresLeases(PostgresTransactions):
         the audit says so. Raises UnderWay.
         """
         key = {**vars(by), "verb": verb, "job": job, "version": version, "seconds": seconds}
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             take_turn(connection, job)
             held = connection.execute(_HELD, key).fetchone()
             if held and held["run_id"] == by.run_id:
@@ -61,7 +65,7 @@ class PostgresLeases(PostgresTransactions):
 
     def release_leases(self, by: Author) -> None:
         """Give back every lease of the run."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute("delete from registry.lease where run_id = %s", [by.run_id])
 
 

@@ -1,137 +1,44 @@
-"""The registry in Postgres: versions, segments, leases and the audit, as role kappa_registry."""
+"""The registry in Postgres, as role kappa_registry, put together from its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
-
-from kappa.core.audit import Author, Entry
-from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Segment, State, Version
-from kappa.registry import staging, statements
 from kappa.registry.bookkeeping import PostgresBookkeeping
 from kappa.registry.changes import PostgresChanges
-from kappa.registry.errors import ServedByAnother
 from kappa.registry.health import PostgresHealth
 from kappa.registry.launches import PostgresLaunches
 from kappa.registry.leases import PostgresLeases
-from kappa.registry.transactions import Connection, audit, take_turn
+from kappa.registry.transactions import Database
+from kappa.registry.versions import PostgresVersions
 
 
-class PostgresRegistry(PostgresLaunches, PostgresLeases, PostgresChanges, PostgresHealth, PostgresBookkeeping):
-    """The Registry over psycopg: a transaction per call."""
+class PostgresRegistry:
+    """The Registry over psycopg: a transaction per call. Each act is one of its parts'; what it does and raises, the
+    port says."""
 
-    def versions(self, job: str) -> list[Version]:
-        """All versions of a job, in order."""
-        with self.transaction() as connection:
-            rows = connection.execute("select * from registry.job_version where job = %s order by version", [job])
-            return [Version.from_row(row) for row in rows]
-
-    def segments(self, job: str) -> list[Segment]:
-        """The segments of a job, in order."""
-        with self.transaction() as connection:
-            return _segments(connection, job)
-
-    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
-        """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
-        with self.transaction() as connection:
-            take_turn(connection, version.job)
-            made = staging.insert_version(connection, version, by, staging.DEPLOYED, evidence)
-            if not made and staging.stager(connection, version) != by.run_id:
-                raise staging.staged_by_another(connection, version)
-
-    def desire(self, job: str, version: int, desired: Desired) -> None:
-        """Set the desired state."""
-        with self.transaction() as connection:
-            connection.execute(
-                "update registry.job_version set desired = %s, updated_at = clock_timestamp() "
-                "where job = %s and version = %s and desired <> %s",
-                [desired, job, version, desired],
-            )
-
-    def set_state(self, job: str, version: int, old: State, new: State) -> None:
-        """Move the version from one state to the next, if it is still in the first."""
-        with self.transaction() as connection:
-            connection.execute(statements.SET_STATE, {"job": job, "version": version, "old": [old], "new": new})
-
-    def heartbeat(self, job: str, version: int) -> Heartbeat | None:
-        """The latest heartbeat, if there ever was one."""
-        with self.transaction() as connection:
-            row = connection.execute(
-                "select epoch, submission_id, beat_at, committed_at, "
-                "extract(epoch from clock_timestamp() - beat_at)::double precision as age_seconds "
-                "from registry.heartbeat where job = %s and version = %s",
-                [job, version],
-            ).fetchone()
-            return Heartbeat(**row) if row else None
-
-    def red_lines(self, job: str, version: int) -> list[str]:
-        """What is wrong with a version, in words."""
-        with self.transaction() as connection:
-            rows = connection.execute(
-                "select what || ': ' || detail as line from registry.red_line where job = %s and "
-                "version = %s order by since",
-                [job, version],
-            )
-            return [row["line"] for row in rows]
-
-    def clear_red_lines(self, job: str, version: int) -> None:
-        """Forget what was wrong, before a new try."""
-        with self.transaction() as connection:
-            connection.execute("delete from registry.red_line where job = %s and version = %s", [job, version])
-
-    def go_live(self, job: str, version: int, by: Author) -> bool:
-        """First deployment: all windows to this version, a release, state LIVE. Whether anything changed.
-
-        Raises ServedByAnother.
-        """
-        with self.transaction() as connection:
-            take_turn(connection, job)
-            before = _segments(connection, job)
-            if before and before[-1].version != version:
-                raise ServedByAnother(job, version, before[-1].version)
-            if not before:
-                _open_all(connection, Segment(job, BEGINNING, OPEN_END, version), by)
-            old = [State.STAGED, State.FAILED]
-            key = {"job": job, "version": version, "old": old, "new": State.LIVE}
-            return bool(connection.execute(statements.SET_STATE, key).rowcount) or not before
-
-    def record(self, entry: Entry) -> None:
-        """Add a row to the audit."""
-        with self.transaction() as connection:
-            audit(connection, entry)
-
-    def entries(self, run_id: str) -> Sequence[Entry]:
-        """The audit of one run, in order."""
-        with self.transaction() as connection:
-            rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
-            return [_entry(row) for row in rows]
-
-
-def _segments(connection: Connection, job: str) -> list[Segment]:
-    rows = connection.execute(
-        "select job, from_window::text, to_window::text, version from registry.segment s where job = %s "
-        "order by s.from_window",
-        [job],
-    )
-    return [Segment(**row) for row in rows]
-
-
-def _open_all(connection: Connection, segment: Segment, by: Author) -> None:
-    """Give all windows of a job that serves nothing yet to one version, and say so in a release."""
-    evidence = {"run_id": by.run_id, "reason": by.reason, "first_deployment": True}
-    values = {
-        **segment.to_json(),
-        "after": Jsonb([segment.to_json()]),
-        "actor": by.actor,
-        "evidence": Jsonb(evidence),
-    }
-    connection.execute(statements.INSERT_SEGMENT, values)
-    connection.execute(statements.INSERT_RELEASE, values)
-
-
-def _entry(row: DictRow) -> Entry:
-    author = Author(row["actor"], row["run_id"], row["reason"])
-    return Entry(author, row["action"], row["job"], row["version"], row["evidence"])
+    def __init__(self, dsn: str, database: Callable[[str], Database] = Database) -> None:
+        held = database(dsn)
+        versions, launches, leases = PostgresVersions(held), PostgresLaunches(held), PostgresLeases(held)
+        changes, health, books = PostgresChanges(held), PostgresHealth(held), PostgresBookkeeping(held)
+        self.versions, self.stage, self.go_live = versions.versions, versions.stage, versions.go_live
+        self.segments, self.desire, self.set_state = versions.segments, versions.desire, versions.set_state
+        self.heartbeat, self.record, self.entries = versions.heartbeat, versions.record, versions.entries
+        self.red_lines, self.clear_red_lines = versions.red_lines, versions.clear_red_lines
+        self.launch, self.open_launch, self.submissions = launches.launch, launches.open_launch, launches.submissions
+        self.intend_launch, self.record_submission = launches.intend_launch, launches.record_submission
+        self.end_launch, self.raise_epoch = launches.end_launch, launches.raise_epoch
+        self.drained_since = launches.drained_since
+        self.lease, self.take_lease, self.release_leases = leases.lease, leases.take_lease, leases.release_leases
+        self.change, self.open_change, self.begin_change = changes.change, changes.open_change, changes.begin_change
+        self.hold, self.switch, self.end_change, self.mark = (
+            changes.hold,
+            changes.switch,
+            changes.end_change,
+            changes.mark,
+        )
+        self.next_generation, self.checkpoint_is_free = changes.next_generation, changes.checkpoint_is_free
+        self.has_batches, self.newest_batches = changes.has_batches, changes.newest_batches
+        self.health, self.now, self.give_up = health.health, health.now, health.give_up
+        self.old_batches, self.fold, self.misbooked = books.old_batches, books.fold, books.misbooked
+        self.old_refusals, self.forget = books.old_refusals, books.forget

@@ -9,23 +9,31 @@ from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import Version
-from kappa.registry import statements
-from kappa.registry.errors import StagedByAnother
+from kappa.registry.port import StagedByAnother
 from kappa.registry.transactions import Connection, audit
 
 DEPLOYED, REPLAYED = "deploy.staged", "replay.staged"
 STAGED = (DEPLOYED, REPLAYED)
 """What the audit says of a version's making."""
+_INSERT_VERSION = """
+insert into registry.job_version (job, version, state, desired, artifact, state_digest, result_digest,
+    settings, topic, topic_id, starts_at, start_offsets)
+values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_digest)s, %(result_digest)s,
+    %(settings)s, %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
+on conflict do nothing"""
+_INSERT_PROGRESS = """
+insert into registry.progress (job, version, "partition", next_offset)
+values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
 
 
 def insert_version(connection: Connection, version: Version, by: Author, action: str, told: Mapping[str, Any]) -> bool:
     """Make the version, unless it exists; whether it was made. The caller has the turn on the job."""
     key = {"job": version.job, "version": version.version}
-    if not connection.execute(statements.INSERT_VERSION, _row(version)).rowcount:
+    if not connection.execute(_INSERT_VERSION, _row(version)).rowcount:
         return False
     connection.execute("insert into registry.fence (job, version) values (%(job)s, %(version)s)", key)
     for partition, offset in version.start_offsets.items():
-        connection.execute(statements.INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
+        connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
     connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
     audit(connection, Entry(by, action, version.job, version.version, told))
     return True

@@ -10,14 +10,16 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Entry
-from kappa.registry import statements
 from kappa.unavailable import Unreachable
 
 Connection = psycopg.Connection[DictRow]
 CONNECT_TIMEOUT_SECONDS = 5
+_AUDIT = """
+insert into registry.audit (actor, action, job, version, run_id, reason, evidence)
+values (%s, %s, %s, %s, %s, %s, %s)"""
 
 
-class PostgresTransactions:
+class Database:
     """A connection and a transaction per call, so nothing is held while waiting."""
 
     def __init__(self, dsn: str) -> None:
@@ -48,7 +50,7 @@ def audit(connection: Connection, entry: Entry) -> None:
     """Add a row to the audit within a transaction."""
     by, evidence = entry.author, Jsonb(dict(entry.evidence))
     values = [by.actor, entry.action, entry.job, entry.version, by.run_id, by.reason, evidence]
-    connection.execute(statements.INSERT_AUDIT, values)
+    connection.execute(_AUDIT, values)
 
 
 def address(dsn: str) -> str:

@@ -48,9 +48,14 @@ def check_one_rule(verb: str, moved: Serving, beside: Serving) -> None:
     Raises OtherRules.
     """
     serving = {**beside, **moved}
+    deciding = {job: _deciding(job) for job in sorted(serving)}
     parted = {}
-    for name in sorted({name for job in serving for name in _deciding(job)}):
-        values = {job: _value(job, serving[job], name) for job in sorted(serving) if name in _deciding(job)}
+    for name in sorted({name for defaults in deciding.values() for name in defaults}):
+        values = {
+            job: serving[job].settings.get(name, defaults[name])
+            for job, defaults in deciding.items()
+            if name in defaults
+        }
         if len(set(values.values())) > 1 and values.keys() & moved.keys():
             parted[name] = values
     if parted:
@@ -59,14 +64,10 @@ def check_one_rule(verb: str, moved: Serving, beside: Serving) -> None:
 
 def sharing(settings: Mapping[str, object], job: str, beside: Serving) -> list[str]:
     """The job and those beside it that have one of these settings too, and whose results it changes."""
-    return sorted({job, *(other for other in beside if settings.keys() & _deciding(other))})
+    return sorted({job, *(other for other in beside if settings.keys() & _deciding(other).keys())})
 
 
-def _deciding(job: str) -> set[str]:
-    return {setting.name for setting in find(job).settings if setting.effect is Effect.RESULT}
-
-
-def _value(job: str, version: Ruled, name: str) -> int:
-    """What a version has set; one that is older than the setting has it as by default."""
-    default = next(setting.default for setting in find(job).settings if setting.name == name)
-    return version.settings.get(name, default)
+def _deciding(job: str) -> dict[str, int]:
+    """The settings that change the job's results, by name to the default: a version that is older than a setting has
+    it as by default."""
+    return {setting.name: setting.default for setting in find(job).settings if setting.effect is Effect.RESULT}

@@ -8,7 +8,7 @@ from kappa.core.audit import Author
 from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.platform import Platform
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.verbs.change.recovery import settle
 from kappa.verbs.desired import Found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,31 @@ from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import EARLIEST as EARLIEST
 from kappa.core.requests.by_verb import LATEST
+
+
+class StartNotFinal(Refusal):
+    """Windows before T could still change in the live version, which would keep serving them."""
+
+    def __init__(self, starts_ms: int, job: str, largest_ms: int | None) -> None:
+        known = f"the largest T is {utc(largest_ms)}" if largest_ms is not None else "no window of it is final yet"
+        remedy = f"--from {utc(largest_ms)}, or an earlier time" if largest_ms is not None else "--from earliest"
+        super().__init__(
+            f"a replay from T={utc(starts_ms)} leaves the windows before T to the live version of {job}, so these must "
+            f"be final, and {known}. Nothing was staged. Start earlier ({remedy}), or wait until the live version "
+            f"has come further."
+        )
+
+
+class NoExactStart(Refusal):
+    """What the log still holds begins after the last window that is final."""
+
+    def __init__(self, smallest_ms: int, job: str, largest_ms: int | None) -> None:
+        known = f"final up to {utc(largest_ms)} only" if largest_ms is not None else "not final anywhere yet"
+        super().__init__(
+            f"the smallest exact start is {utc(smallest_ms)}, before which the log begins too late, and the live "
+            f"{job} is {known}: no T fits both. Nothing was staged. Wait until the live version has read past "
+            f"{utc(smallest_ms)} ('./kappa status --job {job}'), then ask again."
+        )
 
 
 class InvalidStart(Refusal):
@@ -90,6 +116,28 @@ def start_ms(asked: str, head: LogHead, now_ms: int, future_bound_ms: int) -> in
     if smallest is not None and starts < smallest:
         partition, _ = _latest_beginning(head, now_ms)
         raise LogTooShort(starts, starts - future_bound_ms, smallest, partition)
+    return starts
+
+
+def replay_start_ms(
+    asked: str, window_ms: int, head: LogHead, now_ms: int, future_bound_ms: int, final: Mapping[str, int | None]
+) -> int | None:
+    """T (ms) of a replay of jobs whose windows have a common edge every `window_ms`; None: with the log.
+
+    `final` is up to when (ms) each job's live version is final: it goes on serving what lies before T. Raises
+    InvalidStart, LogTooShort, StartNotFinal, NoExactStart.
+    """
+    starts = start_ms(asked, head, now_ms, future_bound_ms)
+    if starts is None:
+        return None
+    if asked == EARLIEST:
+        starts = -(-starts // window_ms) * window_ms
+    elif starts % window_ms:
+        raise InvalidStart(asked, f"is not an edge of the jobs' windows of {window_ms} ms")
+    job, through = min(final.items(), key=lambda item: -math.inf if item[1] is None else item[1])
+    largest = None if through is None else through // window_ms * window_ms
+    if largest is None or starts > largest:
+        raise (NoExactStart if asked == EARLIEST else StartNotFinal)(starts, job, largest)
     return starts
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import errors
@@ -18,13 +19,13 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import HandOver, Lag, Release, approver, behind
 from kappa.core.versions import Segment, State
-from kappa.registry import statements
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.releases.errors import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
+from kappa.registry.port import UnknownVersion
 from kappa.registry.releases.progress import release
 from kappa.registry.releases.replays import newest_replay_of
 from kappa.registry.releases.segments import canonical, carried_out
-from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
+from kappa.registry.releases_port import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
+from kappa.registry.transactions import Connection, Database, audit, take_turn
+from kappa.registry.versions import INSERT_SEGMENT, SET_STATE
 
 POLL_SECONDS = 0.05
 MARGIN_SECONDS = 3.0
@@ -46,8 +47,11 @@ values (%(jobs)s, %(before)s, %(after)s, %(offsets_before)s, %(offsets_after)s, 
 returning *"""
 
 
-class PostgresHandOver(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresHandOver:
     """The part of Releases that moves segments."""
+
+    database: Database
 
     def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
         """Move the segments once the targets have read what the live versions have; the run's release if it did so.
@@ -55,7 +59,7 @@ class PostgresHandOver(PostgresTransactions):
         Raises SegmentsChanged, NotCaughtUp, HeldUp, NotFit, BrokenSegments: nothing was moved then.
         """
         plan, ends = canonical(plan), time.monotonic() + seconds
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             _limit(connection, "transaction_timeout", seconds + MARGIN_SECONDS)
             for job in plan.jobs:
                 with _in_time(connection, plan, ends, seconds):
@@ -152,7 +156,7 @@ def _offsets(connection: Connection, job: str, version: int) -> dict[int, int]:
 def _move(connection: Connection, plan: HandOver, by: Author, first: bool, held_seconds: float) -> Release:
     connection.execute("delete from registry.segment where job = any(%s)", [list(plan.jobs)])
     for segment in plan.after:
-        connection.execute(statements.INSERT_SEGMENT, segment.to_json())
+        connection.execute(INSERT_SEGMENT, segment.to_json())
     for job in plan.jobs:
         _set_state(connection, job, plan.olds[job], [State.LIVE], State.PREVIOUS)
         _set_state(connection, job, plan.targets[job], FIT, State.LIVE)
@@ -164,7 +168,7 @@ def _move(connection: Connection, plan: HandOver, by: Author, first: bool, held_
 
 
 def _set_state(connection: Connection, job: str, version: int, old: Sequence[State], new: State) -> None:
-    connection.execute(statements.SET_STATE, {"job": job, "version": version, "old": list(old), "new": new})
+    connection.execute(SET_STATE, {"job": job, "version": version, "old": list(old), "new": new})
 
 
 def _insert_release(connection: Connection, plan: HandOver, by: Author, first: bool, held_seconds: float) -> DictRow:

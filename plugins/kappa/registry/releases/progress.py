@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.rows import DictRow
@@ -9,8 +10,8 @@ from psycopg.rows import DictRow
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Release, Standing, Weighed
 from kappa.core.versions import Segment
-from kappa.registry.errors import UnknownVersion
-from kappa.registry.transactions import PostgresTransactions
+from kappa.registry.port import UnknownVersion
+from kappa.registry.transactions import Database
 
 _STANDING = """
 select p.next_offsets, p.end_offsets, c.complete_through, h.newest_event_time, c.lag_events, c.lag_seconds,
@@ -51,12 +52,15 @@ join registry.release r on r.segments_before @> end_of
 where v.job = %s and v.version = %s and v.state = 'PREVIOUS'"""
 
 
-class PostgresStanding(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresStanding:
     """The part of Releases that only looks."""
+
+    database: Database
 
     def standing(self, job: str, version: int) -> Standing:
         """How far a version is, by what it committed. Raises UnknownVersion."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_STANDING, [job, version]).fetchone()
             if row is None:
                 raise UnknownVersion(job, version)
@@ -64,7 +68,7 @@ class PostgresStanding(PostgresTransactions):
 
     def weighed(self, job: str, version: int) -> Weighed:
         """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_WEIGHED, {"job": job, "version": version}).fetchone()
             if row is None:
                 raise UnknownVersion(job, version)
@@ -72,12 +76,12 @@ class PostgresStanding(PostgresTransactions):
 
     def releases(self, job: str | None = None) -> list[Release]:
         """The releases, of one job or of all, the oldest first."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return [release(row) for row in connection.execute(_RELEASES, {"job": job})]
 
     def previous_since(self, job: str, version: int) -> datetime | None:
         """When a version that is PREVIOUS became so; None for any other."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_PREVIOUS_SINCE, [job, version]).fetchone()
             return row["since"] if row else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,8 +16,8 @@ from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Band, Parity
 from kappa.core.versions import Version
 from kappa.registry import staging
-from kappa.registry.releases.errors import UnknownReplay
-from kappa.registry.transactions import Connection, PostgresTransactions, audit, take_turn
+from kappa.registry.releases_port import UnknownReplay
+from kappa.registry.transactions import Connection, Database, audit, take_turn
 
 _REPLAY = "select *, ended_at is not null as ended from registry.replay "
 _INSERT = """
@@ -35,8 +35,11 @@ _END = """
 update registry.replay set outcome = %s, ended_at = clock_timestamp() where replay_id = %s and ended_at is null"""
 
 
-class PostgresReplays(PostgresTransactions):
+@dataclass(frozen=True)
+class PostgresReplays:
     """The part of Releases that remembers the attempts."""
+
+    database: Database
 
     def stage_candidates(self, versions: Sequence[Version], replay: Replay, by: Author) -> Replay:
         """Make the candidates and the replay; what the same run made before, if it did. Raises StagedByAnother."""
@@ -44,7 +47,7 @@ class PostgresReplays(PostgresTransactions):
         candidates = sorted(versions, key=lambda version: version.job)
         if {version.job: version.version for version in candidates} != dict(replay.versions):
             raise ValueError(f"the replay names {dict(replay.versions)}, not the versions to stage")
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             for version in candidates:
                 take_turn(connection, version.job)
             if found := _find(connection, "where run_id = %s", [by.run_id]):
@@ -57,28 +60,28 @@ class PostgresReplays(PostgresTransactions):
 
     def replay(self, replay_id: UUID) -> Replay:
         """A replay as it is now. Raises UnknownReplay."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _one(connection, replay_id)
 
     def replay_of_run(self, run_id: str) -> Replay | None:
         """The replay that a run made, if it made one."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return _find(connection, "where run_id = %s", [run_id])
 
     def replay_of_versions(self, versions: Mapping[str, int]) -> Replay | None:
         """The newest replay whose candidates these versions (by job) were, if there was one."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             return newest_replay_of(connection, versions)
 
     def replay_ended_at(self, job: str, version: int) -> datetime | None:
         """When the newest replay ended whose candidate the version was; None while it is open, or without one."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute(_ENDED_AT, [Jsonb({job: version})]).fetchone()
             return row["ended_at"] if row else None
 
     def open_replays(self) -> list[Replay]:
         """The replays that have not ended, the oldest first."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute(f"{_REPLAY} where ended_at is null order by begun_at, replay_id")
             return [_replay(row) for row in rows]
 
@@ -87,7 +90,7 @@ class PostgresReplays(PostgresTransactions):
 
         Raises UnknownReplay.
         """
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(_VALIDATE, [Jsonb(dict(result)), replay_id])
             return _one(connection, replay_id)
 
@@ -96,7 +99,7 @@ class PostgresReplays(PostgresTransactions):
 
         Raises UnknownReplay.
         """
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             noted = connection.execute(_ANSWER, [answer, by.actor, replay_id]).rowcount
             found = _one(connection, replay_id)
             for job, version in sorted(found.versions.items()) if noted else ():
@@ -105,7 +108,7 @@ class PostgresReplays(PostgresTransactions):
 
     def end_replay(self, replay_id: UUID, outcome: str) -> Replay:
         """End the replay; the first outcome counts. The replay as it is now. Raises UnknownReplay."""
-        with self.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(_END, [outcome, replay_id])
             return _one(connection, replay_id)
 

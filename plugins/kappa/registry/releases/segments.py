@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from kappa.core.replays import HandOver, Release
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
-from kappa.registry.releases.errors import BrokenSegments
+from kappa.registry.releases_port import BrokenSegments
 
 
 def canonical(plan: HandOver) -> HandOver:

@@ -25,8 +25,7 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, Unreachable.
     """
     job, others = find(request.job), beside(platform, [request.job])
-    artifact = artifacts.find(platform.settings.artifacts, request.artifact)
-    artifacts.verify(artifact)
+    artifact = artifacts.find_whole(platform.settings.artifacts, request.artifact)
     there = found(platform, job.name)
     with platform.open_log() as log:
         topic = log.describe()

@@ -1,14 +1,18 @@
-"""Start a version's driver exactly once: intent in the registry first, then the submission, then its id."""
+"""Start a version's driver exactly once: intent in the registry first, then the submission, then its id; and after the
+stack came up, every driver that is wanted."""
 
 from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from kappa.core.versions import Desired, Launch, State, Version, check_transition
-from kappa.platform import Platform, wait_until
-from kappa.registry.errors import UnknownVersion
+from kappa.core.catalog import JOBS
+from kappa.core.settings import Settings
+from kappa.core.versions import OVER, Desired, Launch, State, Version, check_transition
+from kappa.platform import Platform, connect, wait_until
+from kappa.registry.port import UnknownVersion
 from kappa.spark import ALIVE
 from kappa.verbs.drivers.submission import submission
+from kappa.verbs.observation import runs
 
 CLAIM_SECONDS = 20.0
 
@@ -70,3 +74,21 @@ def _still_good(platform: Platform, known: Launch | None) -> Launch | None:
         return known
     platform.registry.end_launch(known.launch_id)
     return None
+
+
+def resume_all(settings: Settings) -> list[str]:
+    """Start every driver that is wanted and gone; the names of the versions that were started. Raises
+    Unreachable."""
+    return ensure_running(connect(settings))
+
+
+def ensure_running(platform: Platform) -> list[str]:
+    """The same over given ports."""
+    started = []
+    for job in JOBS:
+        for version in platform.registry.versions(job):
+            wanted = version.desired is Desired.RUNNING and version.state not in OVER
+            if wanted and not runs(platform, job, version.version):
+                launch(platform, job, version.version)
+                started.append(f"{job} v{version.version}")
+    return started

@@ -12,7 +12,7 @@ from kappa.core.kafka_log import MissingTopic
 from kappa.core.verbs import Verb
 from kappa.core.versions import OVER, Version
 from kappa.platform import Platform
-from kappa.registry.errors import UnderWay
+from kappa.registry.port import UnderWay
 from kappa.unavailable import Unreachable
 from kappa.verbs.change.recovery import settle, wait_free
 from kappa.verbs.desired import Found

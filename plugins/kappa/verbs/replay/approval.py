@@ -1,23 +1,11 @@
-"""Who has to agree to a promotion: the catalogue's policy, a stricter request, and that nobody answers oneself."""
+"""Who may agree to a promotion: nobody answers oneself, and nothing is promoted that was not compared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kappa.core.catalog import Job
 from kappa.core.refusals import Refusal
-from kappa.core.replays import Answer, Approval, Replay
-
-
-class LaxerThanPolicy(Refusal):
-    """A request would promote by itself what a person has to agree to."""
-
-    def __init__(self, jobs: Sequence[str]) -> None:
-        super().__init__(
-            f"the policy of {', '.join(jobs)} is to ask before a promotion, and a request may only be stricter than "
-            "it; nothing was changed. Leave the approval to the policy (--approve ask), or change it in "
-            "plugins/kappa/core/catalog.py: it is in no digest, so no replay is needed for that."
-        )
+from kappa.core.replays import Answer, Replay
 
 
 class OwnRequest(Refusal):
@@ -50,17 +38,6 @@ class WasRejected(Refusal):
             f"not gone round by hand. Nothing was changed. Replay again, and ask again: ./kappa reprocess "
             f"{' '.join(replay.versions)}."
         )
-
-
-def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:
-    """Whether a person has to agree to promoting these jobs together: ASK where one policy or the request says so.
-
-    `asked` None leaves it to the policies. Raises LaxerThanPolicy.
-    """
-    strict = [job.name for job in jobs if job.approval is Approval.ASK]
-    if asked is Approval.AUTO and strict:
-        raise LaxerThanPolicy(strict)
-    return Approval.ASK if strict or asked is Approval.ASK else Approval.AUTO
 
 
 def answerers(requester: str, users: Collection[str]) -> tuple[str, ...]:

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from kappa.code.artifacts import Code
 from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.versions import Desired, State, Version
-from kappa.verbs.desired import Found, Wanted, want
+from kappa.verbs.desired import Wanted
 from kappa.verbs.drivers.submission import slots
-from kappa.verbs.replay.errors import RateGivenTwice, RateOutOfRange
 from kappa.verbs.start_point import StartPoint
 
 CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
 records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
+
+
+class NoFreeCores(Refusal):
+    """The worker cannot place all candidates beside what runs."""
+
+    def __init__(self, jobs: Sequence[str], wanted: int, free: int) -> None:
+        super().__init__(
+            f"the candidates of {', '.join(jobs)} would take {wanted} cores of the worker, and {free} are free; a "
+            f"replay takes none from a live job. Nothing was staged. Give it fewer (--cores N), replay one job at a "
+            f"time, stop what is not needed ('./kappa status'), or raise worker_cores in kappa.toml."
+        )
+
+
+class RateOutOfRange(Refusal):
+    """The read rate is none that batches can keep."""
+
+    def __init__(self, rate: int, least: int, most: int) -> None:
+        super().__init__(
+            f"a read rate of {rate} records/s cannot be kept by batches: it must lie between {least} and {most:,}. "
+            f"Nothing was staged. Give another --rate, or none: then the job's own settings hold."
+        )
+
+
+class RateGivenTwice(Refusal):
+    """A read rate and the settings that it becomes were both given."""
+
+    def __init__(self, rate: int, settings: Sequence[str]) -> None:
+        super().__init__(
+            f"a read rate ({rate} records/s) sets {' and '.join(settings)}, which were given, too; nothing was staged. "
+            f"Give the rate or the settings."
+        )
 
 
 @dataclass(frozen=True)
@@ -108,18 +138,15 @@ def candidate(
                      differences=differences, live_starts_ms=live_starts, **same)  # fmt: skip
 
 
-def want_candidate(
-    request: ReprocessRequest, job: Job, artifact: str, code: Code, topic: tuple[str, str], found: Found
-) -> Wanted:
-    """What one job's candidate is to run as; `topic` is (name, id).
-
-    Raises UnknownJobSetting, JobSettingOutOfRange, RateOutOfRange, RateGivenTwice, NoJobs, UnknownJob.
-    """
-    return want(job, artifact, code, topic, given(request, job), found)
+def check_cores(made: Sequence[Candidate], free: int) -> None:
+    """Pass when the worker can place all of them. Raises NoFreeCores."""
+    cores = sum(one.cores for one in made)
+    if cores > free:
+        raise NoFreeCores([one.job for one in made], cores, free)
 
 
 def given(request: ReprocessRequest, job: Job) -> dict[str, int | str]:
-    """The settings that a request gives one of its jobs. Raises as `want_candidate`."""
+    """The settings that a request gives one of its jobs. Raises UnknownJobSetting, RateOutOfRange, RateGivenTwice."""
     known = {setting.name for setting in job.settings}
     for name in request.settings:
         if not any(name == setting.name for one in request.catalogued() for setting in one.settings):

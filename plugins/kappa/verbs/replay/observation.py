@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from kappa.code import artifacts
-from kappa.code.artifacts import Artifact
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.versions import Version
 from kappa.platform import Platform
+from kappa.verbs.desired import want
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
-from kappa.verbs.replay.candidate import want_candidate
-from kappa.verbs.replay.plan import ReprocessPlan, choose_start, decide_reprocess, future_bound_ms, live_versions
+from kappa.verbs.replay.candidate import given
+from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess, future_bound_ms, live_versions
 from kappa.verbs.replay.price import LogFacts, Weight, to_read
-from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, smallest_exact_ms, utc
+from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, replay_start_ms, smallest_exact_ms, utc
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 """Where a partition's unread records are looked at, as shares of them."""
@@ -29,14 +29,20 @@ ARRIVALS_SECONDS = 60
 def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: bool = False) -> ReprocessPlan:
     """The plan of a replay with its price. Changes nothing.
 
-    `same_code`: each job from the artifact that its live version runs, whatever the request names. Raises what
-    `choose_start` and `decide_reprocess` raise, UnknownArtifact, TamperedArtifact, JobNotInArtifact, MissingTopic,
+    `same_code`: each job from the artifact that its live version runs, whatever the request names. Raises what `given`,
+    `replay_start_ms` and `decide_reprocess` raise, UnknownArtifact, TamperedArtifact, JobNotInArtifact, MissingTopic,
     WrongTimestampType, OtherRules, Unreachable.
     """
-    there = {job.name: found(platform, job.name) for job in request.catalogued()}
-    live = live_versions(request, there)
-    code = {job: _artifact(platform, version.artifact if same_code else request.artifact)
+    jobs = request.catalogued()
+    asked = {job.name: given(request, job) for job in jobs}
+    there = {job.name: found(platform, job.name) for job in jobs}
+    live = live_versions(there)
+    final, weights = final_ms(platform, live), {job: weight(platform, version) for job, version in live.items()}
+    old_parts = {job: parts_of(platform, version) for job, version in live.items()}
+    root = platform.settings.artifacts
+    code = {job: artifacts.find_whole(root, version.artifact if same_code else request.artifact)
             for job, version in live.items()}  # fmt: skip
+    parts = {job: Parts(old_parts[job], code[job].code(job).parts) for job in live}
     now_ms = _ms(platform.registry.now())
     with platform.open_log() as log:
         topic = log.describe()
@@ -44,21 +50,20 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
         check_kept_whole(topic)
         names = (topic.name, topic.topic_id)
         wanted = {
-            job.name: want_candidate(
-                request, job, code[job.name].digest, code[job.name].code(job.name), names, there[job.name]
+            job.name: want(
+                job, code[job.name].digest, code[job.name].code(job.name), names, asked[job.name], there[job.name]
             )
-            for job in request.catalogued()
+            for job in jobs
         }
         if request.promote:
             moved = {job: Ruled(there[job].next_number(), one.settings) for job, one in wanted.items()}
             check_one_rule("the replay", moved, beside(platform, moved))
         bound_ms = future_bound_ms(wanted)
-        starts = choose_start(request, wanted, head(log), now_ms, final_ms(platform, live))
+        window_ms = math.lcm(*(job.window_ms for job in jobs))
+        starts = replay_start_ms(request.start, window_ms, head(log), now_ms, bound_ms, final)
         offsets = log.earliest() if starts is None else log.offsets_at(starts - bound_ms)
         facts = log_facts(log, topic, offsets, now_ms)
     start = StartPoint(request.start, starts, offsets)
-    weights = {job: weight(platform, version) for job, version in live.items()}
-    parts = {job: Parts(parts_of(platform, version), code[job].code(job).parts) for job, version in live.items()}
     return decide_reprocess(request, there, wanted, start, facts, weights, platform.cluster.free_cores(), parts)
 
 
@@ -66,7 +71,7 @@ def closed_span_start(platform: Platform, jobs: tuple[str, ...], minutes: int) -
     """Where a replay starts that is to compare the last `minutes` of windows that are final in all these jobs; the
     word `earliest` where the log, or what is final, does not reach back so far. Raises as `live_versions`."""
     request = ReprocessRequest(jobs)
-    live = live_versions(request, {job.name: found(platform, job.name) for job in request.catalogued()})
+    live = live_versions({job.name: found(platform, job.name) for job in request.catalogued()})
     through = list(final_ms(platform, live).values())
     known = [ms for ms in through if ms is not None]
     if len(known) < len(through):
@@ -121,12 +126,6 @@ def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int) -> LogFacts:
         arrivals_per_s=sum(recent.values()) / ARRIVALS_SECONDS,
         now_ms=now_ms,
     )
-
-
-def _artifact(platform: Platform, name: str) -> Artifact:
-    artifact = artifacts.find(platform.settings.artifacts, name)
-    artifacts.verify(artifact)
-    return artifact
 
 
 def _ms(moment: datetime) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,27 +10,40 @@ from uuid import UUID
 from kappa.code.differences import UNKNOWN, Difference, Parts, differing_settings, forbidden, table
 from kappa.code.digests import ENVIRONMENT
 from kappa.core.catalog import Effect, Job
-from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
 from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
-from kappa.verbs.replay.approval import decide_approval
 from kappa.verbs.replay.bands import check_bands
-from kappa.verbs.replay.candidate import Candidate, candidate
-from kappa.verbs.replay.errors import (
-    ExactParityOfOtherLogic,
-    LogWillBeTooShort,
-    NeverCatchesUp,
-    NoExactStart,
-    NoFreeCores,
-    StartNotFinal,
-)
-from kappa.verbs.replay.price import LogFacts, Price, Weight, price, smallest_safe_ms, to_read
-from kappa.verbs.start_point import EARLIEST, InvalidStart, LogHead, StartPoint, start_ms, utc
+from kappa.verbs.replay.candidate import Candidate, candidate, check_cores
+from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
+from kappa.verbs.start_point import StartPoint, utc
 from kappa.verbs.stop.plan import NothingDeployed
+
+
+class LaxerThanPolicy(Refusal):
+    """A request would promote by itself what a person has to agree to."""
+
+    def __init__(self, jobs: Sequence[str]) -> None:
+        super().__init__(
+            f"the policy of {', '.join(jobs)} is to ask before a promotion, and a request may only be stricter than "
+            "it; nothing was changed. Leave the approval to the policy (--approve ask), or change it in "
+            "plugins/kappa/core/catalog.py: it is in no digest, so no replay is needed for that."
+        )
+
+
+class ExactParityOfOtherLogic(Refusal):
+    """Other logic cannot be asked to give the same rows."""
+
+    def __init__(self, job: str, live: int, differences: tuple[Difference, ...]) -> None:
+        super().__init__(
+            f"parity exact asks for the very rows of {job} v{live}, and the replay would compute others, for these "
+            f"differ:\n{table(differences)}\nNothing was staged. Say what may differ (--parity declared with a band "
+            f"for each measure), only have it reported (--parity report), or replay the same code and settings."
+        )
 
 
 @dataclass(frozen=True)
@@ -127,29 +139,6 @@ class ReprocessPlan:
         )
 
 
-def choose_start(
-    request: ReprocessRequest, wanted: Mapping[str, Wanted], head: LogHead, now_ms: int, final: Mapping[str, int | None]
-) -> int | None:
-    """T (ms) of all jobs; None: with the log. The log is to be read from T less `future_bound_ms(wanted)` on.
-
-    `final` is each live version's complete_through (ms). Raises InvalidStart, LogTooShort, StartNotFinal,
-    NoExactStart, NoJobs, UnknownJob.
-    """
-    window_ms = math.lcm(*(job.window_ms for job in request.catalogued()))
-    starts = start_ms(request.start, head, now_ms, future_bound_ms(wanted))
-    if starts is None:
-        return None
-    if request.start == EARLIEST:
-        starts = -(-starts // window_ms) * window_ms
-    elif starts % window_ms:
-        raise InvalidStart(request.start, f"is not an edge of the jobs' windows of {window_ms} ms")
-    job, through = min(final.items(), key=lambda item: -math.inf if item[1] is None else item[1])
-    largest = None if through is None else through // window_ms * window_ms
-    if largest is None or starts > largest:
-        raise (NoExactStart if request.start == EARLIEST else StartNotFinal)(starts, job, largest)
-    return starts
-
-
 def future_bound_ms(wanted: Mapping[str, Wanted]) -> int:
     """How far before T the log is read, for all jobs alike: the greatest future bound; more only gives more records
     the fate before_start."""
@@ -166,81 +155,74 @@ def decide_reprocess(
     free_cores: int,
     parts: Mapping[str, Parts],
 ) -> ReprocessPlan:
-    """The plan; `found`, `wanted`, `weights` and `parts` are by job, `start` is at `choose_start`'s T, `log` holds its
-    samples from there on, `free_cores` are what the worker has beside all that runs.
+    """The plan; `found`, `wanted`, `weights` and `parts` are by job, `start` is at `replay_start_ms`'s T, `log` holds
+    its samples from there on, `free_cores` are what the worker has beside all that runs.
 
     Raises NoJobs, UnknownJob, NothingDeployed, NoBands, UnusedBands, UnknownBand, InvalidBand, LaxerThanPolicy,
     ExactParityOfOtherLogic, NoFreeCores, NeverCatchesUp, LogWillBeTooShort.
     """
-    jobs, live = request.catalogued(), live_versions(request, found)
+    jobs, live = request.catalogued(), live_versions(found)
     check_bands(jobs, request.parity, request.bands)
     approval = decide_approval(jobs, request.approval) if request.promote else Approval.AUTO
+    why = _why(wanted, live, start)
+    differing = {
+        job.name: _differing(job, request.parity, live[job.name], wanted[job.name], parts.get(job.name, UNKNOWN))
+        for job in jobs
+    }
     records = to_read(start.offsets, log.ends)
     made = tuple(
         candidate(
-            wanted[job.name],
-            live[job.name],
-            found[job.name].next_number(),
-            start,
-            records,
-            log.bytes_per_record,
-            _differing(request, job, live[job.name], wanted[job.name], parts.get(job.name, UNKNOWN)),
+            wanted[job], live[job], found[job].next_number(), start, records, log.bytes_per_record, differing[job]
         )
-        for job in jobs
+        for job in differing
     )
-    _check_cores(made, free_cores)
-    weighed = {one.job: weights[one.job] for one in made}
-    costs = price(log, start.offsets, weighed, {one.job: one.most_per_s for one in made})
-    _check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
+    check_cores(made, free_cores)
+    costs = price(
+        log, start.offsets, {one.job: weights[one.job] for one in made}, {one.job: one.most_per_s for one in made}
+    )
+    check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
-    return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, _why(made, live, start))
+    return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, why)
 
 
-def live_versions(request: ReprocessRequest, found: Mapping[str, Found]) -> dict[str, Version]:
-    """The versions that serve the live ends, by job. Raises NothingDeployed, NoJobs, UnknownJob."""
-    live = {job.name: found[job.name].current() if found[job.name].segments else None for job in request.catalogued()}
+def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:
+    """Whether a person has to agree to promoting these jobs together: ASK where one policy or the request says so.
+
+    `asked` None leaves it to the policies. Raises LaxerThanPolicy.
+    """
+    strict = [job.name for job in jobs if job.approval is Approval.ASK]
+    if asked is Approval.AUTO and strict:
+        raise LaxerThanPolicy(strict)
+    return Approval.ASK if strict or asked is Approval.ASK else Approval.AUTO
+
+
+def live_versions(found: Mapping[str, Found]) -> dict[str, Version]:
+    """The versions that serve the live ends, by job. Raises NothingDeployed."""
+    live = {job: there.current() if there.segments else None for job, there in found.items()}
     for job, version in live.items():
         if version is None:
             raise NothingDeployed(job)
     return {job: version for job, version in live.items() if version}
 
 
-def _differing(
-    request: ReprocessRequest, job: Job, live: Version, wanted: Wanted, parts: Parts
-) -> tuple[Difference, ...]:
+def _differing(job: Job, parity: Parity, live: Version, wanted: Wanted, parts: Parts) -> tuple[Difference, ...]:
     """What differs from the live version. That other packages give the very same rows is what an exact parity shows.
 
     Raises ExactParityOfOtherLogic.
     """
     differing = forbidden(job, live, wanted, parts)
     same_logic = bool(differing) and all(d.what.startswith(ENVIRONMENT) for d in differing)
-    if request.parity is Parity.EXACT and wanted.result_digest != live.result_digest and not same_logic:
+    if parity is Parity.EXACT and wanted.result_digest != live.result_digest and not same_logic:
         raise ExactParityOfOtherLogic(job.name, live.version, differing)
     return differing + differing_settings(job, live, wanted, Effect.TUNING)
 
 
-def _check_cores(made: Sequence[Candidate], free_cores: int) -> None:
-    cores = sum(one.cores for one in made)
-    if cores > free_cores:
-        raise NoFreeCores([one.job for one in made], cores, free_cores)
-
-
-def _check_feasible(costs: Price, log: LogFacts, starts: Offsets, bound_ms: int) -> None:
-    job, slowest = min(costs.speeds.items(), key=lambda item: item[1])
-    if slowest <= log.arrivals_per_s:
-        raise NeverCatchesUp(job, slowest, log.arrivals_per_s)
-    slack = costs.retention_slack_seconds
-    if slack is not None and slack < 0:
-        safe_ms = -(-smallest_safe_ms(log, starts, slowest, bound_ms) // 60_000) * 60_000
-        raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms, log.now_ms)
-
-
-def _why(made: Sequence[Candidate], live: Mapping[str, Version], start: StartPoint) -> tuple[str, ...]:
-    same = [one.job for one in made if one.result_digest == live[one.job].result_digest]
-    other = [one.job for one in made if one.job not in same]
+def _why(wanted: Mapping[str, Wanted], live: Mapping[str, Version], start: StartPoint) -> tuple[str, ...]:
+    same = [job for job, one in wanted.items() if one.result_digest == live[job].result_digest]
+    other = [job for job in wanted if job not in same]
     before = "" if start.starts_ms is None else f"; windows before {utc(start.starts_ms)} stay with what serves them"
     first = "the log is read again into rows, checkpoint and state of their own, beside the live versions"
     equal = f"{', '.join(same)}: the same logic, so the same rows are to come out" if same else ""
     differs = f"{', '.join(other)}: other logic, so other numbers may come out" if other else ""
-    together = "all are promoted together or none" if len(made) > 1 else ""
+    together = "all are promoted together or none" if len(wanted) > 1 else ""
     return tuple(why for why in (first + before, equal, differs, together) if why)

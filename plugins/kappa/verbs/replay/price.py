@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kappa.core.kafka_log import Offsets
+from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
+from kappa.verbs.start_point import utc
 
 START_SECONDS = 30.0
 """From the launch of a driver to its first committed batch, on two cores."""
@@ -19,6 +21,32 @@ read on two cores, for the live ones read on beside them."""
 Samples = Mapping[int, tuple[tuple[int, int], ...]]
 """Per partition (offset, append_time in ms) of the first record to be read, and of as many later ones as are known, in
 order; none for a partition of which nothing is to be read."""
+
+
+class LogWillBeTooShort(Refusal):
+    """The log holds the range now, and loses a part of it before the replay gets there.
+
+    A start that is safe lies `safe_ms` or later; where that is after `now_ms`, there is none.
+    """
+
+    def __init__(self, short_seconds: float, per_s: float, retention_ms: int, safe_ms: int, now_ms: int) -> None:
+        later = f"Start at {utc(safe_ms)} or later (--from)," if safe_ms <= now_ms else "No later start helps:"
+        super().__init__(
+            f"at {per_s:,.0f} records/s the replay would come {duration(short_seconds)} too late for a record that it "
+            f"needs: the log keeps {duration(retention_ms / 1000)}. Nothing was staged. {later} read faster (--rate, "
+            f"--cores), or lengthen the topic's retention.ms, and ask again."
+        )
+
+
+class NeverCatchesUp(Refusal):
+    """The candidate would read no faster than producers write."""
+
+    def __init__(self, job: str, per_s: float, arrivals_per_s: float) -> None:
+        super().__init__(
+            f"a replay of {job} at {per_s:,.0f} records/s would never catch up with the {arrivals_per_s:,.0f} that "
+            f"arrive each second; nothing was staged. Allow it more: --rate above {arrivals_per_s:,.0f}, --cores N, or "
+            f"wait for a quieter hour."
+        )
 
 
 @dataclass(frozen=True)
@@ -154,6 +182,18 @@ def smallest_safe_ms(log: LogFacts, starts: Offsets, per_s: float, future_bound_
     after all that waits now was read."""
     takes = START_SECONDS + sum(to_read(starts, log.ends).values()) / per_s
     return math.ceil(log.now_ms + 1000 * takes) - (log.retention_ms or 0) + future_bound_ms
+
+
+def check_feasible(costs: Price, log: LogFacts, starts: Offsets, future_bound_ms: int) -> None:
+    """Pass when the slowest candidate catches up before the log drops what it needs. Raises NeverCatchesUp,
+    LogWillBeTooShort."""
+    job, slowest = min(costs.speeds.items(), key=lambda item: item[1])
+    if slowest <= log.arrivals_per_s:
+        raise NeverCatchesUp(job, slowest, log.arrivals_per_s)
+    slack = costs.retention_slack_seconds
+    if slack is not None and slack < 0:
+        safe_ms = -(-smallest_safe_ms(log, starts, slowest, future_bound_ms) // 60_000) * 60_000
+        raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms, log.now_ms)
 
 
 def infeasible(name: str, standing: Standing, firsts: Offsets, log: LogFacts, per_s: float | None) -> str | None:

@@ -14,7 +14,7 @@ from kappa.core.replays import Answer, Replay
 from kappa.core.verbs import ReplayStep, Verb
 from kappa.core.versions import OVER
 from kappa.platform import Platform
-from kappa.registry.releases.errors import RowsInUse
+from kappa.registry.releases_port import RowsInUse
 from kappa.verbs import lease
 from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.promote.hand_over import release_of

@@ -7,24 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, find, resolve
+from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.checkpoint.repartitionable import check_repartitionable
+from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
-from kappa.core.versions import Desired, State, Version
+from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.submission import slots
-from kappa.verbs.rescale.errors import (
-    CountsDisagree,
-    NothingAsked,
-    NothingToRepartition,
-    NotServing,
-    StatelessJob,
-    TooFewFreeCores,
-    VersionFailed,
-)
-from kappa.verbs.stop.plan import NothingDeployed
+from kappa.verbs.rescale.conditions import StateFacts, check_state, rescalable
 
 RESTART_SECONDS = 30.0
 """What a plain restart takes up to the first commit, at most, on two cores."""
@@ -33,8 +24,15 @@ REPARTITION_SECONDS = 5.0
 ROWS_PER_SECOND = 100_000
 """Rows that are repartitioned a second; 2,000,000 rows were seen to take 14 s on two cores."""
 
-RESCALABLE = frozenset({State.CAUGHT_UP, State.LIVE, State.PREVIOUS})
-"""States of a version whose first start or replay is over; before that, another verb is at work on it."""
+
+class TooFewFreeCores(Refusal):
+    """The worker could not place the driver: it would wait for ever."""
+
+    def __init__(self, job: str, wanted: int, free: int) -> None:
+        super().__init__(
+            f"{job} would take {wanted} cores of the worker, which has {free} for it; nothing was changed. Give at "
+            f"most that many (./kappa rescale {job} --cores N), or raise worker_cores in kappa.toml."
+        )
 
 
 class Action(StrEnum):
@@ -43,24 +41,6 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     RESTART = "restart"
     REPARTITION = "repartition"
-
-
-@dataclass(frozen=True)
-class StateFacts:
-    """What the checkpoint says of the state: its provider (a class name), stateful operators, number of partitions,
-    rows and bytes (None: not known), and whether a batch was planned and not committed."""
-
-    provider: str
-    operators: tuple[str, ...]
-    partitions: int
-    rows: int | None
-    bytes: int | None
-    pending: bool
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> StateFacts:
-        """The facts as `dataclasses.asdict` and JSON left them."""
-        return cls(**{**held, "operators": tuple(held["operators"])})
 
 
 @dataclass(frozen=True)
@@ -145,12 +125,13 @@ def decide_rescale(
     Raises UnknownJob, NothingAsked, NothingDeployed, VersionFailed, NotServing, StatelessJob, JobSettingOutOfRange,
     CountsDisagree, NothingToRepartition, UnsupportedProvider, UnsupportedOperator, TooFewFreeCores.
     """
-    current = _rescalable(request, found)
+    job = find(request.job)
+    current = rescalable(job, request.partitions, request.cores, found)
     old = RunsAs(current.artifact, current.settings, current.generation)
-    wanted = _wanted(request, current)
+    wanted = _wanted(job, request, current)
     moves = wanted.get(STATE_PARTITIONS) != current.settings.get(STATE_PARTITIONS)
     if moves:
-        _check_state(request, current, state)
+        check_state(current, state)
     usable = free_cores + (slots(current.settings) if current.version in found.running else 0)
     if slots(wanted) > slots(current.settings) and slots(wanted) > usable:
         raise TooFewFreeCores(request.job, slots(wanted), usable)
@@ -182,38 +163,12 @@ def state_sentence(state: StateFacts | None) -> str:
     return f"{rows} rows{size} in {state.partitions} partitions of {', '.join(state.operators)}{pending}"
 
 
-def _rescalable(request: RescaleRequest, found: Found) -> Version:
-    """The version that is meant, if it may be rescaled at all."""
-    job, current = find(request.job), found.current()
-    if request.partitions is None and request.cores is None:
-        raise NothingAsked(job.name)
-    if current is None:
-        raise NothingDeployed(job.name)
-    if current.state is State.FAILED:
-        raise VersionFailed(job.name, current.version)
-    if current.state not in RESCALABLE:
-        raise NotServing(job.name, current.version, current.state)
-    if request.partitions is not None and not job.stateful:
-        raise StatelessJob(job.name, request.partitions)
-    return current
-
-
-def _wanted(request: RescaleRequest, current: Version) -> dict[str, int]:
+def _wanted(job: Job, request: RescaleRequest, current: Version) -> dict[str, int]:
     """The version's settings with the asked numbers in their place, checked against the catalogue's bounds."""
     numbers = {STATE_PARTITIONS: request.partitions, EXECUTOR_CORES: request.cores}
     asked = {name: number for name, number in numbers.items() if number is not None}
-    resolve(find(request.job), asked)
+    resolve(job, asked)
     return {**current.settings, **asked}
-
-
-def _check_state(request: RescaleRequest, current: Version, state: StateFacts | None) -> None:
-    """Pass when this state can be repartitioned; Spark would find out only after it has spoilt the checkpoint."""
-    name = f"{request.job} v{current.version}"
-    if state is None or not state.operators:
-        raise NothingToRepartition(name)
-    if state.partitions != current.settings[STATE_PARTITIONS]:
-        raise CountsDisagree(request.job, name, current.settings[STATE_PARTITIONS], state.partitions)
-    check_repartitionable(request.job, f"v{current.version}", state.provider, state.operators)
 
 
 def _why(action: Action, current: Version, state: StateFacts | None) -> tuple[str, ...]:

@@ -5,15 +5,26 @@ from __future__ import annotations
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.observation import found
-from kappa.verbs.rescale.errors import OldArtifact
-from kappa.verbs.rescale.plan import Action, RescalePlan, StateFacts, decide_rescale
+from kappa.verbs.rescale.conditions import StateFacts
+from kappa.verbs.rescale.plan import Action, RescalePlan, decide_rescale
 
 VERB = Verb.RESCALE
+
+
+class OldArtifact(Refusal):
+    """The version runs code from before rescales."""
+
+    def __init__(self, job: str, name: str, artifact: str) -> None:
+        super().__init__(
+            f"{name} runs artifact {artifact}, which was built before state could be moved: it has no repartition. "
+            f"Nothing was changed. Deploy newer code in place first (./kappa deploy {job}), then rescale."
+        )
 
 
 def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:

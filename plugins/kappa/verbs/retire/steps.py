@@ -18,8 +18,8 @@ from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
 from kappa.core.versions import OPEN_END, State, Version
 from kappa.platform import Platform
-from kappa.registry.errors import UnderWay, UnknownVersion
-from kappa.registry.releases.errors import RowsInUse
+from kappa.registry.port import UnderWay, UnknownVersion
+from kappa.registry.releases_port import RowsInUse
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.replay.price import size
 from kappa.verbs.retire.plan import Action, Key, RetirePlan, Verdict, Windows, decide_retire
