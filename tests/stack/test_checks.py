@@ -116,3 +116,9 @@ def test_only_the_state_folder_decides_where_files_are(tmp_path: Path) -> None:
         folder.is_relative_to(tmp_path / "state") for folder in (layout.logs, layout.run, layout.kafka, layout.airflow)
     )
     assert layout.jar_cache.is_relative_to(tmp_path / "checkout")
+
+
+def test_a_named_cache_is_used_by_every_process_of_the_stack(tmp_path: Path) -> None:
+    layout = Layout(Settings(home=tmp_path / "state"), tmp_path / "checkout", {"KAPPA_CACHE": str(tmp_path / "kept")})
+    assert layout.jar_cache == tmp_path / "kept" / "jars"
+    assert layout.surroundings["KAPPA_CACHE"] == str(tmp_path / "kept")
