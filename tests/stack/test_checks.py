@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -81,6 +82,15 @@ def test_a_folder_that_the_user_of_postgres_may_not_pass_is_named(tmp_path: Path
 def test_a_second_up_or_down_at_the_same_time_is_refused(tmp_path: Path) -> None:
     with exclusive(tmp_path), pytest.raises(Busy, match="under way"), exclusive(tmp_path):
         pass
+    with exclusive(tmp_path):
+        pass
+
+
+def test_an_up_of_older_code_is_seen(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(Busy), exclusive(tmp_path):
+            pass
     with exclusive(tmp_path):
         pass
 
