@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import typer
@@ -32,7 +33,7 @@ for command in COMMANDS:
 def main() -> None:
     """Run one command; a Refusal ends it with its message and exit code 1."""
     try:
-        app(prog_name="./kappa")
+        app(prog_name=os.environ.get("KAPPA_COMMAND", "./kappa"))
     except Refusal as refusal:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(refusal))}", highlight=False)
         sys.exit(1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from kappa.core.refusals import Refusal
 
@@ -23,9 +24,12 @@ class Busy(Refusal):
 def exclusive(home: Path) -> Iterator[None]:
     """Hold the lock of a state folder; the operating system frees it when the holder ends. Raises Busy."""
     home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy(home) from None
+    lock = FileLock(home / "lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise Busy(home) from None
+    try:
         yield
+    finally:
+        lock.release()

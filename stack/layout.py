@@ -12,7 +12,7 @@ from pathlib import Path
 from kappa.core.settings import Settings
 
 MARKER = "KAPPA_STACK"
-INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE")
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "KAPPA_CACHE")
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,15 @@ class Layout:
         return self.home / "jars" / "broker"
 
     @property
+    def cache(self) -> Path:
+        """What all state folders of a checkout share; named by KAPPA_CACHE where nothing may be written beside the
+        code."""
+        return Path(self.environment.get("KAPPA_CACHE") or self.checkout / ".kappa" / "cache")
+
+    @property
     def jar_cache(self) -> Path:
-        """Downloaded jars, shared by all state folders of a checkout."""
-        return self.checkout / ".kappa" / "cache" / "jars"
+        """Downloaded jars."""
+        return self.cache / "jars"
 
     @property
     def python(self) -> str:

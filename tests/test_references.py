@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 FOLDERS = (
-    "bench", "cli", "dags", "docs", "great_expectations", "jobs", "plugins", "stack", "tests", "traffic", "oracle",
+    "bench", "cli", "dags", "docs", "great_expectations", "installed", "jobs", "plugins", "stack", "tests", "traffic",
+    "oracle",
 )  # fmt: skip
 SUFFIXES = {".md", ".py", ".sql"}
 PAGES = {"contract": DOCS / "contract.md", "architecture": DOCS / "architecture.md"}

@@ -19,7 +19,7 @@ from rich.table import Table
 from cli.entry import CHECKOUT
 from cli.suite import Count, Part, Run, Step, end
 
-TYPED = ("jobs", "stack", "cli", "plugins/kappa", "dags", "great_expectations", "bench", "tests")
+TYPED = ("jobs", "stack", "cli", "installed", "plugins/kappa", "dags", "great_expectations", "bench", "tests")
 SCRIPTS = ("kappa", ".ci/run")
 LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0

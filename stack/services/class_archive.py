@@ -28,7 +28,7 @@ def place(layout: Layout) -> Path:
     release = (home / "release").read_text() if (home / "release").exists() else ""
     parts = [str(home), release, *(f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars)]
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return layout.checkout / ".kappa" / "cache" / "classes" / f"{key}.jsa"
+    return layout.cache / "classes" / f"{key}.jsa"
 
 
 def name(layout: Layout) -> Path:

@@ -19,7 +19,7 @@ from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity
 from kappa.verbs.replay import validation as step
 from kappa.verbs.replay.validation import Ended, database, read_outcome, request, subject, validate
-from kappa.verbs.replay.validation_text import markdown
+from kappa.verbs.replay.validation_text import validated
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version
 
@@ -163,25 +163,25 @@ def finding(**change: Any) -> dict[str, Any]:
 
 def test_the_text_gives_the_verdict_first_and_what_blocks_before_what_warns() -> None:
     outcome = OUTCOME | {"success": False, "results": [finding(severity="warn", expectation="freshness"), finding()]}
-    text = markdown(outcome)
+    text = validated(outcome)
     assert text.startswith("**Validation failed.** 3 rows compared")
     assert text.index("`parity`") < text.index("`freshness`")
 
 
 def test_the_text_shows_only_measures_that_differ_and_cannot_be_broken_out_of() -> None:
     row = {"client_id": "a|b<i>", "live_clicks": 1, "candidate_clicks": 2, "live_rows": 3, "candidate_rows": 3}
-    text = markdown(OUTCOME | {"results": [finding(rows=[row])]})
+    text = validated(OUTCOME | {"results": [finding(rows=[row])]})
     assert "| client_id | live_clicks | candidate_clicks |" in text
     assert "| a\\|b&lt;i> | 1 | 2 |" in text
 
 
 def test_the_text_of_a_crash_says_so() -> None:
-    assert markdown(read_outcome(1, None, "boom")).startswith("**Not validated.** The validation crashed")
+    assert validated(read_outcome(1, None, "boom")).startswith("**Not validated.** The validation crashed")
 
 
 def test_the_text_shows_the_totals_that_differ() -> None:
     figures = {"live_rows": 3, "candidate_rows": 3, "live_clicks": 1000, "candidate_clicks": 900}
     compared = {"job": "ad_ctr", "live": 1, "candidate": 2, "compared": 3, "figures": figures}
-    text = markdown(OUTCOME | {"comparisons": [compared]})
+    text = validated(OUTCOME | {"comparisons": [compared]})
     assert "| clicks | 1,000 | 900 | -100 |" in text
     assert "| rows" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -85,6 +86,15 @@ def test_a_second_up_or_down_at_the_same_time_is_refused(tmp_path: Path) -> None
         pass
 
 
+def test_an_up_of_older_code_is_seen(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(Busy), exclusive(tmp_path):
+            pass
+    with exclusive(tmp_path):
+        pass
+
+
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
@@ -116,3 +126,9 @@ def test_only_the_state_folder_decides_where_files_are(tmp_path: Path) -> None:
         folder.is_relative_to(tmp_path / "state") for folder in (layout.logs, layout.run, layout.kafka, layout.airflow)
     )
     assert layout.jar_cache.is_relative_to(tmp_path / "checkout")
+
+
+def test_a_named_cache_is_used_by_every_process_of_the_stack(tmp_path: Path) -> None:
+    layout = Layout(Settings(home=tmp_path / "state"), tmp_path / "checkout", {"KAPPA_CACHE": str(tmp_path / "kept")})
+    assert layout.jar_cache == tmp_path / "kept" / "jars"
+    assert layout.surroundings["KAPPA_CACHE"] == str(tmp_path / "kept")

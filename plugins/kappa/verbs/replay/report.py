@@ -8,8 +8,7 @@ from typing import Any
 from kappa.core.replays import Replay
 from kappa.core.requests.reprocessing import band_text
 from kappa.verbs.replay.approval import names
-from kappa.verbs.replay.validation_text import markdown as validated
-from kappa.verbs.replay.validation_text import table
+from kappa.verbs.replay.validation_text import table, validated
 from kappa.verbs.start_point import utc
 
 MOST_FINDINGS = 5

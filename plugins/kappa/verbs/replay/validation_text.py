@@ -11,7 +11,7 @@ MOST_FINDINGS, MOST_ROWS = 12, 5
 """What is shown of it: the rest is in the report."""
 
 
-def markdown(outcome: Outcome) -> str:
+def validated(outcome: Outcome) -> str:
     """Verdict first, then what was compared, then what was not as expected, with the first offending rows."""
     parts = [_verdict(outcome), *(_comparison(c) for c in outcome.get("comparisons", ()))]
     wrong = [result for result in outcome.get("results", ()) if not result["success"]]
