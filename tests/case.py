@@ -17,7 +17,6 @@ from confluent_kafka import Producer
 from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
-from bench.staged_driver import Staged
 from jobs import run
 from jobs.driver.registry import DriverRegistry
 from kappa.core import catalog
@@ -32,6 +31,7 @@ from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.events import Sent
+from tests.rigs.staged_driver import Staged
 
 PATIENCE_SECONDS = 240.0
 """For whatever must come; the machine may be busy."""

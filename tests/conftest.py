@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.small_stack import small_stack
-from bench.staged_driver import local_spark
 from cli.entry import CHECKOUT
 from jobs import session
 from kappa.core.catalog import find, resolve
@@ -20,6 +18,8 @@ from stack.layout import Layout
 from stack.services import class_archive, jars
 from tests.integration.replays.edge import Edge
 from tests.rig import Rig, rig_on
+from tests.rigs.small_stack import small_stack
+from tests.rigs.staged_driver import local_spark
 from tests.running_stack import JOBS, SETTINGS, Stack, Starting, starting
 from tests.tally import minutes
 

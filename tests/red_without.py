@@ -1,8 +1,8 @@
 """A pytest plugin for tests that must fail once a safeguard is taken away, and a table of how each of them did.
 
 `@pytest.mark.red_without(NAME, WORDS)` on a test, or on one of its parameters, makes a second test of it: the same one,
-run without the safeguard of that name (bench/safeguards.py). It passes where the first one's body fails, and says WORDS
-(a pattern) in doing so: any other failure, and none, are a failure. What follows WORDS is handed on to the patch;
+run without the safeguard of that name (tests/rigs/safeguards.py). It passes where the first one's body fails, and says
+WORDS (a pattern) in doing so: any other failure, and none, are a failure. What follows WORDS is handed on to the patch;
 `{name}` in it is the test's parameter of that name.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bench.safeguards import SAFEGUARDS, Safeguard
+from tests.rigs.safeguards import SAFEGUARDS, Safeguard
 
 MARK = "red_without"
 MOST_SAID = 160
@@ -72,7 +72,7 @@ def _without(item: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
         name, words, *more = mark.args
         if name not in SAFEGUARDS or not isinstance(item, pytest.Function):
             raise pytest.Collector.CollectError(
-                f"{item.nodeid}: there is no safeguard '{name}'; see bench/safeguards.py"
+                f"{item.nodeid}: there is no safeguard '{name}'; see tests/rigs/safeguards.py"
             )
         yield _again(item, name, words, more)
 

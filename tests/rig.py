@@ -15,7 +15,6 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from bench.staged_driver import stage
 from jobs.driver import query_loop, watcher
 from kappa.core.settings import Settings, load
 from stack import schema
@@ -24,6 +23,7 @@ from stack.services import kafka, postgres
 from stack.services.passwords import SUPERUSER
 from stack.services.postgres import OWNER
 from tests.case import Case
+from tests.rigs.staged_driver import stage
 
 TEMPLATE = "rig_template"
 CADENCE = {"cadence_ms": 100}

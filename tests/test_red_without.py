@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import uneven_backlog
-from bench.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
 from cli.suite import Count
 from jobs.driver import watermark
+from tests.faults import uneven_backlog
 from tests.red_without import MARK
+from tests.rigs.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,7 +69,7 @@ def test_pytest_counts_both(ran: Ran) -> None:
 def test_a_safeguard_that_does_not_exist_ends_the_run(ran: Ran) -> None:
     done = ran("'other', ''", "pass")
     assert done.ret == pytest.ExitCode.INTERRUPTED
-    done.stdout.fnmatch_lines(["*::test_it*: there is no safeguard 'other'; see bench/safeguards.py"])
+    done.stdout.fnmatch_lines(["*::test_it*: there is no safeguard 'other'; see tests/rigs/safeguards.py"])
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 from bench.batches import Batch
 from bench.live import Said
 from bench.probes import latencies
-from bench.refusals import as_expected
 from bench.replay import LONGEST_SPAN, ratios, span_seconds
 from bench.replays import phases, sentence, worked_off
+from tests.faults.refusals import as_expected
 
 MARKS = {
     "reprocess.planned": 100.0, "reprocess.launched": 110.0, "reprocess.caught_up": 200.0, "reprocess.validated": 220.0,

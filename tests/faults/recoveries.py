@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.staged_driver import stage
 from tests.case import Case
+from tests.rigs.staged_driver import stage
 
 
 def refused(case: Case, job: str | None = None) -> str:

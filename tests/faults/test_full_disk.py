@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.small_stack import small_stack
 from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import postgres
@@ -19,6 +18,7 @@ from stack.waiting import until
 from tests.case import PATIENCE_SECONDS, Case, Program
 from tests.events import events, mixture
 from tests.rig import Rig, rig_on
+from tests.rigs.small_stack import small_stack
 from tests.small_disk import Disk, small_disk
 from traffic.log import KafkaLog
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from bench.safeguards import SAFEGUARDS
-from bench.staged_driver import stage
 from jobs import query
 from jobs.driver import watermark
 from jobs.pipelines import windowed
@@ -19,6 +17,8 @@ from tests.case import Case
 from tests.events import event
 from tests.faults.recoveries import refused
 from tests.rig import Rig
+from tests.rigs.safeguards import SAFEGUARDS
+from tests.rigs.staged_driver import stage
 
 pytestmark = pytest.mark.rig
 HOUR = 2_000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bench.faults import PATCHES, Fault
-from bench.patches import build
 from tests.integration.beside import load
 from tests.integration.conftest import ON_EXECUTOR, Tuned
 from tests.integration.injected import EXECUTOR, kill_of, process_of
 from tests.integration.versions import JOB, batches, epochs, runs_as
+from tests.rigs.faults import PATCHES, Fault
+from tests.rigs.patches import build
 from tests.running_stack import Stack
 
 pytestmark = pytest.mark.integration

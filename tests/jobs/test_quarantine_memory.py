@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.staged_driver import local_spark
 from cli.entry import CHECKOUT
 from jobs.sinks import rows
 from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
@@ -23,6 +22,7 @@ from stack.layout import Layout
 from tests.events import Sent, events
 from tests.jobs.records import dead_letters
 from tests.rig import Rig
+from tests.rigs.staged_driver import local_spark
 
 pytestmark = pytest.mark.rig
 MEGABYTE = 2**20

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.staged_driver import SPARK_SUBMIT
 from stack.layout import Layout
 from stack.services import class_archive
+from tests.rigs.staged_driver import SPARK_SUBMIT
 
 SPARK = "org.apache.spark.deploy.SparkSubmit "
 

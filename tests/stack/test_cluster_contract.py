@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import pytest
 
-from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
@@ -20,6 +19,7 @@ from kappa.unavailable import Unreachable
 from kappa.verbs.drivers.submission import submission
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
+from tests.rigs.small_stack import small_cluster
 
 PATIENCE = 100
 # It only stays: the cluster knows drivers by their process, whatever they do.

@@ -20,7 +20,6 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from bench.small_stack import small_cluster
 from kappa.core.catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
 from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
@@ -30,6 +29,7 @@ from stack.layout import Layout
 from stack.services import passwords
 from stack.services import spark as cluster
 from stack.waiting import until
+from tests.rigs.small_stack import small_cluster
 
 pytestmark = pytest.mark.rig
 PATIENCE = 180

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import crash_loop
-from bench.crash_loop import Watch
-from bench.faults import Fault
 from bench.live import Said
-from bench.minutes import Sample
 from kappa.core.settings import Settings
+from tests.faults import crash_loop
+from tests.faults.crash_loop import Watch
+from tests.faults.minutes import Sample
+from tests.rigs.faults import Fault
 
 OLD, NEW = "a" * 16, "b" * 16
 WELL = Sample(0.0, "LIVE", "running", OLD[:8], 0.5, 3, 10, 1.0, None, 100)

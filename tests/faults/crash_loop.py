@@ -1,8 +1,8 @@
 """An artifact that keeps dying, deployed over the running job under load: what becomes of the live numbers, by minute.
 
-Command: python -m bench.crash_loop --fault start|take_over|batches|record [--rate 500] [--minutes 15] [--json]
+Command: python -m tests.faults.crash_loop --fault start|take_over|batches|record [--rate 500] [--minutes 15] [--json]
 
-The code is edited in a copy (bench/faults.py) and built there. `start` dies on the trial's copy of the checkpoint,
+The code is edited in a copy (tests/rigs/faults.py) and built there. `start` dies on the trial's copy of the checkpoint,
 `take_over` after the trial, at the driver's start; `batches` dies after some batches of each start, and `record` at
 an event that is sent once the new code runs. The last two are followed until the version is FAILED and red; then the
 old artifact is deployed again. Ends with a reconciliation; exit 1 at any difference.
@@ -20,20 +20,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import patches, report
-from bench.faults import PATCHES, POISON, Fault
+from bench import report
 from bench.live import Database, Said, ask, differences
 from bench.load import Background, now_ms
-from bench.minutes import Sample, by_minute
 from bench.replays import sentence
 from cli.entry import settings
 from kappa.core.settings import Settings
+from tests.faults.minutes import Sample, by_minute
+from tests.rigs import patches
+from tests.rigs.faults import PATCHES, POISON, Fault
 from traffic.log import KafkaLog
 from traffic.play import SystemClock, play
 from traffic.records import Event, Kind, Record, encode
 
 JOB = "ad_ctr"
-REASON = "bench.crash_loop"
+REASON = "tests.faults.crash_loop"
 LONGEST_HOURS = 1
 EVERY_SECONDS = 5.0
 LAG_SECONDS = 10.0

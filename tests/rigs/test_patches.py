@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import patches
-from bench.dangers import ALLOWED, CATALOGUE, DANGERS
-from bench.faults import PATCHES
-from bench.patches import Patch, PatchDoesNotFit
 from kappa.code import artifacts
 from kappa.core.catalog import JOBS
 from kappa.core.settings import Settings
+from tests.rigs import patches
+from tests.rigs.dangers import ALLOWED, CATALOGUE, DANGERS
+from tests.rigs.faults import PATCHES
+from tests.rigs.patches import Patch, PatchDoesNotFit
 
 ROOT = Path(__file__).parents[2]
 OF_CODE = [danger for danger in DANGERS if danger.file != CATALOGUE]

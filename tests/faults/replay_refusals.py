@@ -1,6 +1,6 @@
 """The refusals of a replay, word for word, each caused from outside on a running stack.
 
-Command: python -m bench.replay_refusals [--only log_too_short,no_free_cores] [--json]
+Command: python -m tests.faults.replay_refusals [--only log_too_short,no_free_cores] [--json]
 
 `no_free_cores`, `log_will_be_too_short` and `log_too_short` are words of the plan, which `--dry-run` prints as the DAG
 does: the first asks for too many cores, the second shortens the topic's retention for a moment and asks for a slow read
@@ -19,7 +19,9 @@ import typer
 
 from bench import report
 from bench.live import Database
-from bench.meddling import (
+from cli.entry import settings
+from kappa.core.settings import Settings
+from tests.rigs.meddling import (
     killed_validation,
     one_micro_more,
     rolled_back_at_the_question,
@@ -27,8 +29,6 @@ from bench.meddling import (
     shorter_retention,
     too_many_cores,
 )
-from cli.entry import settings
-from kappa.core.settings import Settings
 
 JOB = "ad_ctr"
 Cause = Callable[[Settings, Database, str], str]

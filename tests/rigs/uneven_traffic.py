@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.load import now_ms
-from bench.moved_broker import BrokerClock
 from bench.report import say
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from tests.rigs.moved_broker import BrokerClock
 from traffic.records import Event, encode
 
 OLDEST_EVENT_MS = 6_900_000

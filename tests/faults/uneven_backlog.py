@@ -1,6 +1,6 @@
 """Uneven backlog: partitions whose append times reach back unevenly far, read in small batches, must lose nothing.
 
-Command: python -m bench.uneven_backlog [--hours 6] [--minutes 30] [--records 60000] [--json]; needs libfaketime.
+Command: python -m tests.faults.uneven_backlog [--hours 6] [--minutes 30] [--records 60000] [--json]; needs libfaketime.
 The same log is read three times: as it is meant, without the read skew in the delay, and without the guard as well.
 Every batch evicts, as one in about two hours does otherwise: only that drops what is behind the watermark.
 Exit 1 if the first two lose a record, or the last one, the check of the check, loses and refuses nothing.
@@ -16,13 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from bench import report
-from bench.moved_broker import library, moved_stack
-from bench.staged_driver import Staged, stage
-from bench.uneven_traffic import UnevenProducer, chunks
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import JobVerdict, SystemClock, reconcile
 from oracle.topic import KafkaTopic
 from stack.layout import Layout
+from tests.rigs.moved_broker import library, moved_stack
+from tests.rigs.staged_driver import Staged, stage
+from tests.rigs.uneven_traffic import UnevenProducer, chunks
 
 ACCEPTED = ("counted", "duplicate", "repeated_click")
 RUNS: dict[str, tuple[str, ...]] = {

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.small_stack import small_stack
 from kappa.core.refusals import Refusal
 from stack.layout import Layout
+from tests.rigs.small_stack import small_stack
 
 FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 LIBRARIES = ("libfaketimeMT.so.1", "libfaketime.so.1")

@@ -10,8 +10,8 @@ import argparse
 import sys
 from contextlib import ExitStack
 
-from bench.safeguards import SAFEGUARDS
 from jobs import query, run
+from tests.rigs.safeguards import SAFEGUARDS
 
 OF_A_DRIVER = [name for name, safeguard in SAFEGUARDS.items() if safeguard.place.startswith("jobs.")]
 

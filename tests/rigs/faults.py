@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from bench.patches import Patch
+from tests.rigs.patches import Patch
 
 SINK = "jobs/sinks/batch_sink.py"
 BATCHES = 5

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from bench import patches
-from bench.dangers import ALLOWED, DANGERS
-from bench.patches import Patch
 from kappa.core.audit import Author
 from kappa.core.requests.by_verb import DeployRequest
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
 from tests.plugins.conftest import Stage, author, checkout, stage
+from tests.rigs import patches
+from tests.rigs.dangers import ALLOWED, DANGERS
+from tests.rigs.patches import Patch
 
 __all__ = ["author", "checkout", "stage"]
 NAMED = {

@@ -1,8 +1,8 @@
 """Changes of a running job's code: the dangerous ones, each refused with its table, and one that is deployed in place.
 
-Command: python -m bench.refusals [--rate 500] [--json]
+Command: python -m tests.faults.refusals [--rate 500] [--json]
 
-Each change is one edit (bench/dangers.py) of a copy of the code, built there. The words are those with which
+Each change is one edit (tests/rigs/dangers.py) of a copy of the code, built there. The words are those with which
 `./kappa deploy` ended. Exit 1 unless every dangerous change was refused with the version as it was, and the allowed
 one was deployed.
 """
@@ -15,18 +15,19 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import patches, report
-from bench.dangers import ALLOWED, DANGERS
+from bench import report
 from bench.live import Database, ask
 from bench.load import Background
-from bench.patches import Patch
 from bench.replays import sentence
 from bench.rescale import parts
 from cli.entry import settings
 from kappa.core.settings import Settings
+from tests.rigs import patches
+from tests.rigs.dangers import ALLOWED, DANGERS
+from tests.rigs.patches import Patch
 
 JOB = "ad_ctr"
-REASON = "bench.refusals"
+REASON = "tests.faults.refusals"
 LONGEST_HOURS = 1
 SETTLE_SECONDS = 10.0
 _RUNS_AS = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.patches import Patch
+from tests.rigs.patches import Patch
 
 WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "plugins/kappa/core/catalog.py"
 

@@ -68,7 +68,7 @@ class Staged:
         """Run the driver until it has read the whole log, or ends, or `within` seconds are over; then stop it."""
         options = [word for safeguard in without for word in ("--without", safeguard)]
         begun = time.monotonic()
-        process = self.start(["bench.driver_process", *options, "--"])
+        process = self.start(["tests.rigs.driver_process", *options, "--"])
         in_time = self._await_end(process, begun + within)
         seconds = time.monotonic() - begun
         self._stop(process)

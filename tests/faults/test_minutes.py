@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bench.crash_loop import has_given_up, is_well
-from bench.minutes import Sample, by_minute
+from tests.faults.crash_loop import has_given_up, is_well
+from tests.faults.minutes import Sample, by_minute
 
 WELL = Sample(0.0, "LIVE", "running", "aaaa", 0.5, 3, 10, 1.0, datetime(2026, 1, 1, 12, 0, tzinfo=UTC), 100)
 

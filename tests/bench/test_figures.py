@@ -1,0 +1,47 @@
+"""bench/README.md is one table, and each command in it is a bench of this folder that takes these options."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cli.entry import CHECKOUT
+from kappa.core.spark_environment import search_path
+
+README = (CHECKOUT / "bench" / "README.md").read_text()
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines() if line.startswith("|")]
+COMMANDS = [row[-1].strip("`").split() for row in ROWS[2:]]
+
+
+def _benches() -> set[str]:
+    """The modules that are programs."""
+    files = (CHECKOUT / "bench").glob("*.py")
+    return {f"bench.{file.stem}" for file in files if '__name__ == "__main__"' in file.read_text()}
+
+
+def test_it_is_one_table_of_figure_goal_value_and_command() -> None:
+    assert ROWS[0] == ["figure", "goal", "newest value", "command"]
+    assert all(len(row) == len(ROWS[0]) and all(row) for row in ROWS[2:])
+
+
+def test_each_bench_has_a_row_and_each_row_a_bench() -> None:
+    assert {command[0] for command in COMMANDS} == _benches()
+
+
+@pytest.mark.parametrize("bench", sorted({command[0] for command in COMMANDS}))
+def test_a_command_of_the_table_exists_and_takes_its_options(bench: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", bench, "--help"], cwd=CHECKOUT, capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": search_path(CHECKOUT), "COLUMNS": "200", "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    asked = {word for command in COMMANDS if command[0] == bench for word in command if word.startswith("--")}
+    assert asked <= set(re.findall(r"--[a-z-]+", done.stdout))
+
+
+def test_a_bench_imports_nothing_of_the_tests() -> None:
+    files = (CHECKOUT / "bench").glob("*.py")
+    assert [file.name for file in files if re.search(r"^(from|import) tests\b", file.read_text(), re.M)] == []
