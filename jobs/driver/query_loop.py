@@ -24,7 +24,7 @@ from jobs.driver.watermark import Ends, WatermarkTooFast
 from jobs.pipelines.pipeline import Run
 from jobs.postgres import TRANSIENT
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
-from jobs.sinks.ledger import Fenced
+from jobs.sinks.ledger import CountedTwice, Fenced
 from kappa.core.checkpoint.reader import DamagedOffsets, check, check_offsets
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
@@ -238,7 +238,8 @@ class Driver:
             query.finish_pending(writer, sink)
 
     def _judge(self, error: StreamingQueryException) -> None:
-        """Go on after what passes; raise what does not."""
+        """Go on after what passes; raise what does not. More records than offsets pass where the checkpoint still joins
+        the database."""
         failure = self._sink.failure if self._sink is not None else None
         if isinstance(failure, WatermarkTooFast):
             self._extra_delay_ms += failure.shortfall_ms + watermark.MARGIN_MS
@@ -246,6 +247,8 @@ class Driver:
             return
         if isinstance(failure, Refusal):
             raise failure
+        if isinstance(failure, CountedTwice):
+            self._check_checkpoint()
         if "OffsetOutOfRange" in str(error) or "KAFKA_DATA_LOSS" in str(error):
             self._witness.look(self._registry.progress()[0], self._registry.last_read())
             raise log_identity.LogTooShort(self._version, root_cause.of(error)) from error

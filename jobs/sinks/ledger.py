@@ -54,6 +54,20 @@ class OffsetsDoNotJoin(Refusal):
         )
 
 
+class CountedTwice(Exception):  # noqa: N818 - it passes: the batch is run again
+    """Spark ran a stage of the batch again, and what the stage observed is there twice.
+
+    It does so where an executor was lost with what it had computed for the next stage: the metrics of a stage that is
+    run again are added to those of the first time.
+    """
+
+    def __init__(self, batch_id: int, moved: int, read: int) -> None:
+        super().__init__(
+            f"batch {batch_id} moves over {moved} offsets, but {read} records were counted: a stage was run again "
+            "after an executor was lost; the batch was rolled back, and is run again as a whole"
+        )
+
+
 @dataclass(frozen=True)
 class Owner:
     """Who writes: the version, the epoch that its fence must still hold, the checkpoint's generation, the topic."""
@@ -103,7 +117,7 @@ def write(
     """Commit the batch, or nothing. `drained` are times (epoch ms) at which a partition had nothing unread; `check_log`
     is called last, and raises where the log is not the one that was read.
 
-    Raises Fenced, OffsetsDoNotJoin, OffsetsHaveGaps, DoubleEntryBroken, and what `check_log` raises;
+    Raises Fenced, OffsetsDoNotJoin, OffsetsHaveGaps, CountedTwice, DoubleEntryBroken, and what `check_log` raises;
     postgres.TRANSIENT, after which it may be called again.
     """
     with connection.transaction(), connection.cursor() as cursor:
@@ -147,9 +161,11 @@ def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offs
             (owner.job.name, owner.version),
         ).fetchall()
     )
-    moved = sum(batch.end.values()) - sum(start.values())
-    if start.keys() != batch.end.keys() or any(batch.end[p] < start[p] for p in start) or moved < batch.observed.read:
+    if start.keys() != batch.end.keys() or any(batch.end[p] < start[p] for p in start):
         raise OffsetsDoNotJoin(batch.batch_id, start, batch.end)
+    moved = sum(batch.end.values()) - sum(start.values())
+    if moved < batch.observed.read:
+        raise CountedTwice(batch.batch_id, moved, batch.observed.read)
     if moved > batch.observed.read:
         raise OffsetsHaveGaps(batch.batch_id, moved, batch.observed.read)
     return start, None

@@ -62,8 +62,8 @@ def _by_partition(metrics: Mapping[str, Any], prefix: str) -> dict[int, int]:
 def of_running_batch(query: Any, name: str) -> Observed:
     """What the query's running batch observed; to be called once its one action is over.
 
-    It reads the last execution of the JVM's query: no second pass over the data, no listener to wait for, and exact
-    where stages were run twice, which the SQL metrics are not.
+    It reads the last execution of the JVM's query: no second pass over the data, no listener to wait for. Where a stage
+    was run again, since an executor was lost with its output, its records are in it twice: see `ledger.CountedTwice`.
     """
     handle = query._jsq
     execution = handle.streamingQuery() if hasattr(handle, "streamingQuery") else handle
