@@ -96,6 +96,22 @@ def test_who_was_paused_before_its_take_over_takes_nothing_from_who_claimed_the_
     assert case.query("select 1 from registry.launch where ended_at is null"), "the launch of the other goes on"
 
 
+@pytest.mark.fault("F36", "the backend that holds the fence is ended by who takes over, and nothing of it is committed")
+def test_who_takes_over_ends_the_transaction_in_which_the_owner_before_stopped(
+    case: Case, paused: Process, other: Process
+) -> None:
+    """Its own time-outs would end it, too, but not while it waits in a COPY."""
+    staged, owned = case.version(), paused.take_over()
+    name = f"kappa:{staged.job}:v{staged.version}:e{owned}"
+    with psycopg.connect(case.settings.dsn("kappa_writer"), application_name=name) as stopped:
+        stopped.execute("select 1 from registry.fence for no key update")
+        silence(case)
+        assert other.claim()
+        assert other.take_over() == epoch(case) > (owned or 0)
+        with pytest.raises(psycopg.OperationalError, match="terminating connection"):
+            stopped.execute("select 1")
+
+
 def test_who_was_paused_over_a_change_in_place_does_not_start_with_the_old_generation(
     case: Case, paused: Process
 ) -> None:
