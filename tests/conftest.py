@@ -17,10 +17,10 @@ from kappa.core.settings import Settings
 from stack.layout import Layout
 from stack.services import class_archive, jars
 from tests.integration.replays.edge import Edge
-from tests.rig import Rig, rig_on
+from tests.rigs.rig import Rig, rig_on
+from tests.rigs.running_stack import JOBS, SETTINGS, Stack, Starting, starting
 from tests.rigs.small_stack import small_stack
 from tests.rigs.staged_driver import local_spark
-from tests.running_stack import JOBS, SETTINGS, Stack, Starting, starting
 from tests.tally import minutes
 
 pytest_plugins = ["tests.hung", "tests.red_without", "tests.seeds"]

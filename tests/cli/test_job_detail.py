@@ -18,7 +18,7 @@ from cli import status_of_job
 from cli.commands import stack as commands
 from kappa.core.catalog import UnknownJob
 from kappa.core.versions import Launch
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 ID = UUID(int=7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.case import Case
+from tests.rigs.case import Case
 from tests.rigs.staged_driver import stage
 
 

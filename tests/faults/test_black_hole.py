@@ -10,9 +10,9 @@ import pytest
 from jobs import postgres as connections
 from jobs import postgres as transactions
 from jobs.postgres import Connection
-from tests.events import events
-from tests.postgres_proxy import AtCommit, PostgresProxy
-from tests.rig import Rig
+from tests.rigs.events import events
+from tests.rigs.postgres_proxy import AtCommit, PostgresProxy
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 GIVEN_UP = "the transaction is tried again: no answer within 2 s"

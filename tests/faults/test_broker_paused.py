@@ -14,9 +14,9 @@ from kappa.core import kafka_log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until
-from tests.case import PATIENCE_SECONDS
-from tests.events import mixture
-from tests.rig import Rig
+from tests.rigs.case import PATIENCE_SECONDS
+from tests.rigs.events import mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

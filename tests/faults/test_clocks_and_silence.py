@@ -12,9 +12,9 @@ from jobs import sources
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core import catalog
-from tests.case import Case
-from tests.events import event, events, mixture
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import event, events, mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 MINUTE, YEAR = 60_000, 365 * 86_400_000

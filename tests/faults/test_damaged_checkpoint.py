@@ -14,10 +14,10 @@ from kappa.platform import connect
 from kappa.verbs import lease
 from kappa.verbs.lease import nobody_ended
 from kappa.verbs.repair import checkpoint as checkpoint_steps
-from tests.case import Case
-from tests.events import events, mixture
 from tests.faults.recoveries import refused, revive, served
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 BY = Author("tester", "run-1", "F6")
@@ -74,7 +74,11 @@ def test_each_damage_is_refused_with_the_file_and_the_repair(rig: Rig) -> None:
         (f"commits/{newest}", 0.0, f"commits/{newest}"),
         ("metadata", None, "metadata"),
     )
-    for name, kept, words in damages:  # all ways to damage each of them: tests/jobs/test_checkpoints.py
+    for (
+        name,
+        kept,
+        words,
+    ) in damages:  # all ways: test_checkpoint_reader.py
         with whole_again(case):
             damage(case, name, kept)
             said = refused(case)

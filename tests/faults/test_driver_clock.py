@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.case import Case
-from tests.events import events, mixture
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig
 
 JOBS = Path(__file__).parents[2] / "jobs"
 CLOCKS = {

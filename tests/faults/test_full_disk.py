@@ -15,11 +15,11 @@ from stack.services import kafka as broker
 from stack.services import postgres
 from stack.supervision import Supervisor
 from stack.waiting import until
-from tests.case import PATIENCE_SECONDS, Case, Program
-from tests.events import events, mixture
-from tests.rig import Rig, rig_on
+from tests.rigs.case import PATIENCE_SECONDS, Case, Program
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig, rig_on
+from tests.rigs.small_disk import Disk, small_disk
 from tests.rigs.small_stack import small_stack
-from tests.small_disk import Disk, small_disk
 from traffic.log import KafkaLog
 
 pytestmark = pytest.mark.rig

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.events import mixture
 from tests.faults.struck_driver import BLOWS_FILE, Blow, Point
 from tests.faults.submitted import submitted
-from tests.rig import Rig
+from tests.rigs.events import mixture
+from tests.rigs.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 VICTIMS = {"ad_ctr": Blow.KILL_PYTHON, "client_spend": Blow.KILL_JAVA}

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from stack.waiting import until
-from tests.case import PATIENCE_SECONDS, Case
-from tests.events import mixture
 from tests.faults.submitted import kill
-from tests.rig import Rig
+from tests.rigs.case import PATIENCE_SECONDS, Case
+from tests.rigs.events import mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 LONGEST_SECONDS = 5.0

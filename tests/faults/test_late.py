@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.events import event
-from tests.rig import Rig
+from tests.rigs.events import event
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 HOUR_MS = 3_600_000

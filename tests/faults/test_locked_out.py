@@ -8,9 +8,9 @@ import pytest
 from jobs import postgres as transactions
 from jobs.sinks import batch_sink
 from stack.services.passwords import SUPERUSER
-from tests.case import Case
-from tests.events import events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 WAITING = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'relation'"

@@ -15,9 +15,9 @@ from kafka.structs import TopicPartition
 from jobs.sinks.batch_sink import BatchSink
 from kappa.core.kafka_log import KafkaLog
 from stack.waiting import until
-from tests.case import Case
-from tests.events import events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 STAMPED = {"message.timestamp.type": "LogAppendTime"}

@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from tests.events import events, mixture
 from tests.faults.recoveries import refused, replay, served
-from tests.rig import Rig
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

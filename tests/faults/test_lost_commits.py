@@ -7,9 +7,9 @@ from itertools import count
 
 import pytest
 
-from tests.events import events
-from tests.postgres_proxy import AtCommit, PostgresProxy
-from tests.rig import Rig
+from tests.rigs.events import events
+from tests.rigs.postgres_proxy import AtCommit, PostgresProxy
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 STRIKES = [

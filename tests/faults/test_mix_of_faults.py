@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.integration.mishaps import PAUSE_SECONDS, Mishap, planned
-from tests.running_stack import JOBS
+from tests.rigs.running_stack import JOBS
 
 ROUND = len(Mishap)
 

@@ -14,8 +14,8 @@ from jobs.driver.ownership import Driven, LaunchLost
 from jobs.driver.registry import DriverRegistry
 from kappa.registry.launches import PostgresLaunches
 from kappa.registry.transactions import Database
-from tests.case import Case
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from jobs.transforms import decode
-from tests.case import Case
-from tests.events import event, events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import event, events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 POISON = "poison"

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pytest
 
 from stack import backups
-from tests.case import Case
-from tests.events import events, mixture
 from tests.faults.recoveries import refused, replay, served
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from stack.waiting import until
-from tests.events import events, mixture
-from tests.rig import Rig
+from tests.rigs.events import events, mixture
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

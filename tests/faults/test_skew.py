@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.case import Case
-from tests.events import Sent, event, events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import Sent, event, events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

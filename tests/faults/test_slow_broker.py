@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from psycopg.rows import DictRow
 
-from tests.case import Case
-from tests.events import events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 SLOW_MS = 360_000

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.case import Case
-from tests.events import events
 from tests.faults.recoveries import replay, served
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

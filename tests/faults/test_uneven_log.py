@@ -13,10 +13,10 @@ import pytest
 from jobs import query
 from jobs.driver import watermark
 from jobs.pipelines import windowed
-from tests.case import Case
-from tests.events import event
 from tests.faults.recoveries import refused
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import event
+from tests.rigs.rig import Rig
 from tests.rigs.safeguards import SAFEGUARDS
 from tests.rigs.staged_driver import stage
 

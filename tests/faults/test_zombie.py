@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from stack.waiting import until
-from tests.case import PATIENCE_SECONDS, Case
-from tests.events import events
 from tests.faults.struck_driver import Blow, Point
 from tests.faults.submitted import Submitted, submitted
-from tests.rig import Rig
+from tests.rigs.case import PATIENCE_SECONDS, Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(300, func_only=True)]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from bench.beside import LONGEST_SECONDS, Beside
 from bench.load import Background
-from tests.running_stack import Command, Stack
+from tests.rigs.running_stack import Command, Stack
 
 
 @contextmanager

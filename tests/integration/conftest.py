@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.integration.versions import runs_as
-from tests.running_stack import Command, Stack
+from tests.rigs.running_stack import Command, Stack
 
 ON_EXECUTOR = "client_spend"
 """The others do their work in their driver's process, as by default."""

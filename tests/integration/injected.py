@@ -16,7 +16,7 @@ from stack import leftovers
 from stack.layout import Layout
 from stack.services import kafka, postgres, spark
 from stack.supervision import Supervisor
-from tests.running_stack import CHECKOUT, Stack
+from tests.rigs.running_stack import CHECKOUT, Stack
 
 HEALTHY: dict[str, Callable[[Settings], bool]] = {
     kafka.NAME: kafka.healthy,

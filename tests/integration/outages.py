@@ -12,7 +12,7 @@ from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await
 from tests.integration.versions import batches, epochs
-from tests.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, Stack
 
 
 def while_postgres_is_away(stack: Stack, seconds: float) -> None:

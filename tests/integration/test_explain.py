@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 

@@ -10,7 +10,7 @@ from tests.integration.injected import EXECUTOR, kill_of, process_of
 from tests.integration.versions import JOB, batches, epochs, runs_as
 from tests.rigs.faults import PATCHES, Fault
 from tests.rigs.patches import build
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 

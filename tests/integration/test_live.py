@@ -17,7 +17,7 @@ from tests.integration.beside import load
 from tests.integration.injected import JVM, PYTHON, kill_of
 from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed_again_and_again
 from tests.integration.versions import epochs
-from tests.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, Stack
 
 pytestmark = pytest.mark.integration
 

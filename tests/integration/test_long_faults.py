@@ -20,7 +20,7 @@ from tests.integration.injected import EXECUTOR, kill_and_await, kill_of
 from tests.integration.mishaps import befall
 from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed_again_and_again
 from tests.integration.versions import batches, epochs
-from tests.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, Stack
 
 pytestmark = pytest.mark.integration
 SPARK = ("driver JVM", "driver Python", "executor JVM", "Python workers")

@@ -10,7 +10,7 @@ from kappa.platform import connect
 from tests.integration.beside import load
 from tests.integration.injected import kill
 from tests.integration.versions import JOB, batches, epochs
-from tests.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, Stack
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ import pytest
 from tests.integration.beside import in_background, load
 from tests.integration.injected import kill, processes
 from tests.integration.versions import JOB, batches, is_marked, runs_as
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 AHEAD_MS = 240_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 JOB = "ad_ctr"
 

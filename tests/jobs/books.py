@@ -19,8 +19,8 @@ from kappa.core.catalog import Job, find
 from kappa.core.fates import QUARANTINED, REFUSED, Fate
 from kappa.core.kafka_log import Offsets
 from kappa.core.measures import MEASURES
-from tests.case import Case
 from tests.jobs.records import NOON
+from tests.rigs.case import Case
 
 Key = tuple[str, str, int]
 WATERMARK = NOON - 7_560_000

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kappa.core.checkpoint.reader import Checkpoint
-from tests.case import Case
 from tests.jobs import checkpoints, streams
 from tests.jobs.books import Desk, desk_of
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.rig import Rig
 
 
 @pytest.fixture(scope="module")

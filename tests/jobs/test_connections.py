@@ -14,9 +14,9 @@ from jobs import postgres as connections
 from jobs.driver import registry
 from jobs.postgres import Connection, Silent
 from jobs.rescale.checkpoint_lock import CheckpointLock, LockLost
-from tests.case import Case
-from tests.postgres_proxy import PostgresProxy
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.postgres_proxy import PostgresProxy
+from tests.rigs.rig import Rig
 
 rig = pytest.mark.rig
 JOBS = Path(connections.__file__).parent

@@ -19,9 +19,9 @@ from kappa.core.kafka_log import KafkaLog
 from oracle.days import Client
 from oracle.fates import FATES, Kept, Rules
 from oracle.served import Segment, Served, ServedDay, ServedRow, ServingVersion, Snapshot, Told
-from tests.case import Case
-from tests.events import Sent, event
 from tests.jobs.books import _moment as utc
+from tests.rigs.case import Case
+from tests.rigs.events import Sent, event
 
 MINUTE, HOUR = 60_000, 3_600_000
 LATENESS = 2 * HOUR

@@ -14,7 +14,7 @@ from oracle.reconcile import Verdict, reconcile
 from oracle.topic import KafkaTopic
 from tests.oracle.fake_ports import FakeClock, FakeTopic
 from tests.oracle.served_for_real import Real, served_for_real
-from tests.rig import Rig
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

@@ -14,10 +14,10 @@ from oracle.decode import LogRecord
 from oracle.postgres import DatabaseUnreadable, PostgresDatabase
 from oracle.served import Database
 from oracle.topic import KafkaTopic, LogUnreadable, Topic
-from tests.events import Sent, events
 from tests.oracle.fake_ports import FakeDatabase, FakeTopic
 from tests.oracle.served_for_real import Real, served_for_real
-from tests.rig import Rig
+from tests.rigs.events import Sent, events
+from tests.rigs.rig import Rig
 
 SENT: dict[int, list[Sent]] = {0: [*events(5, partition=0), Sent(None, None, 0)], 1: events(2, 10, partition=1), 2: []}
 REAL = [pytest.param("real", marks=pytest.mark.rig)]

@@ -10,10 +10,10 @@ from typing import Protocol
 from kappa.core.versions import State
 from kappa.registry.bookkeeping_port import Bookkeeping
 from kappa.registry.postgres import PostgresRegistry
-from tests.case import Case
 from tests.plugins.fake_books import FakeBatch
 from tests.plugins.fakes import NOON, FakeRegistry
 from tests.plugins.registries import BY, COUNTS, version
+from tests.rigs.case import Case
 
 JOB, QUARANTINE = "ad_ctr", "quarantine"
 Hour = tuple[int, int, int]

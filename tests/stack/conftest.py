@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stack.layout import Layout
-from tests.served_by_hand import ByHand, by_hand
+from tests.rigs.served_by_hand import ByHand, by_hand
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from stack import backups, schema
 from stack.layout import Layout
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER
-from tests.case import Case
-from tests.events import events
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
 

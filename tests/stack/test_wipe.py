@@ -12,7 +12,7 @@ from kappa.core.settings import Settings
 from stack import down
 from stack.down import ENTRIES, KEPT, NotOurs, check_ours, wipe
 from stack.services import passwords
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 FOLDERS = ("stack", "jobs", "plugins", "cli")
 

@@ -19,8 +19,8 @@ from kappa.verbs.retire.old_files_plan import KEEP
 from oracle.fates import FATES
 from stack.status import job as job_status
 from stack.status import replay as replay_status
-from tests.case import Case
-from tests.rig import Rig
+from tests.rigs.case import Case
+from tests.rigs.rig import Rig
 from tests.stack import years
 
 pytestmark = pytest.mark.rig

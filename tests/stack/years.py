@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 
 from stack.services.passwords import SUPERUSER
-from tests.case import Case
+from tests.rigs.case import Case
 
 JOBS = ("ad_ctr", "client_spend", "quarantine")
 DAILY = 40_000

@@ -16,7 +16,7 @@ from cli.approval_prompt import Question, answer, open_question
 from kappa.airflow_api import Airflow, Run
 from kappa.unavailable import Unreachable
 from tests.integration.beside import beside
-from tests.running_stack import Command, Stack
+from tests.rigs.running_stack import Command, Stack
 
 DAG = "reprocess_stream"
 ANSWERER = "operator"

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.beside import load
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import is_final
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 FINAL_SECONDS = 600
 """T is at most 75 s ahead as the stack is deployed, and final when its minute and the allowed lateness are over."""

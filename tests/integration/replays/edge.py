@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.settings import Settings
-from tests.running_stack import ALLOWED_LATENESS_MS, Stack
+from tests.rigs.running_stack import ALLOWED_LATENESS_MS, Stack
 
 CLIENT, USER = "edge", "u-edge"
 LATE_MS = ALLOWED_LATENESS_MS + MINUTE_MS

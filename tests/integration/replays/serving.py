@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 BOTH = ("ad_ctr", "client_spend")
 HALF_MINUTE = ("--set", "click_interval_ms=30000", "--parity", "declared")

@@ -12,7 +12,7 @@ from tests.integration.injected import kill
 from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt, reprocessing
 from tests.integration.replays.edge import CLIENT
 from tests.integration.replays.serving import HALF_MINUTE, live, segments
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
 FEWER_CLICKS = (*HALF_MINUTE, "--band", "clicks:down", "--band", "click_micros:down")

@@ -10,8 +10,8 @@ from tests.integration.beside import load
 from tests.integration.replays.attempts import reprocessing
 from tests.integration.replays.kills import STEPS, approve_and_kill
 from tests.integration.replays.serving import live, releases, segments
-from tests.running_stack import Stack
-from tests.view_reader import reading
+from tests.rigs.running_stack import Stack
+from tests.rigs.view_reader import reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
 

@@ -24,8 +24,8 @@ from tests.integration.beside import load
 from tests.integration.replays.attempts import Attempt, reprocessing
 from tests.integration.replays.edge import BEFORE_T, CLIENT, FROM_T, Edge
 from tests.integration.replays.serving import BOTH, Segment, live, read, releases, segments
-from tests.running_stack import Stack
-from tests.view_reader import Seen, reading
+from tests.rigs.running_stack import Stack
+from tests.rigs.view_reader import Seen, reading
 
 pytestmark = pytest.mark.integration
 

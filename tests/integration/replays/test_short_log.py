@@ -8,7 +8,7 @@ from kappa.core.kafka_log import KafkaLog
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import BOTH, replays, segments
 from tests.rigs.meddling import delete_before, retention
-from tests.running_stack import Stack
+from tests.rigs.running_stack import Stack
 
 pytestmark = pytest.mark.integration
 

@@ -1,0 +1,71 @@
+"""`db migrate`, `db backup` and `db restore` on a real database: what they say, and what the audit keeps of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from kappa.core.refusals import Refusal
+from tests.rigs.case import Case
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
+
+pytestmark = pytest.mark.rig
+
+
+@pytest.fixture
+def case(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A case with numbers in it, which the commands are about."""
+    case = rig.case()
+    monkeypatch.setenv("KAPPA_HOME", str(case.settings.home))
+    case.produce(events(20))
+    case.run_until_read()
+    return case
+
+
+def db(*words: str) -> Result:
+    """The command."""
+    return CliRunner().invoke(app, ["db", *words])
+
+
+def test_a_backup_is_made_and_restored_and_the_audit_says_so(case: Case, tmp_path: Path) -> None:
+    file = tmp_path / "kappa.backup"
+    made = json.loads(db("backup", str(file), "--json").stdout)
+    assert made == {"file": str(file), "bytes": file.stat().st_size, "revision": "0015"}
+    before = case.batches()
+    case.produce(events(20, 100))
+    case.run_until_read()
+    told = json.loads(db("restore", str(file), "--reason", "a wrong budget", "--json").stdout)
+    assert (told["revision"], told["migrated"]) == ("0015", [])
+    assert told["jobs"] == [{"job": "ad_ctr", "version": 1, "committed_at": before[-1]["committed_at"].isoformat()}]
+    assert case.batches() == before
+    (entry,) = case.query("select reason, evidence from registry.audit where action = 'db.restored'")
+    assert entry["reason"] == "a wrong budget"
+    assert entry["evidence"] == {"file": str(file), "revision": "0015", "replaced": told["replaced"]}
+
+
+def test_people_are_told_where_the_backup_is_and_what_to_do_after_a_restore(case: Case, tmp_path: Path) -> None:
+    file = tmp_path / "kappa.backup"
+    assert f"{file}: 0.1 MB, revision 0015" in db("backup", str(file)).stderr
+    said = " ".join(db("restore", str(file), "--reason", "tried").stderr.split())
+    assert "ad_ctr" in said
+    assert f"is the database {case.settings.database}_before_" in said
+    assert "./kappa start JOB" in said
+
+
+def test_a_restore_needs_a_reason(case: Case, tmp_path: Path) -> None:
+    file = tmp_path / "kappa.backup"
+    db("backup", str(file))
+    refused = db("restore", str(file)).exception
+    assert isinstance(refused, Refusal)
+    assert "db restore needs a reason" in str(refused)
+
+
+@pytest.mark.usefixtures("case")
+def test_a_database_of_the_newest_schema_has_nothing_to_migrate() -> None:
+    assert json.loads(db("migrate", "--json").stdout) == {"revision": "0015", "dry_run": False, "migrations": []}
+    assert "at revision 0015, the newest that this code knows: nothing to do" in " ".join(db("migrate").stderr.split())

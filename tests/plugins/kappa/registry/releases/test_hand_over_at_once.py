@@ -1,0 +1,173 @@
+"""What holds while a hand-over is under way in Postgres: for readers, live drivers and other runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Event
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from kappa.core.replays import HandOver, Release
+from kappa.registry.releases import hand_over
+from kappa.registry.releases_port import SegmentsChanged
+from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
+from tests.plugins.registries import OTHER
+from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
+from tests.rigs.view_reader import await_looks, reading
+
+pytestmark = pytest.mark.rig
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(6) as made:
+        yield made
+
+
+def behind(serving: PostgresReleaseTrial) -> HandOver:
+    """A plan whose candidates have yet to read a record."""
+    candidates(serving, author())
+    for job in serving.names:
+        serving.read(job, 1, {0: 6})
+    return plan(serving)
+
+
+def catch_up(serving: PostgresReleaseTrial) -> None:
+    """The candidates read that record."""
+    for job in serving.names:
+        serving.read(job, 2, {0: 6})
+
+
+def waits(serving: PostgresReleaseTrial) -> bool:
+    """Whether a hand-over holds the fences of both jobs."""
+    with psycopg.connect(serving.settings.dsn("kappa_registry")) as connection:
+        statement = "select 1 from registry.fence where job = any(%s) and version = 1 for update skip locked"
+        return connection.execute(statement, [list(serving.names)]).fetchall() == []
+
+
+def begun(serving: PostgresReleaseTrial, pool: ThreadPoolExecutor) -> Future[Release]:
+    """A hand-over that waits for its candidates."""
+    under_way = pool.submit(serving.releases.hand_over, behind(serving), author(), HOLDS_OUT_SECONDS)
+    until("the hand-over holds the fences", lambda: waits(serving))
+    return under_way
+
+
+def goes_on(serving: PostgresReleaseTrial, under_way: Future[Release]) -> bool:
+    """Whether the hand-over still holds the fences, and waits."""
+    return waits(serving) and not under_way.done()
+
+
+def batch(serving: PostgresReleaseTrial) -> None:
+    """A live driver's, which takes its fence."""
+    with serving.stuck(serving.names[0]):
+        serving.read(serving.names[0], 1, {0: 8})
+
+
+def test_a_reader_neither_waits_for_a_hand_over_nor_sees_half_of_it(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    old, new = (dict.fromkeys(serving.names, number) for number in (1, 2))
+    with reading(serving.settings, serving.names, every_seconds=0) as seen:
+        under_way = begun(serving, pool)
+        await_looks(seen)
+        assert goes_on(serving, under_way)
+        catch_up(serving)
+        under_way.result(PATIENCE_SECONDS)
+        until("the reader sees the new versions", lambda: seen.versions[-1] == new)
+    assert seen.versions == [old, new]
+
+
+def test_a_live_driver_waits_for_the_hand_over_and_goes_on_after_it(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    under_way = begun(serving, pool)
+    waiting = pool.submit(batch, serving)
+    until_blocked(serving.settings, "kappa_writer")
+    assert goes_on(serving, under_way)
+    catch_up(serving)
+    made = under_way.result(PATIENCE_SECONDS)
+    waiting.result(PATIENCE_SECONDS)
+    assert made.offsets_before[serving.names[0]] == {0: 6, 1: 0}
+    assert serving.releases.standing(serving.names[0], 1).next_offsets == {0: 8, 1: 0}
+
+
+def test_a_live_driver_goes_on_after_a_hand_over_that_gave_up(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = Event()
+
+    def now() -> float:
+        return time.monotonic() + over.is_set() * HOLDS_OUT_SECONDS
+
+    monkeypatch.setattr(hand_over, "time", SimpleNamespace(monotonic=now, sleep=time.sleep))
+    under_way = begun(serving, pool)
+    before, waiting = picture(serving), pool.submit(batch, serving)
+    until_blocked(serving.settings, "kappa_writer")
+    over.set()
+    waiting.result(PATIENCE_SECONDS)
+    assert "not caught up" in str(under_way.exception(PATIENCE_SECONDS))
+    assert picture(serving) == before
+
+
+def test_a_hand_over_that_waits_keeps_nobody_from_a_lease_or_a_pin(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    under_way, job = begun(serving, pool), serving.names[0]
+    pool.submit(serving.registry.take_lease, "repair", job, 1, OTHER, 60).result(PATIENCE_SECONDS)
+    pool.submit(serving.releases.pin, job, 1, OTHER).result(PATIENCE_SECONDS)
+    assert goes_on(serving, under_way)
+    catch_up(serving)
+    under_way.result(PATIENCE_SECONDS)
+
+
+def test_of_two_hand_overs_at_once_one_wins(serving: PostgresReleaseTrial, pool: ThreadPoolExecutor) -> None:
+    for number in (2, 3):
+        candidates(serving, author(), number)
+    plans = [plan(serving, 2), plan(serving, 3)]
+    ended = [pool.submit(serving.releases.hand_over, planned, author()) for planned in plans]
+    refused = [one.exception(PATIENCE_SECONDS) for one in ended]
+    assert sorted(type(one).__name__ for one in refused) == ["NoneType", "SegmentsChanged"]
+    (winner,) = (one.result() for one, why in zip(ended, refused, strict=True) if why is None)
+    assert [serving.registry.segments(job)[-1].version for job in serving.names] == list(
+        winner.evidence["targets"].values()
+    )
+    assert len(serving.releases.releases(serving.names[0])) == 2
+    assert any(isinstance(why, SegmentsChanged) for why in refused)
+
+
+def test_a_run_that_hands_over_twice_at_once_makes_one_release(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    planned, by = behind(serving), author()
+    both = [pool.submit(serving.releases.hand_over, planned, by, HOLDS_OUT_SECONDS) for _ in range(2)]
+    until("one of them holds the fences", lambda: waits(serving))
+    catch_up(serving)
+    one, other = (each.result(PATIENCE_SECONDS) for each in both)
+    assert one == other
+    assert len(serving.releases.releases(serving.names[0])) == 2
+
+
+def test_a_hand_over_whose_process_is_gone_holds_nothing_for_long(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sleeps for as long as the test goes on; a live driver gets its fence meanwhile."""
+    asleep, wakes = Event(), Event()
+
+    def sleep(_: float) -> None:
+        asleep.set()
+        wakes.wait(HOLDS_OUT_SECONDS)
+
+    monkeypatch.setattr(hand_over, "MARGIN_SECONDS", 0.5)
+    monkeypatch.setattr(hand_over, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    under_way = pool.submit(serving.releases.hand_over, behind(serving), author(), 0.5)
+    with ExitStack() as end:
+        end.callback(wakes.set)
+        assert asleep.wait(PATIENCE_SECONDS), "the hand-over does not wait for its candidates"
+        pool.submit(batch, serving).result(PATIENCE_SECONDS)
+        assert not under_way.done()
+    assert "does not answer" in str(under_way.exception(PATIENCE_SECONDS))

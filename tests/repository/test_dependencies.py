@@ -1,0 +1,60 @@
+"""What `pyproject.toml` asks for, held against what the code imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
+GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
+OWN = {"jobs", "kappa", "cli", "stack", "oracle", "traffic", "gate"}
+DISTRIBUTIONS = {"airflow": "apache-airflow", "great_expectations": "great-expectations", "kafka": "kafka-python"}
+"""Packages whose distribution has another name, or one that is spelled otherwise."""
+KERNEL, GATE = "plugins/kappa/core", "great_expectations"
+FOLDERS = {"spark": ("jobs", KERNEL), "airflow": ("dags", "plugins", GATE)}
+"""What of the code an image of that group holds."""
+ALL = ("jobs", "dags", "plugins", GATE, "cli", "stack", "oracle", "traffic")
+
+
+def _imported(folders: tuple[str, ...]) -> set[str]:
+    """The distributions that the modules of some folders import by name."""
+    names: set[str] = set()
+    for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.split(".")[0])
+    return {DISTRIBUTIONS.get(name, name).replace("_", "-") for name in names - OWN - sys.stdlib_module_names}
+
+
+def _names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements}
+
+
+@pytest.mark.parametrize("group", FOLDERS)
+def test_a_group_has_every_package_that_its_code_imports(group: str) -> None:
+    imported = _imported(FOLDERS[group])
+    assert {"spark": "pyspark", "airflow": "apache-airflow"}[group] in imported
+    assert imported - _names(GROUPS[group]) == set()
+
+
+def test_a_checkout_has_every_package_that_its_code_imports() -> None:
+    assert _imported(ALL) - _names(DEPENDENCIES) == set()
+
+
+@pytest.mark.parametrize("group", FOLDERS)
+def test_a_group_asks_for_what_a_checkout_asks_for(group: str) -> None:
+    assert set(GROUPS[group]) - set(DEPENDENCIES) == set()
+
+
+@pytest.mark.parametrize("requirement", [*DEPENDENCIES, *(line for lines in GROUPS.values() for line in lines)])
+def test_a_dependency_has_a_lower_and_an_upper_bound(requirement: str) -> None:
+    assert re.search(r"==|>=.*,<", requirement)

@@ -1,0 +1,100 @@
+"""Imports go one way: the table of docs/architecture.md, held against the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+KAPPA = ("core", "code", "registry", "verbs", "airflow", "airflow_api", "platform", "spark", "unavailable")
+FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "oracle", "jobs", "great_expectations")} | {
+    f"kappa.{name}": f"plugins/kappa/{name}" for name in KAPPA
+}  # fmt: skip
+"""The importers of the page: folders, and modules that stand beside them."""
+MOST_MODULES = 15
+
+
+def _table(heading: str) -> dict[str, set[str]]:
+    """A two-column table of the page: first cell -> the names in the second."""
+    rows = ARCHITECTURE.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    cells = [[re.findall(r"`([^`]+)`", cell) for cell in row.strip("|").split("|")] for row in rows]
+    return {first[0]: set(second) for first, second in cells}
+
+
+ALLOWED, CONFINED = _table("importer"), _table("package")
+
+
+def _modules(importer: str) -> list[tuple[str, Path]]:
+    """The modules of a folder by name; of a module itself."""
+    folder = ROOT / FOLDERS[importer]
+    if not folder.is_dir():
+        return [(importer, folder.with_suffix(".py"))]
+    found = []
+    for file in sorted(folder.rglob("*.py")):
+        parts = (importer, *file.relative_to(folder).with_suffix("").parts)
+        found.append((".".join(parts).removesuffix(".__init__"), file))
+    return found
+
+
+def _imports(file: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _within(name: str, packages: set[str]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def _owner(name: str) -> str | None:
+    """The importer of the page that a module belongs to; None for others' packages."""
+    return next((folder for folder in FOLDERS if _within(name, {folder})), None)
+
+
+def test_the_page_has_a_row_for_every_folder() -> None:
+    assert set(ALLOWED) == set(FOLDERS)
+    assert all(_modules(importer) for importer in FOLDERS), "a folder is empty or was moved"
+    there = {
+        path.stem for path in (ROOT / "plugins" / "kappa").iterdir() if path.suffix == ".py" or [*path.glob("*.py")]
+    }
+    assert there - {"__init__"} == set(KAPPA)
+
+
+@pytest.mark.parametrize("importer", FOLDERS)
+def test_a_folder_imports_only_what_its_row_allows(importer: str) -> None:
+    wrong = {
+        f"{module} imports {name}"
+        for module, file in _modules(importer)
+        for name in _imports(file)
+        if _owner(name) not in (importer, None) and not _within(name, ALLOWED[importer])
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", CONFINED)
+def test_a_package_is_used_only_where_the_page_says(package: str) -> None:
+    wrong = {
+        f"{module} imports {name}"
+        for importer in FOLDERS
+        for module, file in _modules(importer)
+        for name in _imports(file)
+        if _within(name, {package}) and not _within(module, CONFINED[package])
+    }
+    assert wrong == set()
+
+
+def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
+    """Who opens a folder finds a subfolder that says why, rather than a sixteenth module."""
+    files = (file for importer in FOLDERS for _, file in _modules(importer) if "migrations" not in file.parts)
+    held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
+    assert {folder: count for folder, count in held.items() if count > MOST_MODULES} == {}
+    assert max(held.values()) > MOST_MODULES // 2, "nothing was counted"

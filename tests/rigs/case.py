@@ -1,0 +1,237 @@
+"""A case on rig R1: one log, one database, a version of each job, the drivers that run them, and what must hold."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka import Producer
+from psycopg import sql
+from psycopg.rows import DictRow, dict_row
+
+from jobs import run
+from jobs.driver.registry import DriverRegistry
+from kappa.core import catalog
+from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.settings import Settings
+from oracle.compare import Difference
+from oracle.postgres import PostgresDatabase
+from oracle.reconcile import SystemClock, reconcile
+from oracle.topic import KafkaTopic
+from stack.layout import Layout
+from stack.services.passwords import SUPERUSER
+from stack.waiting import until
+from tests.rigs.events import Sent
+from tests.rigs.staged_driver import Staged
+
+PATIENCE_SECONDS = 240.0
+"""For whatever must come; the machine may be busy."""
+
+
+@dataclass
+class Case:
+    """One log, one database, and the version of each job in it. `job` may be left out where there is but one."""
+
+    layout: Layout
+    versions: dict[str, Staged] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings by which every process of the case finds its parts."""
+        return self.layout.settings
+
+    def version(self, job: str | None = None) -> Staged:
+        """The version of a job."""
+        return self.versions[job] if job else next(iter(self.versions.values()))
+
+    def produce(self, records: Sequence[Sent]) -> None:
+        """Append records; all are in the log afterwards."""
+        producer = Producer({"bootstrap.servers": self.settings.kafka, "acks": "all", "partitioner": "murmur2_random"})
+        failed: list[object] = []
+        for record in records:
+            where = {} if record.partition is None else {"partition": record.partition}
+            producer.produce(
+                self.settings.topic.name, record.value, record.key, **where,
+                on_delivery=lambda error, _: failed.append(error) if error else None,
+            )  # fmt: skip
+            producer.poll(0)
+        assert not producer.flush(PATIENCE_SECONDS)
+        assert not failed, failed[:3]
+
+    def run_until_read(self, *jobs: str) -> None:
+        """Run the driver of each job, one after another, until it has read the whole log; then stop it."""
+        for job in jobs or tuple(self.versions):
+            with self.driver(job) as program:
+                program.await_read()
+
+    @contextmanager
+    def driver(self, job: str | None = None, settings: Settings | None = None) -> Iterator[Program]:
+        """The driver's program, running in a thread of this process while the body does, then stopped. It finds its
+        parts by other settings where some are given."""
+        program = Program(self, self.launch(job), settings or self.settings)
+        program.thread.start()
+        try:
+            yield program
+        finally:
+            program.stop()
+
+    def launch(self, job: str | None = None) -> Staged:
+        """The version, wanted running, with a launch that nobody has claimed."""
+        staged = replace(self.version(job), launch=uuid.uuid4())
+        key = {"job": staged.job, "version": staged.version, "launch": staged.launch}
+        with self._connect(SUPERUSER) as connection:
+            for statement in _LAUNCH:
+                connection.execute(statement, key)
+        self.versions[staged.job] = staged
+        return staged
+
+    def query(self, statement: str, *values: Any, role: str = SUPERUSER) -> list[DictRow]:
+        """The rows of a statement."""
+        with self._connect(role) as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def ends(self) -> Offsets:
+        """One past the last offset of each partition."""
+        with KafkaLog(self.settings.kafka, self.settings.topic.name) as log:
+            return log.ends()
+
+    def progress(self, job: str | None = None) -> Offsets:
+        """The committed next offset of each partition."""
+        found = self.query(_PROGRESS, *self._key(job))
+        return {row["partition"]: row["next_offset"] for row in found}
+
+    def accounts(self, job: str | None = None) -> DictRow:
+        """The version's row of ops.accounting."""
+        return self.query("select * from ops.accounting where job = %s and version = %s", *self._key(job))[0]
+
+    def batches(self, job: str | None = None) -> list[DictRow]:
+        """The batches that the version committed, oldest first."""
+        return self.query(_BATCHES, *self._key(job))
+
+    def rows(self, job: str | None = None) -> list[DictRow]:
+        """What the version holds in its table."""
+        staged = self.version(job)
+        name, version = sql.Identifier("data", catalog.find(staged.job).table), staged.version
+        with self._connect(SUPERUSER) as connection:
+            return connection.execute(sql.SQL("select * from {} where version = %s").format(name), [version]).fetchall()
+
+    def state(self, job: str | None = None) -> str:
+        """The version's state in the registry."""
+        found = self.query("select state from ops.versions where job = %s and version = %s", *self._key(job))
+        return str(found[0]["state"])
+
+    def red(self, job: str | None = None) -> dict[str, str]:
+        """The version's red lines: what, detail."""
+        found = self.query(
+            "select what, detail from registry.red_line where job = %s and version = %s", *self._key(job)
+        )
+        return {row["what"]: row["detail"] for row in found}
+
+    def checkpoint(self, job: str | None = None) -> Checkpoint:
+        """The checkpoint of the version's first generation."""
+        staged = self.version(job)
+        return Checkpoint(self.settings.checkpoint(staged.job, staged.version, 1))
+
+    def differences(self) -> list[Difference]:
+        """Where what is served differs from what the oracle recomputes from the log, as far as each job has read."""
+        topic = KafkaTopic(self.settings.kafka, self.settings.topic.name)
+        database = PostgresDatabase(self.settings.dsn("kappa_operator"))
+        return reconcile(topic, database, None, 0, SystemClock()).differences
+
+    def check(self) -> None:
+        """All that is in the log was read, each record has one fate, ranges of offsets join (I5), and the oracle finds
+        no difference in rows, counts and money (I1 to I3, I10)."""
+        ends = self.ends()
+        for job in self.versions:
+            assert self.progress(job) == ends, f"{job} has not read the whole log"
+            self.check_ranges(job)
+        assert self.differences() == []
+
+    def check_ranges(self, job: str | None = None) -> None:
+        """No gap and no overlap between the batches of a version."""
+        batches = self.batches(job)
+        for before, after in pairwise(batches):
+            assert before["end_offsets"] == after["start_offsets"], f"batches {before} and {after} do not join"
+        assert sum(batch["read"] for batch in batches) == sum(self.progress(job).values()) - sum(
+            self._start(job).values()
+        )
+
+    def _start(self, job: str | None) -> Offsets:
+        found = self.query("select start_offsets from ops.versions where job = %s and version = %s", *self._key(job))
+        return {int(partition): offset for partition, offset in found[0]["start_offsets"].items()}
+
+    def _key(self, job: str | None) -> tuple[str, int]:
+        staged = self.version(job)
+        return staged.job, staged.version
+
+    def _connect(self, role: str) -> psycopg.Connection[DictRow]:
+        return psycopg.connect(self.settings.dsn(role), autocommit=True, connect_timeout=10, row_factory=dict_row)
+
+
+class Program:
+    """A driver's program from taking its version over to its end, in a thread; `exit_code` once it has ended."""
+
+    def __init__(self, case: Case, staged: Staged, settings: Settings) -> None:
+        self.case, self.staged, self.settings = case, staged, settings
+        self.exit_code: int | None = None
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._run, name=f"driver-{staged.job}", daemon=True)
+
+    def await_read(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until the driver has committed all that is in the log now; fails the test if it ends before."""
+        ends = self.case.ends()
+        self.until(
+            f"{self.staged.job} reads up to {ends}", lambda: self.case.progress(self.staged.job) == ends, seconds
+        )
+
+    def until(self, what: str, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait for something while the driver runs; fails the test with its name."""
+        came = until(lambda: holds() or not self.thread.is_alive(), seconds)
+        if not came or not holds():
+            pytest.fail(f"not within {seconds:.0f} s: {what}\nended: {self.exit_code} {self.error!r} {self.case.red()}")
+
+    def await_end(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait for the program to end by itself; fails the test if it does not."""
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), f"the driver has not ended within {seconds:.0f} s"
+
+    def stop(self) -> None:
+        """Ask for the end by the registry, as an operator would, and wait for it."""
+        self.case.query(_STOP, self.staged.job, self.staged.version)
+        self.await_end()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        staged, settings = self.staged, self.settings
+        registry = DriverRegistry(settings, staged.job, staged.version)
+        told = argparse.Namespace(home=settings.home, job=staged.job, version=staged.version, launch=str(staged.launch))
+        try:
+            assert registry.claim(told.launch, staged.folder.name)
+            self.exit_code = run._supervised(settings, registry, told, staged.folder.name)
+        except BaseException as error:
+            self.error = error
+        finally:
+            registry.close()
+
+
+_LAUNCH = (
+    "update registry.launch set ended_at = coalesce(ended_at, clock_timestamp()) "
+    "where job = %(job)s and version = %(version)s",
+    "update registry.job_version set desired = 'running', updated_at = clock_timestamp() "
+    "where job = %(job)s and version = %(version)s",
+    "insert into registry.launch (launch_id, job, version) values (%(launch)s, %(job)s, %(version)s)",
+)
+_STOP = "update registry.job_version set desired = 'stopped' where job = %s and version = %s"
+_PROGRESS = 'select "partition", next_offset from ops.progress where job = %s and version = %s'
+_BATCHES = "select * from ops.batches where job = %s and version = %s order by generation, batch_id"

@@ -1,0 +1,80 @@
+"""Rig R1: the real query, sink and driver's program over a real log and a real database, in one warm Spark session.
+
+A case has a topic, a database and checkpoints of its own, so that nothing of one test is seen by another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from jobs.driver import query_loop, watcher
+from kappa.core.settings import Settings, load
+from stack import schema
+from stack.layout import Layout
+from stack.services import kafka, postgres
+from stack.services.passwords import SUPERUSER
+from stack.services.postgres import OWNER
+from tests.rigs.case import Case
+from tests.rigs.staged_driver import stage
+
+TEMPLATE = "rig_template"
+CADENCE = {"cadence_ms": 100}
+QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n"
+
+
+@dataclass(frozen=True)
+class Rig:
+    """Makes cases on real parts; all their files are in one folder. Their drivers use the session of this process."""
+
+    parts: Layout
+    folder: Path
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def case(self, *jobs: str, partitions: int = 2, **settings: int) -> Case:
+        """A case with an empty log and one version of each job (ad_ctr where none is named) that serves all windows."""
+        name = f"case_{next(self._numbers)}"
+        layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions), self.parts.checkout)
+        copy_database(layout.settings, TEMPLATE, name)
+        kafka.ensure_topic(layout.settings)
+        case = Case(layout)
+        for job in jobs or ("ad_ctr",):
+            case.versions[job] = stage(layout, job, {**CADENCE, **settings})
+        return case
+
+
+def rig_on(parts: Layout, folder: Path) -> Rig:
+    """The rig on these parts; the database that all cases are copied from is made here."""
+    template = replace(parts.settings, database=TEMPLATE)
+    postgres.ensure_roles(template)
+    schema.migrate(template)
+    for module, name, seconds in ((query_loop, "POLL_SECONDS", 0.1), (watcher, "BEAT_SECONDS", 0.25)):
+        vars(module)[name] = seconds
+    return Rig(parts, folder)
+
+
+def copy_database(settings: Settings, source: str, name: str) -> None:
+    """A copy of a database that nobody is connected to, with the rights of the stack's own."""
+    with psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=10) as connection:
+        names = map(sql.Identifier, (name, source, OWNER))
+        connection.execute(sql.SQL("create database {} template {} owner {}").format(*names))
+    postgres.ensure_roles(replace(settings, database=name))
+
+
+def _settings_of_case(parts: Layout, folder: Path, name: str, partitions: int) -> Settings:
+    """The parts of the rig, but a home, a topic and a database of the case's own; from a file, as a process needs."""
+    home = folder / "state"
+    home.mkdir(parents=True)
+    ports = "\n".join(f"{port} = {number}" for port, number in vars(parts.settings.ports).items())
+    topic = f"[topic]\nname = {json.dumps(name)}\npartitions = {partitions}\n"
+    (folder / "kappa.toml").write_text(f"database = {json.dumps(name)}\n[ports]\n{ports}\n{topic}{QUICK}")
+    os.symlink(parts.settings.secrets, home / "secrets")
+    os.symlink(parts.settings.jars.parent, home / "jars")
+    return load(home)
