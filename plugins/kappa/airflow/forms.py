@@ -27,8 +27,11 @@ def _param(field: Field, choice: Mapping[str, Any]) -> Param:
     schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field), **choice}
     if section := field.rule.section or ("Rare" if field.rule.rare else ""):
         schema["section"] = section
-    if shown := field.rule.shown:
-        schema["values_display"] = {str(word): label for word, label in shown.items()}
+    shown = {str(word): label for word, label in (field.rule.shown or {}).items()}
+    if field.words and field.blank:
+        shown["null"] = field.rule.empty
+    if shown:
+        schema["values_display"] = shown
     opens = field.rule.initial if field.default is MISSING else field.default
     if opens is None and not field.blank:
         return Param(**schema)

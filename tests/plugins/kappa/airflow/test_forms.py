@@ -178,3 +178,10 @@ def test_a_needed_text_says_something() -> None:
 def test_a_field_that_a_request_has_not_is_refused_and_not_passed_over() -> None:
     with pytest.raises(UnknownField, match="rescale has no field 'executor_cores'; it has job, partitions, cores"):
         read(RescaleRequest, {"job": "ad_ctr", "executor_cores": 3, "typed_by": "ada"})
+
+
+def test_a_choice_that_may_stay_open_says_what_that_means() -> None:
+    """Airflow would show `null`."""
+    shown = form(ReprocessRequest)["approval"].schema
+    assert None in shown["enum"]
+    assert shown["values_display"]["null"] == "as the policy says"
