@@ -12,10 +12,10 @@ from typing import Any
 from bench.batches import Batch
 from bench.live import Database, Said, ask
 from cli.approval_prompt import ANSWERS, answer, open_question
-from cli.commands.lifecycle.reprocess import REPROCESS_DAG
 from kappa.airflow_api import USER, Airflow, Run
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.verbs import Verb
 
 REASON = "bench"
 POLL_SECONDS = 1.0
@@ -96,7 +96,7 @@ def newest(database: Database, since_ms: float) -> Replayed | None:
 def agree(settings: Settings, run_id: str) -> bool:
     """Answer the run's question with yes, as somebody who may; whether it asks one. Raises Unreachable, AirflowRefused,
     NoPassword."""
-    run = Run(REPROCESS_DAG, run_id, "")
+    run = Run(Verb.REPROCESS.dag_id, run_id, "")
     question = open_question(Airflow(settings), run)
     if question is None:
         return False

@@ -26,9 +26,6 @@ from kappa.verbs.stop import steps as stopping
 from kappa.verbs.stop.plan import NothingDeployed
 from kappa.verbs.stop.steps import plan_stop
 
-DEPLOY_DAG = "deploy_stream"
-STOP_DAG = "stop_stream"
-
 
 def build(settings: Settings) -> tuple[Artifact, bool]:
     """The artifact of the checkout's code, and whether it had to be made."""
@@ -64,7 +61,7 @@ def digest(settings: Settings, artifact: str) -> str:
 def deploy(settings: Settings, asked: Sequence[DeployRequest], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Deploy by Airflow, all jobs at once. Raises Unreachable, AirflowRefused."""
     told = [replace(request, reason=reason, when_held=when_held(wait)) for request in asked]
-    return by_airflow(settings, DEPLOY_DAG, {request.job: write(request) for request in told})
+    return by_airflow(settings, DeployRequest.verb.dag_id, {request.job: write(request) for request in told})
 
 
 def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
@@ -76,7 +73,7 @@ def start(settings: Settings, jobs: Sequence[str], reason: str | None, wait: boo
 def stop(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:
     """Stop the jobs, by Airflow."""
     asked = [StopRequest(find(job).name, reason, when_held=when_held(wait)) for job in jobs]
-    return by_airflow(settings, STOP_DAG, {request.job: write(request) for request in asked})
+    return by_airflow(settings, StopRequest.verb.dag_id, {request.job: write(request) for request in asked})
 
 
 def start_in_place(settings: Settings, jobs: Sequence[str], reason: str | None, wait: bool = False) -> list[Outcome]:

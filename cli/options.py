@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kappa.core.refusals import Refusal
+from kappa.core.requests.by_verb import StopRequest
 from kappa.core.requests.fields import Field, Request, declared
 
 
@@ -35,8 +36,8 @@ def _told(field: Field) -> dict[str, Any]:
 
 
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs of the catalogue.")]
-Reason = Annotated[str | None, typer.Option(help="Why; kept in the audit.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
+Reason = Annotated[str | None, option(StopRequest, "reason")]
+DryRun = Annotated[bool, option(StopRequest, "dry_run", "--dry-run")]
 Json = Annotated[bool, typer.Option("--json", help="For machines, on stdout.")]
 InPlace = Annotated[bool, typer.Option("--without-airflow", help="The same plan and steps, in place.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Where another run holds the job: wait, instead of being refused.")]

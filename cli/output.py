@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from cli.follow import Outcome
@@ -28,6 +30,15 @@ class Plan(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """The plan for machines."""
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr that says what goes on, for how long, while the body runs; the body may say something else."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(what)
+        yield lambda now: progress.update(task, description=now)
 
 
 def plans(made: Sequence[Plan], as_json: bool, title: str = "dry run: nothing was changed") -> None:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, reason_required
+from cli.output import err, working
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author, Entry
 from kappa.core.settings import Settings
@@ -25,7 +24,6 @@ from stack import backups, schema
 
 MEGA = 1_000_000
 db = typer.Typer(help="The database: migrate, back up, restore.", no_args_is_help=True)
-err = Console(stderr=True, soft_wrap=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -94,10 +92,8 @@ def restore(
 @contextmanager
 def _progress(what: str) -> Iterator[backups.Tell]:
     """Shows how much is written while the body runs."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task(what)
-        yield lambda size: progress.update(task, description=f"{what}: {size / MEGA:,.1f} MB")
+    with working(what) as say:
+        yield lambda size: say(f"{what}: {size / MEGA:,.1f} MB")
 
 
 def _tell(stack: Settings, found: backups.Restored, as_json: bool) -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from cli import explain_output, output
 from cli.commands.client import CLIENT_PATTERN
@@ -113,11 +112,9 @@ def _traced(stack: Settings, number: Number) -> Lineage:
     def open_log(topic: str) -> KafkaTopic:
         return KafkaTopic(stack.kafka, topic)
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=output.err, transient=True) as progress:
-        task = progress.add_task("looking at what is served")
+    with output.working("looking at what is served") as say:
 
         def tell(count: int) -> None:
-            progress.update(task, description=f"reading the log: {count:,} records")
+            say(f"reading the log: {count:,} records")
 
         return trace(PostgresLineage(stack.dsn("kappa_operator")), open_log, number, tell)

@@ -8,17 +8,15 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from cli import output
 from cli.entry import settings
 from oracle.compare import Difference
 from oracle.fates import FATES
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import SystemClock, Verdict, reconcile
 from oracle.topic import KafkaTopic
-
-_err = Console(stderr=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -42,16 +40,14 @@ def command(
     stack = settings()
     topic = KafkaTopic(stack.kafka, stack.topic.name)
     database = PostgresDatabase(stack.dsn("kappa_operator"))
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=_err, transient=True) as progress:
-        task = progress.add_task("waiting for the jobs to have read the log")
+    with output.working("waiting for the jobs to have read the log") as say:
         verdict = reconcile(
             topic,
             database,
             frozenset(job) if job else None,
             wait,
             SystemClock(),
-            lambda count: progress.update(task, description=f"reading the log: {count:,} records"),
+            lambda count: say(f"reading the log: {count:,} records"),
         )
     _tell(verdict, show, as_json)
     if verdict.differences:

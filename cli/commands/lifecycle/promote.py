@@ -25,8 +25,6 @@ from kappa.verbs.promote import steps as promoting
 from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan
 from stack.services.passwords import AIRFLOW_USERS
 
-PROMOTE_DAG = "promote_stream"
-ROLLBACK_DAG = "rollback_stream"
 User = Annotated[
     str, typer.Option("--as", metavar="USER", help="The user of Airflow who asks; a replay's own asker may not.")
 ]
@@ -58,7 +56,7 @@ def promote(
         return
     form = write(PromoteRequest(tuple(names), reason_required(PROMOTE, reason), when_held=when_held(wait)))
     watches = (CatchUps(platform, PROMOTE),)
-    output.outcomes(by_one_run(stack, PROMOTE_DAG, names, form, watches, user), as_json)
+    output.outcomes(by_one_run(stack, PromoteRequest.verb.dag_id, names, form, watches, user), as_json)
 
 
 def rollback(
@@ -92,7 +90,7 @@ def rolled_back(
     AirflowRefused, OutOfSight."""
     watches = (CatchUps(connect(stack), ROLLBACK), *beside)
     form = write(RollbackRequest(tuple(_names(jobs)), reason, when_held=when_held(wait)))
-    return by_one_run(stack, ROLLBACK_DAG, form["jobs"], form, watches)
+    return by_one_run(stack, RollbackRequest.verb.dag_id, form["jobs"], form, watches)
 
 
 def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: MovePlan, reason: str) -> Outcome:

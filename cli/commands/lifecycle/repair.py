@@ -22,8 +22,7 @@ from kappa.verbs.repair import checkpoint as checkpoint_steps
 from kappa.verbs.repair.plan import RepairPlan
 from kappa.verbs.repair.steps import carry_out, plan_repair
 
-REPAIR_DAG = "repair_stream"
-VERB = "repair"
+VERB = RepairRequest.verb
 CHECKPOINT = "Restore files of the JOBs' checkpoints from the database's offsets, in place, where that is exact."
 ALL = "all"
 """What stands for every job where a job is named; the form leaves the job empty then."""
@@ -60,7 +59,7 @@ def repair(
         output.outcomes(_in_place(ports, found, why), as_json)
         return
     forms = {name: write(RepairRequest(None if name == ALL else name, why)) for name in names}
-    output.outcomes(by_airflow(platform, REPAIR_DAG, forms), as_json)
+    output.outcomes(by_airflow(platform, VERB.dag_id, forms), as_json)
 
 
 def _restore(jobs: Sequence[str], reason: str | None, dry_run: bool, as_json: bool) -> None:

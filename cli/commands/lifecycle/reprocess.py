@@ -24,14 +24,12 @@ from kappa.core.requests.fields import write
 from kappa.core.requests.reprocessing import ReprocessRequest, read_band
 from kappa.core.settings import Settings
 from kappa.core.validation import Parity
-from kappa.core.verbs import Verb
 from kappa.platform import Platform, connect
 from kappa.verbs.replay.approval import answer_sentence
 from kappa.verbs.replay.candidate import given as settings_of
 from kappa.verbs.replay.observation import plan_reprocess
 
-REPROCESS_DAG = "reprocess_stream"
-VERB = Verb.REPROCESS
+VERB = ReprocessRequest.verb
 
 
 def register(app: typer.Typer) -> None:
@@ -101,7 +99,7 @@ def followed(stack: Settings, asked: ReprocessRequest, pressed: Keys, beside: Se
     asks = Questions(lambda user: Airflow(stack, user=user), pressed)
     form = write(replace(asked, jobs=tuple(names)))
     watches: Sequence[Watch] = (CatchUps(platform, VERB), asks, *beside)
-    return answered(platform, by_one_run(stack, REPROCESS_DAG, names, form, watches))
+    return answered(platform, by_one_run(stack, VERB.dag_id, names, form, watches))
 
 
 def answered(platform: Platform, reached: Sequence[Outcome]) -> list[Outcome]:

@@ -18,8 +18,6 @@ from kappa.platform import connect
 from kappa.verbs.rescale.conditions import NothingAsked
 from kappa.verbs.rescale.steps import plan_rescale
 
-RESCALE_DAG = "rescale_stream"
-
 
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
@@ -44,4 +42,4 @@ def rescale(
         output.plans([plan_rescale(connect(platform), asked)], as_json)
         return
     asked = replace(asked, reason=reason_or_asked(reason), when_held=when_held(wait))
-    output.outcomes(by_airflow(platform, RESCALE_DAG, {asked.job: write(asked)}), as_json)
+    output.outcomes(by_airflow(platform, asked.verb.dag_id, {asked.job: write(asked)}), as_json)

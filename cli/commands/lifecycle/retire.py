@@ -22,8 +22,6 @@ from kappa.core.settings import Settings
 from kappa.platform import connect
 from kappa.verbs.retire.steps import VERB, plan_retire
 
-RETIRE_DAG = "retire_versions"
-
 
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
@@ -54,4 +52,4 @@ def retired(stack: Settings, versions: Mapping[str, int], reason: str) -> list[O
     """One version of each of these jobs, retired by Airflow. Raises Unreachable, AirflowRefused,
     OutOfSight."""
     asked = [RetireRequest(job, version, reason) for job, version in versions.items()]
-    return by_airflow(stack, RETIRE_DAG, {request.job or "": write(request) for request in asked})
+    return by_airflow(stack, RetireRequest.verb.dag_id, {request.job or "": write(request) for request in asked})
