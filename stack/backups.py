@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -131,7 +130,7 @@ def committed(settings: Settings) -> list[tuple[str, int, datetime | None]]:
 def _check_file(file: Path) -> None:
     """Raises NotABackup."""
     try:
-        held = _tool("pg_restore", ["--list", str(file)])
+        held = _run("pg_restore", ["--list", str(file)])
     except ToolFailed as failed:
         raise NotABackup(file, failed.said) from None
     if " TABLE registry job_version " not in held:
@@ -149,41 +148,39 @@ def _check_unused(settings: Settings) -> None:
 @contextmanager
 def _new_database(settings: Settings) -> Iterator[None]:
     """An empty database of that name, which is gone after a failure."""
-    name = sql.Identifier(settings.database)
-    with _server(settings) as server:
-        server.execute(sql.SQL("drop database if exists {} with (force)").format(name))
+    _drop(settings)
     postgres.ensure_roles(settings)
     try:
         yield
     except BaseException:
-        with suppress(psycopg.Error), _server(settings) as server:
-            server.execute(sql.SQL("drop database if exists {} with (force)").format(name))
+        with suppress(psycopg.Error):
+            _drop(settings)
         raise
+
+
+def _drop(settings: Settings) -> None:
+    """Have no database of that name."""
+    with _server(settings) as server:
+        server.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(settings.database)))
 
 
 def _exchange(settings: Settings, new: str, replaced: str) -> None:
     """Give the database another name, and its name to the new one; whoever is connected has to connect again."""
-    name = sql.Identifier(settings.database)
+    allow, rename = sql.SQL("alter database {} with allow_connections {}"), sql.SQL("alter database {} rename to {}")
+    name = old = sql.Identifier(settings.database)
     with _server(settings) as server:
-        server.execute(sql.SQL("alter database {} with allow_connections false").format(name))
+        server.execute(allow.format(old, sql.SQL("false")))
         try:
             server.execute(
                 "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = any(%s)",
                 [[settings.database, new]],
             )
             with server.transaction():
-                rename = sql.SQL("alter database {} rename to {}")
                 server.execute(rename.format(name, sql.Identifier(replaced)))
                 server.execute(rename.format(sql.Identifier(new), name))
+            old = sql.Identifier(replaced)
         finally:
-            kept = _kept(server, replaced, settings.database)
-            server.execute(sql.SQL("alter database {} with allow_connections true").format(sql.Identifier(kept)))
-
-
-def _kept(server: psycopg.Connection, replaced: str, name: str) -> str:
-    """What the database from before is called now."""
-    known = server.execute("select 1 from pg_database where datname = %s", [replaced]).fetchone()
-    return replaced if known else name
+            server.execute(allow.format(old, sql.SQL("true")))
 
 
 @contextmanager
@@ -199,25 +196,22 @@ def _size(settings: Settings) -> int:
     return int(row[0]) if row else 0
 
 
-def _tool(name: str, arguments: Sequence[str]) -> str:
-    """What a program of Postgres prints. Raises ToolFailed."""
-    ran = subprocess.run([postgres.BINARIES / name, *arguments], capture_output=True, text=True, env=_ENVIRONMENT)
-    if ran.returncode:
-        raise ToolFailed(name, _last(ran.stderr))
-    return ran.stdout
-
-
-def _run(name: str, arguments: Sequence[str], look: Callable[[], None]) -> None:
-    """Run such a program, and look at what it has done from time to time. Raises ToolFailed."""
+def _run(name: str, arguments: Sequence[str], look: Callable[[], None] = lambda: None) -> str:
+    """What a program of Postgres prints; what it has done is looked at from time to time. Raises ToolFailed."""
     command = [str(postgres.BINARIES / name), "--no-password", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_ENVIRONMENT) as program:
-        while program.poll() is None:
-            time.sleep(LOOK_EVERY_SECONDS)
-            with suppress(OSError, psycopg.Error):
-                look()
-        said = program.stderr.read() if program.stderr else ""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_ENVIRONMENT
+    ) as program:
+        while True:
+            try:
+                printed, said = program.communicate(timeout=LOOK_EVERY_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                with suppress(OSError, psycopg.Error):
+                    look()
     if program.returncode:
         raise ToolFailed(name, _last(said))
+    return printed
 
 
 def _last(said: str) -> str:
