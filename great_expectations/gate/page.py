@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gate.findings import Comparison, Finding, Verdict
-from kappa.core.validation import Band, Direction, Parity, Request
+from kappa.core.validation import Band, Direction, Parity, Request, other_side
 
 TEMPLATE = "report.html.j2"
 PARITY = {
@@ -144,17 +144,12 @@ def _rows(held: Sequence[Mapping[str, Any]]) -> Rows | None:
 
 def _telling(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
     """Whether a column says something: one of two sides does where they differ in some row."""
-    return any(row.get(_beside(name), row) != row.get(name) for row in rows)
-
-
-def _beside(name: str) -> str:
-    """The column of the other side, if this is one of two."""
-    return f"candidate_{name[5:]}" if name.startswith("live_") else f"live_{name.removeprefix('candidate_')}"
+    return any(row.get(other_side(name), row) != row.get(name) for row in rows)
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Cell:
     """A value; marked where the live and the candidate's value beside it differ."""
-    other = _beside(name)
+    other = other_side(name)
     differs = other in row and row[other] != row[name]
     style = " ".join(["number"] * isinstance(row[name], int) + ["differs"] * differs)
     return Cell("" if row[name] is None else str(row[name]), style)

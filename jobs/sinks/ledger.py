@@ -185,12 +185,7 @@ def _enter(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, *, rewrite: 
 
 
 def _record(
-    cursor: psycopg.Cursor[Any],
-    owner: Owner,
-    batch: Batch,
-    start: Offsets,
-    fates: Mapping[Fate, Tally],
-    changed: int,
+    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, start: Offsets, fates: Mapping[Fate, Tally], changed: int
 ) -> int:
     """Write the batch's row; returns its time by the database's clock (epoch ms)."""
     values: dict[str, Any] = {
@@ -219,11 +214,7 @@ def _record(
 
 
 def _advance(
-    cursor: psycopg.Cursor[Any],
-    owner: Owner,
-    batch: Batch,
-    drained: Mapping[int, int],
-    ends: Mapping[int, int],
+    cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch, drained: Mapping[int, int], ends: Mapping[int, int]
 ) -> None:
     partitions, last = sorted(batch.end), batch.last_read
     cursor.execute(

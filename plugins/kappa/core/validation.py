@@ -40,6 +40,14 @@ class BadRequest(Exception):  # noqa: N818 - it is what it was given
         super().__init__(f"the input of the validation is wrong: {what}. Nothing was compared.")
 
 
+def other_side(column: str) -> str:
+    """The column of the same measure on the other side; "" for a column of neither."""
+    for mine, other in (("live_", "candidate_"), ("candidate_", "live_")):
+        if column.startswith(mine):
+            return other + column.removeprefix(mine)
+    return ""
+
+
 @dataclass(frozen=True)
 class Band:
     """A measure that may differ, in a direction, by at most so many thousandths of the live value (None: any)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kappa.core.validation import other_side
 from kappa.verbs.replay.validation import Outcome
 
 MOST_FINDINGS, MOST_ROWS = 12, 5
@@ -50,17 +51,9 @@ def _finding(result: Mapping[str, Any]) -> str:
         f"{_text(result['says'])}; found: {_text(result['observed'])}"
     )
     rows = result["rows"][:MOST_ROWS]
-    shown = (
-        [name for name in rows[0] if any(row.get(name) != rows[0].get(_beside(name)) for row in rows)] if rows else []
-    )
+    names = rows[0] if rows else ()
+    shown = [name for name in names if any(row.get(name) != rows[0].get(other_side(name)) for row in rows)]
     return f"{head}\n\n{table(shown, ([row.get(name) for name in shown] for row in rows))}" if shown else head
-
-
-def _beside(name: str) -> str:
-    """The column that holds the other side's value of the same measure; "" for a column of neither side."""
-    if name.startswith("live_"):
-        return f"candidate_{name.removeprefix('live_')}"
-    return f"live_{name.removeprefix('candidate_')}" if name.startswith("candidate_") else ""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
