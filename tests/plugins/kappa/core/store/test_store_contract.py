@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kappa.core.store.check import check
 from kappa.core.store.location import Location
 from kappa.core.store.places import at
 from tests.rigs.s3_server import BUCKET, KEYS, s3_server
@@ -111,4 +112,9 @@ def test_files_are_removed_and_a_folder_is_deleted_with_all_below(place: Locatio
     assert not (place / "a").exists()
     assert set(place.files()) == {"ab"}
     (place / "ab").delete()
+    assert place.files() == {}
+
+
+def test_a_store_passes_its_check_and_keeps_nothing_of_it(place: Location) -> None:
+    assert check(place) == []
     assert place.files() == {}
