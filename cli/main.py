@@ -16,7 +16,7 @@ LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "p
 COMMANDS = (
     "commands.stack", "demo.command", *(f"commands.lifecycle.{verb}" for verb in LIFECYCLE), "commands.releases",
     "commands.audit", "commands.explain", "commands.reconcile", "commands.client", "commands.produce", "commands.db",
-    "commands.test",
+    "commands.doctor", "commands.test",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from uuid import uuid4
 
+from kappa.core.installation.findings import Finding
 from kappa.core.refusals import Refusal
 from kappa.core.store.location import Location
 
 FIRST, SECOND = b"first", b"second"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is wrong with a part of the store, and the remedy."""
-
-    part: str
-    wrong: str
-    remedy: str
 
 
 class _Contradiction(Exception):  # noqa: N818 - what was found, on its way to a Finding

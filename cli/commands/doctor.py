@@ -1,0 +1,69 @@
+"""The command `doctor`: tries each part of the installation and says what is missing and how to get it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from cli.doctor import airflow_parts, database_roles, host_files, spark_cluster, topic_shape
+from cli.doctor.trial import Trial, Tried, carry_out, findings
+from cli.entry import settings
+from cli.options import Json
+from cli.output import err, out, working
+from kappa.core.settings import Settings
+
+PARTS = (host_files, database_roles, topic_shape, spark_cluster, airflow_parts)
+AT_ONCE = 8
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    app.command("doctor")(doctor)
+
+
+def trials(installation: Settings) -> Iterator[Trial]:
+    """All that is tried."""
+    for part in PARTS:
+        yield from part.trials(installation)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Try each part of the installation with each role, and say what is missing and how to get it.
+
+    Changes nothing; the exit code is 1 where anything is wrong.
+    """
+    installation = settings()
+    with working("trying each part"), ThreadPoolExecutor(AT_ONCE) as pool:
+        tried = list(pool.map(carry_out, trials(installation)))
+    wrong = list(findings(tried))
+    if as_json:
+        typer.echo(json.dumps([_json(one) for one in tried], indent=2))
+    else:
+        out.print(table(tried))
+        said = f"[bold red]{len(wrong)} of {len(tried)} things are wrong[/]" if wrong else "[green]all is well[/]"
+        err.print(said)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def table(tried: list[Tried]) -> Table:
+    """What was tried, what was found, and the remedy."""
+    made = Table("part", "tried", "found")
+    for one in tried:
+        found = escape(one.found)
+        if one.finding:
+            remedy = f"\n[bold]{escape(one.finding.remedy)}[/]" if one.finding.remedy else ""
+            found = f"[red]{escape(one.finding.wrong)}[/]{remedy}"
+        made.add_row(one.part, escape(one.what), found)
+    return made
+
+
+def _json(one: Tried) -> dict[str, str | bool]:
+    finding = one.finding
+    said = {"wrong": finding.wrong, "remedy": finding.remedy} if finding else {"found": one.found}
+    return {"part": one.part, "tried": one.what, "ok": finding is None, **said}

@@ -1,0 +1,106 @@
+"""Tries Postgres with each role: that it lets the role in, keeps a session, is new enough, and gives what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from uuid import uuid4
+
+import psycopg
+
+from cli.doctor.trial import Trial, Wrong
+from kappa.core.settings import ROLES, Settings
+from kappa.unavailable import Unreachable
+from stack import schema
+
+PART = "Postgres"
+CONNECT_SECONDS = 5
+OLDEST = 18
+CLOCK_SECONDS = 5.0
+NEEDS = {
+    "kappa_owner": (("registry.batch", "TRUNCATE"),),
+    "kappa_writer": (("registry.batch", "INSERT"), ("registry.fence", "SELECT"), ("data.ad_ctr_minute", "UPDATE")),
+    "kappa_registry": (("registry.release", "INSERT"), ("registry.audit", "INSERT"), ("registry.launch", "UPDATE")),
+    "kappa_operator": (("ops.accounting", "SELECT"), ("serving.ad_ctr_minute", "SELECT")),
+    "kappa_reader": (("serving.ad_ctr_minute", "SELECT"), ("serving.client_spend_day", "SELECT")),
+}
+"""For each role some of what it does all day: where these are granted, the migrations have granted the rest."""
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+def trials(settings: Settings) -> Iterator[Trial]:
+    """Each role, then the schema's revision and the server's clock."""
+    for role in ROLES:
+        yield Trial(PART, f"role {role}", partial(_role, settings, role))
+    yield Trial(PART, "schema", partial(_schema, settings))
+    yield Trial(PART, "clock", partial(_clock, settings))
+
+
+def _role(settings: Settings, role: str) -> str:
+    with _connected(settings, role) as connection:
+        version = _checked_version(connection)
+        _check_session(connection)
+        _check_rights(connection, role)
+    return f"version {version}, a session of its own, its rights"
+
+
+def _connected(settings: Settings, role: str) -> Connection:
+    """Raises Unreachable, with what libpq says."""
+    try:
+        return psycopg.connect(settings.dsn(role), connect_timeout=CONNECT_SECONDS, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise Unreachable(PART, settings.database_address, error) from error
+
+
+def _checked_version(connection: Connection) -> int:
+    major = connection.info.server_version // 10_000
+    if major < OLDEST:
+        raise Wrong(
+            f"the server is version {major}", f"Kappa Ads needs Postgres {OLDEST} or newer (RETURNING old/new)."
+        )
+    return major
+
+
+def _check_session(connection: Connection) -> None:
+    """What a statement sets for the session, the next one must find: a pooler of transactions gives it another one."""
+    mark = uuid4().hex
+    connection.execute("select set_config('kappa.doctor', %s, false)", [mark])
+    found = connection.execute("select current_setting('kappa.doctor', true)").fetchone()
+    if found != (mark,):
+        raise Wrong(
+            "two statements of one connection ran in two sessions: a pooler stands before the server",
+            "Give the server's own address, or set the pooler to session mode: leases and the fence need a session.",
+        )
+
+
+def _check_rights(connection: Connection, role: str) -> None:
+    """Raises Wrong for a role that may do anything, or not what it has to."""
+    if connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,):
+        raise Wrong(f"{role} is a superuser", f"ALTER ROLE {role} NOSUPERUSER: its password is on every host.")
+    for relation, right in NEEDS[role]:
+        held = connection.execute("select to_regclass(%s), current_user", [relation]).fetchone()
+        if held is None or held[0] is None:
+            raise Wrong(f"there is no {relation}, or {role} may not use its schema", "'./kappa db migrate' makes it.")
+        may = connection.execute("select has_table_privilege(%s, %s)", [relation, right]).fetchone()
+        if may != (True,):
+            raise Wrong(f"{role} may not {right} {relation}", f"As kappa_owner: GRANT {right} ON {relation} TO {role};")
+
+
+def _schema(settings: Settings) -> str:
+    _connected(settings, "kappa_owner").close()
+    missing, known = schema.pending(settings), schema.revision(settings)
+    if missing:
+        raise Wrong(f"it is at {known}, and lacks {', '.join(missing)}", "'./kappa db migrate' carries them out.")
+    return f"revision {known}"
+
+
+def _clock(settings: Settings) -> str:
+    with _connected(settings, "kappa_reader") as connection:
+        row = connection.execute("select clock_timestamp()").fetchone()
+    told = row[0] if row else None
+    apart = abs((told - datetime.now(UTC)).total_seconds()) if isinstance(told, datetime) else 0.0
+    if apart > CLOCK_SECONDS:
+        raise Wrong(f"the server's clock and this host's are {apart:.0f} s apart", "Let NTP set both clocks.")
+    return f"{apart:.1f} s from this host's"

@@ -1,0 +1,61 @@
+"""Tries what a host has to have: the secrets, the folders and room in them."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from cli.doctor.trial import Trial, Wrong
+from kappa.core.settings import ROLES, Settings
+from kappa.core.store import check, places
+
+PART = "host"
+FREE_BYTES = 2_000_000_000
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def trials(settings: Settings) -> Iterator[Trial]:
+    """Each secret's file, the shared folder, and the room in both folders."""
+    for file in secret_files(settings):
+        yield Trial(PART, f"secret {file.name}", partial(_secret, file, settings.is_embedded))
+    yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings.shared))
+    for folder in dict.fromkeys((settings.home, settings.shared)):
+        yield Trial(PART, f"room in {folder}", partial(_room, folder))
+
+
+def secret_files(settings: Settings) -> list[Path]:
+    """The files that each host needs, the same on all of them."""
+    return [*map(settings.passfile, ROLES), settings.spark_key, settings.spark_auth]
+
+
+def _secret(file: Path, embedded: bool) -> str:
+    if not file.exists():
+        made = "'./kappa up' makes it" if embedded else "Copy it from the host that has it, as its user, mode 0600"
+        raise Wrong(f"{file} does not exist", f"{made}.")
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if mode & OTHERS:
+        raise Wrong(f"{file} has mode {mode:04o}: others may read it", f"chmod 600 {file}, and make a new secret.")
+    file.read_bytes()
+    return "there, mode 0600"
+
+
+def _shared(folder: Path) -> str:
+    if not folder.is_dir():
+        raise Wrong(f"{folder} is no folder", "Mount it, or correct places.shared in the settings.")
+    for finding in check.check(places.at(folder)):
+        raise Wrong(f"{finding.part}: {finding.wrong}", finding.remedy)
+    return "put, list, read, second put refused, copy, delete"
+
+
+def _room(folder: Path) -> str:
+    place = next(each for each in (folder, *folder.parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    if free < FREE_BYTES:
+        least = f"{FREE_BYTES / 1e9:.0f} GB should be"
+        raise Wrong(
+            f"{free / 1e9:.1f} GB are free, and {least}", "Free some space, or move the folder to a larger disk."
+        )
+    return f"{free / 1e9:.0f} GB free"

@@ -1,0 +1,69 @@
+"""What a host lacks is named with the command that mends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.doctor import host_files
+from cli.doctor.trial import Tried, carry_out
+from kappa.core.installation.addresses import Places
+from kappa.core.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A host that lacks nothing."""
+    secrets = tmp_path / "state" / "secrets"
+    secrets.mkdir(parents=True)
+    settings = Settings(tmp_path / "state")
+    for file in host_files.secret_files(settings):
+        file.write_text("secret")
+        file.chmod(0o600)
+    return settings
+
+
+def wrong(settings: Settings) -> dict[str, Tried]:
+    tried = [carry_out(trial) for trial in host_files.trials(settings)]
+    assert len(tried) >= 9
+    return {one.what: one for one in tried if one.finding}
+
+
+def test_of_a_host_that_has_all_nothing_is_said_and_nothing_is_left_there(settings: Settings) -> None:
+    before = sorted(settings.home.rglob("*"))
+    assert wrong(settings) == {}
+    assert sorted(settings.home.rglob("*")) == before
+
+
+def test_a_secret_that_is_not_there_is_named(settings: Settings) -> None:
+    settings.spark_key.unlink()
+    finding = wrong(settings)["secret spark-rest.key"].finding
+    assert finding is not None
+    assert str(settings.spark_key) in finding.wrong
+    assert "./kappa up" in finding.remedy
+    elsewhere = replace(settings, postgres=replace(settings.postgres, host="pg"))
+    finding = wrong(elsewhere)["secret spark-rest.key"].finding
+    assert finding is not None
+    assert "Copy it from the host that has it" in finding.remedy
+
+
+def test_a_secret_that_others_may_read_is_named(settings: Settings) -> None:
+    settings.passfile("kappa_writer").chmod(0o640)
+    finding = wrong(settings)["secret kappa_writer.pgpass"].finding
+    assert finding is not None
+    assert "mode 0640" in finding.wrong
+    assert finding.remedy.startswith(f"chmod 600 {settings.passfile('kappa_writer')}")
+
+
+def test_a_shared_folder_that_is_not_mounted_is_named(settings: Settings, tmp_path: Path) -> None:
+    away = replace(settings, places=Places(shared=str(tmp_path / "away")))
+    finding = wrong(away)[f"shared folder {tmp_path / 'away'}"].finding
+    assert finding is not None
+    assert "Mount it" in finding.remedy
+
+
+def test_a_disk_that_is_nearly_full_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_files, "FREE_BYTES", 10**18)
+    assert list(wrong(settings)) == [f"room in {settings.home}"]
