@@ -170,7 +170,11 @@ class Airflow:
         self, what: str, method: str, run: Run, rest: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """What Airflow answers below a run's own path; `what` names the request. Raises AirflowRefused."""
-        return _checked(what, self._call(method, f"{run.path}/{rest}", body))
+        return self.ask(what, method, f"{run.path}/{rest}", body)
+
+    def ask(self, what: str, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What Airflow answers at a path; `what` names the request. Raises AirflowRefused."""
+        return _checked(what, self._call(method, path, body))
 
     def _token(self, settings: Settings, user: str) -> str:
         body = {"username": user, "password": _password(settings, user)}

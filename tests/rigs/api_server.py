@@ -1,0 +1,102 @@
+"""A real api-server of Airflow, configured as the stack configures it, on a SQLite database of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kappa import airflow_api
+from kappa.core.settings import Ports, Settings
+from stack.layout import Layout
+from stack.services import airflow as control
+from stack.services import passwords
+from stack.waiting import until
+
+START_SECONDS = 240
+TELLS = """
+import json, os, signal, sys
+
+def tell(*_):
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    told = os.environ["MODULES_FILE"]
+    with open(told + ".new", "w") as out:
+        json.dump(files, out)
+    os.rename(told + ".new", told)
+
+signal.signal(signal.SIGUSR2, tell)
+"""
+"""As `sitecustomize`: a process that is told SIGUSR2 writes down which modules it has, and from which files."""
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """A running api-server."""
+
+    settings: Settings
+    process: subprocess.Popen[bytes]
+    told: Path
+
+    def modules(self) -> dict[str, str]:
+        """The modules in its memory that come from a file, by name."""
+        self.told.unlink(missing_ok=True)
+        self.process.send_signal(signal.SIGUSR2)
+        assert until(self.told.exists, 60), "the api-server does not tell its modules"
+        found = json.loads(self.told.read_text())
+        return {name: file for name, file in found.items() if file}
+
+
+@contextmanager
+def api_server(folder: Path, checkout: Path) -> Iterator[ApiServer]:
+    """One for as long as the body runs; fails the test where it does not answer."""
+    settings = Settings(home=folder / "state", ports=replace(Ports(), airflow=_free_port()))
+    passwords.make(settings)
+    layout = Layout(settings, checkout, {"PATH": os.environ["PATH"]})
+    control.prepare(layout)
+    environment = _environment(layout, folder)
+    _ran([layout.python, "-m", "airflow", "db", "migrate"], environment, folder)
+    [program] = [one for one in control.programs(layout) if one.name == control.API]
+    log = folder / "api-server.log"
+    with log.open("wb") as lines:
+        started = subprocess.Popen(program.command, env=environment, cwd=folder, stdout=lines, stderr=lines)
+    try:
+        if not until(lambda: airflow_api.health(settings) is not None, START_SECONDS):
+            pytest.fail(f"the api-server did not answer:\n{log.read_text()[-6000:]}")
+        yield ApiServer(settings, started, folder / "modules.json")
+    finally:
+        started.terminate()
+        started.wait(60)
+
+
+def _environment(layout: Layout, folder: Path) -> dict[str, str]:
+    tells = folder / "tells"
+    tells.mkdir()
+    (tells / "sitecustomize.py").write_text(TELLS)
+    given = {**layout.surroundings, **control.environment(layout)}
+    database = folder / "airflow.db"
+    return {
+        **given,
+        "PYTHONPATH": f"{tells}:{given['PYTHONPATH']}",
+        "MODULES_FILE": str(folder / "modules.json"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{database}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": f"sqlite+aiosqlite:///{database}",
+    }
+
+
+def _ran(command: list[str], environment: Mapping[str, str], folder: Path) -> None:
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=START_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
