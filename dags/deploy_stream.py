@@ -19,11 +19,8 @@ from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.code import artifacts
-from kappa.core.environment import OWN_CODE
 from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.requests.fields import read
-from kappa.core.settings import from_environment
 from kappa.core.verbs import DeployStep
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
@@ -100,7 +97,7 @@ def conclude(planned: Json) -> str:
     max_active_runs=8,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
-    params=form(DeployRequest, artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
+    params=form(DeployRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

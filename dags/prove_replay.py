@@ -15,10 +15,9 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.core.environment import OWN_CODE
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ProveRequest
-from kappa.core.settings import from_environment
+from kappa.core.settings import prove_cron
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
 
@@ -40,7 +39,7 @@ def plan() -> dict[str, Any]:
 @dag(
     dag_id="prove_replay",
     dag_display_name="Prove by a replay",
-    schedule=CronTriggerTimetable(from_environment(OWN_CODE).releases.prove_cron, timezone="UTC"),
+    schedule=CronTriggerTimetable(prove_cron(), timezone="UTC"),
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,

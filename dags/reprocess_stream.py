@@ -15,11 +15,8 @@ from airflow.sdk import dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.code import artifacts
-from kappa.core.environment import OWN_CODE
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.core.settings import from_environment
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import plan_reprocess
 
@@ -42,7 +39,7 @@ def plan() -> dict[str, Any]:
     max_active_runs=8,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
-    params=form(ReprocessRequest, artifacts.known(from_environment(OWN_CODE).artifacts)[::-1]),
+    params=form(ReprocessRequest),
     default_args=dict(DEFAULTS),
     access_control=dict(ACCESS),
     doc_md=__doc__,

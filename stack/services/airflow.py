@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kappa import airflow_api
+from kappa.core.installation import layers
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
@@ -105,6 +106,8 @@ def environment(layout: Layout) -> dict[str, str]:
         "AIRFLOW_HOME": str(layout.airflow),
         "PYTHONPATH": search_path(layout.checkout),
         "PYTHONUNBUFFERED": "1",
+        # DAG files read no settings file.
+        f"{layers.PREFIX}RELEASES__PROVE_CRON": layout.settings.releases.prove_cron,
         # Airflow names its processes; without this the name would overwrite the mark in their environment.
         "SPT_NOENV": "1",
     }

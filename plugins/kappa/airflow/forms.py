@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any
 
 from airflow.sdk import Param
 
-from kappa.code.artifacts import Artifact
 from kappa.core.requests.fields import Field, Request, filled_in
 
 TYPES = {bool: "boolean", int: "integer"}
 
 
-def form(request: type[Request], offered: Sequence[Artifact] = ()) -> dict[str, Param]:
-    """The form of a request: a field for each of its own, with type, range and meaning as JSON schema.
-
-    `offered` are the artifacts that are known; any other may be named, too.
-    """
-    choice = {"examples": [artifact.digest for artifact in offered], "values_display": labels(offered)}
-    return {name: _param(field, choice if name == "artifact" else {}) for name, field in filled_in(request).items()}
+def form(request: type[Request]) -> dict[str, Param]:
+    """The form of a request: a field for each of its own, with type, range and meaning as JSON schema. It says nothing
+    of what there is just now: each change of that would make a new version of the DAG."""
+    return {name: _param(field) for name, field in filled_in(request).items()}
 
 
-def _param(field: Field, choice: Mapping[str, Any]) -> Param:
-    schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field), **choice}
+def _param(field: Field) -> Param:
+    schema: dict[str, Any] = {"title": field.rule.title, "description": described(field), **_schema(field)}
     if section := field.rule.section or ("Rare" if field.rule.rare else ""):
         schema["section"] = section
     shown = {str(word): label for word, label in (field.rule.shown or {}).items()}
@@ -66,9 +61,3 @@ def _schema(field: Field) -> dict[str, Any]:
     lengths = {"minLength": 1 if rule.needed else None, "maxLength": rule.longest}
     held |= {name: value for name, value in lengths.items() if value is not None}
     return {"type": ["null", kind] if field.blank else kind, **held}
-
-
-def labels(offered: Sequence[Artifact]) -> dict[str, str]:
-    return {
-        artifact.digest: f"{artifact.digest}, built {artifact.created_at:%Y-%m-%d %H:%M UTC}" for artifact in offered
-    }

@@ -201,6 +201,11 @@ def from_environment(checkout: Path, environment: Mapping[str, str] = os.environ
     return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"), environment)
 
 
+def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
+    """`releases.prove_cron` as far as the environment says it: for a DAG file, which reads no other file."""
+    return environment.get(f"{layers.PREFIX}RELEASES__PROVE_CRON", Releases.prove_cron)
+
+
 def _check(settings: Settings) -> None:
     """Raises MissingAddress, PlainAddress."""
     postgres, spark = settings.postgres, settings.spark
