@@ -12,10 +12,12 @@ from typing import Any
 from bench.batches import Batch
 from bench.live import Database, Said, ask
 from cli.approval_prompt import ANSWERS, answer, open_question
-from kappa.airflow_api import USER, Airflow, Run
+from kappa.airflow_api import Airflow, Run
+from kappa.airflow_sign_in import embedded
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
+from stack.services.passwords import APPROVER
 
 REASON = "bench"
 POLL_SECONDS = 1.0
@@ -97,10 +99,11 @@ def agree(settings: Settings, run_id: str) -> bool:
     """Answer the run's question with yes, as somebody who may; whether it asks one. Raises Unreachable, AirflowRefused,
     NoPassword."""
     run = Run(Verb.REPROCESS.dag_id, run_id, "")
-    question = open_question(Airflow(settings), run)
+    approver = Airflow(embedded(settings, APPROVER))
+    question = open_question(approver, run)
     if question is None:
         return False
-    answer(Airflow(settings, user=next(iter(question.who), USER)), run, question, APPROVE)
+    answer(approver, run, question, APPROVE)
     return True
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kappa.airflow_api import USER, Airflow, AirflowRefused, NoPassword, Run, Seen
+from kappa.airflow_api import Airflow, AirflowRefused, Run, Seen
+from kappa.airflow_sign_in import NoPassword, NotSignedIn, SignInRefused
 from kappa.unavailable import Unreachable
 
 
@@ -75,8 +76,8 @@ WAITING = "awaiting_input"
 ANSWERS = {"a": "Approve", "r": "Reject"}
 """The keys, and the options of Airflow's approval."""
 
-SignIn = Callable[[str], Airflow]
-"""A session with Airflow as the user of that name. Raises NoPassword."""
+SignIn = Callable[[str | None], Airflow]
+"""A session with Airflow as the embedded user of that name, or as who signed in. Raises NoPassword, NotSignedIn."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Questions:
 
     def _find(self, run: Run) -> bool:
         """Find the question and who can answer it from here; what was typed before it was asked is no answer."""
-        self._airflow = self._airflow or self._sign_in(USER)
+        self._airflow = self._airflow or self._sign_in(None)
         self._question = open_question(self._airflow, run)
         if self._question is None:
             return False
@@ -135,10 +136,10 @@ class Questions:
 
     def _answerer(self, question: Question) -> tuple[str, Airflow] | None:
         """Who may answer and has a password in this stack's file, signed in."""
-        for user in question.who or (USER,):
+        for user in question.who or (self._airflow.user,) if self._airflow else ():
             try:
                 return user, self._sign_in(user)
-            except (NoPassword, AirflowRefused):
+            except NoPassword:
                 continue
         return None
 
@@ -151,7 +152,7 @@ class Questions:
             answer(session, run, self._question, option)
         except Unreachable as away:
             self._said = f"not answered: {away}"
-        except AirflowRefused as refused:
+        except (AirflowRefused, NotSignedIn, SignInRefused) as refused:
             self._as, self._said = None, str(refused)
         else:
             self._as, self._said = None, f"answered as {user}: {option}"

@@ -15,8 +15,8 @@ from kappa.core.refusals import Refusal
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
 COMMANDS = (
     "commands.stack", "demo.command", *(f"commands.lifecycle.{verb}" for verb in LIFECYCLE), "commands.releases",
-    "commands.audit", "commands.explain", "commands.reconcile", "commands.client", "commands.produce", "commands.db",
-    "commands.doctor", "commands.test",
+    "commands.login", "commands.audit", "commands.explain", "commands.reconcile", "commands.client",
+    "commands.produce", "commands.db", "commands.doctor", "commands.test",
 )  # fmt: skip
 
 app = typer.Typer(

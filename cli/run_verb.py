@@ -9,7 +9,8 @@ from typing import Any
 
 from cli.follow import Follower, Outcome, Watch
 from cli.output import err
-from kappa.airflow_api import USER, Airflow, Holders, run_id
+from cli.sign_in import session
+from kappa.airflow_api import Holders, run_id
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
@@ -33,8 +34,8 @@ def when_held(wait: bool) -> WhenHeld:
 
 
 def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
-    """A run for each job with its form, all at once. Raises Unreachable, AirflowRefused, OutOfSight."""
-    airflow = Airflow(settings)
+    """A run for each job with its form, all at once. Raises NotSignedIn, Unreachable, AirflowRefused, OutOfSight."""
+    airflow = session(settings)
     runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
     return Follower(airflow, connect(settings).registry, err).follow(runs)
 
@@ -45,15 +46,21 @@ def by_one_run(
     jobs: Sequence[str],
     form: Mapping[str, Any],
     watches: Sequence[Watch] = (),
-    user: str = USER,
+    user: str | None = None,
 ) -> list[Outcome]:
-    """One run for all jobs together, asked for by that user of Airflow; `watches` tell more of it while it goes.
+    """One run for all jobs together, asked for by who signed in, or by that user of the embedded stack; `watches` tell
+    more of it while it goes.
 
-    Raises Unreachable, AirflowRefused, NoPassword, OutOfSight.
+    Raises NotSignedIn, Unreachable, AirflowRefused, NoPassword, OutOfSight.
     """
-    airflow = Airflow(settings, user=user)
+    airflow = session(settings, user)
     run = airflow.trigger_together(dag_id, jobs, form)
     return Follower(airflow, connect(settings).registry, err, watches).follow([run])
+
+
+def holders(settings: Settings) -> Holders:
+    """Tells of the runs that hold leases, as the person sees them."""
+    return Holders(lambda: session(settings))
 
 
 def in_place(
@@ -61,7 +68,7 @@ def in_place(
 ) -> list[Outcome]:
     """One job after the other; a refusal of one does not keep the others from their turn. Raises UnknownJob,
     Unreachable."""
-    platform, is_over = connect(settings), Holders(settings)
+    platform, is_over = connect(settings), holders(settings)
     names = [find(job).name for job in jobs]
 
     def leased(platform: Platform, job: str, by: Author) -> str:

@@ -18,7 +18,7 @@ from cli.demo import served
 from cli.demo.play import RATE, Laid, Playing, gentle, log_laid, playing
 from cli.demo.stage import Measured, Stage, err, screen
 from cli.operator_connection import looking
-from kappa.airflow_api import users_file
+from kappa.airflow_sign_in import users_file
 from kappa.core import catalog
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.airflow_api import Airflow, health
+from cli.sign_in import session
+from kappa.airflow_api import health
 from kappa.core.settings import Settings
 
 PART = "Airflow"
@@ -30,5 +31,6 @@ def _parts(settings: Settings) -> str:
 
 
 def _session(settings: Settings) -> str:
-    Airflow(settings)
-    return "let in"
+    airflow = session(settings)
+    there = airflow.ask("to list its DAGs", "GET", "/api/v2/dags?limit=1")["total_entries"]
+    return f"let in as {airflow.user}, who sees {there} DAGs"

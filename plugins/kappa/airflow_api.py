@@ -6,24 +6,21 @@ import getpass
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
+from kappa.airflow_sign_in import SignedIn
 from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
 from kappa.unavailable import Unreachable
 
-USER = "admin"
-TASKS_USER = "operator"
-"""Who asks on behalf of a task or of the stack itself."""
 RESULT_TASK = "conclude"
 PATIENCE = httpx.Timeout(60.0, connect=5.0)
 """For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late."""
@@ -31,15 +28,6 @@ KNOWN_AFTER_SECONDS = 60.0
 LONGEST_NOTE = 1000
 """Characters that Airflow takes."""
 ENDED = frozenset({"success", "failed"})
-
-
-class NoPassword(Refusal):
-    """The stack's password for Airflow is not there."""
-
-    def __init__(self, file: str, user: str) -> None:
-        super().__init__(
-            f"{file} does not hold the password of Airflow's user '{user}'. Run ./kappa up, which writes it."
-        )
 
 
 class AirflowRefused(Refusal):
@@ -77,15 +65,14 @@ class Seen:
 
 
 class Airflow:
-    """A session of one user with the api-server. Every call raises Unreachable when it does not answer."""
+    """A session of one user with the api-server. Every call raises Unreachable when it does not answer, and NotSignedIn
+    or SignInRefused when it does not know the user."""
 
     def __init__(
-        self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER,
-        patience: httpx.Timeout = PATIENCE,
-    ) -> None:  # fmt: skip
-        self._url = settings.airflow_url
-        self._client = httpx.Client(base_url=self._url, timeout=patience, trust_env=False, transport=transport)
-        self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
+        self, who: SignedIn, transport: httpx.BaseTransport | None = None, patience: httpx.Timeout = PATIENCE
+    ) -> None:
+        self.user, self._url = who.user, who.url
+        self._client = httpx.Client(base_url=who.url, auth=who, timeout=patience, trust_env=False, transport=transport)
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
         """Start a run for one job with an id of our own. Raises AirflowRefused."""
@@ -159,6 +146,10 @@ class Airflow:
         rest = f"taskInstances/{task_id}/{index}/hitlDetails"
         self.of_run("the answer", "PATCH", run, rest, {"chosen_options": [option], "params_input": {}})
 
+    def sign_out(self) -> None:
+        """Have Airflow take the session's token no longer."""
+        self._call("GET", "/api/v2/auth/logout")
+
     def make_pools(self, pools: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Have these pools as they are given, made or overwritten; what went wrong. Raises AirflowRefused."""
         create = {"action": "create", "action_on_existence": "overwrite", "entities": list(pools)}
@@ -175,10 +166,6 @@ class Airflow:
     def ask(self, what: str, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What Airflow answers at a path; `what` names the request. Raises AirflowRefused."""
         return _checked(what, self._call(method, path, body))
-
-    def _token(self, settings: Settings, user: str) -> str:
-        body = {"username": user, "password": _password(settings, user)}
-        return str(_checked("the login", self._call("POST", "/auth/token", body))["access_token"])
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
         try:
@@ -199,35 +186,22 @@ def health(settings: Settings, transport: httpx.BaseTransport | None = None) -> 
 class Holders:
     """Tells whether the run that holds a lease has ended, as Airflow says; where Airflow cannot say, it has not."""
 
-    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
-        self._settings, self._transport = settings, transport
+    def __init__(self, sign_in: Callable[[], Airflow]) -> None:
+        self._sign_in = sign_in
         self._airflow: Airflow | None = None
 
     def __call__(self, held: Lease) -> bool:
         """Whether the lease's holder is gone for good."""
         try:
-            self._airflow = self._airflow or Airflow(self._settings, self._transport)
+            self._airflow = self._airflow or self._sign_in()
             return self._airflow.has_ended(held.verb, held.run_id)
-        except (Unreachable, AirflowRefused, NoPassword):
+        except Refusal:
             return False
 
 
 def run_id(verb: str, job: str) -> str:
     """A new run id: what for, when, and something that no other has."""
     return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
-
-
-def users_file(settings: Settings) -> Path:
-    """The file with the passwords of Airflow's users: {"admin": ..., "operator": ...}."""
-    return settings.secrets / "airflow-users.json"
-
-
-def _password(settings: Settings, user: str) -> str:
-    file = users_file(settings)
-    try:
-        return str(json.loads(file.read_text())[user])
-    except (OSError, ValueError, KeyError) as error:
-        raise NoPassword(str(file), user) from error
 
 
 def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
 
-from kappa import airflow_api
+from kappa import airflow_api, airflow_sign_in
 from kappa.core.installation import layers
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.settings import Settings
@@ -162,7 +162,7 @@ def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
         "fernet_key": fernet_key,
         "execution_api_server_url": f"{layout.settings.airflow_url}/execution/",
         "simple_auth_manager_users": ",".join(f"{name}:{role}" for name, role in AIRFLOW_USERS.items()),
-        "simple_auth_manager_passwords_file": str(airflow_api.users_file(layout.settings)),
+        "simple_auth_manager_passwords_file": str(airflow_sign_in.users_file(layout.settings)),
     }
 
 

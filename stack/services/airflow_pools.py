@@ -6,11 +6,14 @@ from typing import Any
 
 import httpx
 
-from kappa.airflow_api import TASKS_USER, Airflow
+from kappa.airflow_api import Airflow
+from kappa.airflow_sign_in import embedded
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from stack.services.airflow_connections import FINITE_CORES
 
+KEEPER = "admin"
+"""The user of Airflow that the stack itself is."""
 PATIENCE = httpx.Timeout(20.0)
 
 
@@ -33,7 +36,7 @@ def wanted(settings: Settings) -> list[dict[str, Any]]:
 def ensure(settings: Settings) -> None:
     """Have the pools as they should be; harmless when they are. Raises PoolsRefused."""
     try:
-        problems: object = Airflow(settings, user=TASKS_USER, patience=PATIENCE).make_pools(wanted(settings))
+        problems: object = Airflow(embedded(settings, KEEPER), patience=PATIENCE).make_pools(wanted(settings))
     except Refusal as refused:
         raise PoolsRefused(refused) from refused
     if problems:

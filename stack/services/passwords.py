@@ -8,13 +8,15 @@ import os
 import secrets
 from pathlib import Path
 
-from kappa.airflow_api import users_file
+from kappa.airflow_sign_in import users_file
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.settings import ROLES, Settings
 
 SUPERUSER = "postgres"
 AIRFLOW_ROLE = "airflow"
-AIRFLOW_USERS = {"admin": "admin", "operator": "op"}
+PERSON, APPROVER = "operator", "approver"
+"""Who commands act as where nobody signed in, and who answers what that one asked."""
+AIRFLOW_USERS = {"admin": "admin", PERSON: "op", APPROVER: "user"}
 _SIGNED = "org.apache.spark.ui.JWSFilter"
 """Lets a request pass that bears a token signed with the key (HS256, RFC 7515); any other is answered 403."""
 
@@ -26,9 +28,7 @@ def make(settings: Settings) -> None:
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
             write_private(settings.passfile(role), f"{LOOPBACK}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
-    if not users_file(settings).exists():
-        users = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS}
-        write_private(users_file(settings), json.dumps(users))
+    _make_users(users_file(settings))
     if not _airflow_keys(settings).exists():
         write_private(_airflow_keys(settings), json.dumps(_new_keys()))
     _make_spark(settings)
@@ -39,7 +39,7 @@ def password(settings: Settings, role: str) -> str:
     return settings.passfile(role).read_text().strip().rsplit(":", 1)[1]
 
 
-def airflow_login(settings: Settings, user: str = "operator") -> tuple[str, str]:
+def airflow_login(settings: Settings, user: str = PERSON) -> tuple[str, str]:
     """Name and password of one of Airflow's users."""
     users: dict[str, str] = json.loads(users_file(settings).read_text())
     return user, users[user]
@@ -68,6 +68,14 @@ def write_private(file: Path, text: str) -> None:
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         out.write(text)
     new.replace(file)
+
+
+def _make_users(file: Path) -> None:
+    """A password for each user of Airflow that has none: Airflow would make it, and print it into a log."""
+    held = json.loads(file.read_text()) if file.exists() else {}
+    missing = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS if name not in held}
+    if missing:
+        write_private(file, json.dumps({**held, **missing}))
 
 
 def _make_spark(settings: Settings) -> None:

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from cli.approval_prompt import Always, Keys, Questions
-from kappa.airflow_api import Airflow, Run, Seen, users_file
+from kappa.airflow_api import Airflow, Run, Seen
+from kappa.airflow_sign_in import embedded, users_file
 from kappa.core.settings import Settings
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")
@@ -64,19 +65,19 @@ class Server:
 
 
 @pytest.fixture
-def sign_in(tmp_path: Path) -> Callable[[Server], Callable[[str], Airflow]]:
+def sign_in(tmp_path: Path) -> Callable[[Server], Callable[[str | None], Airflow]]:
     """Sessions with a server, of the users that have a password."""
     settings = Settings(home=tmp_path)
     settings.secrets.mkdir()
     users_file(settings).write_text(json.dumps({"admin": "sesame", "operator": "open"}))
-    return lambda server: lambda user: Airflow(settings, httpx.MockTransport(server), user)
+    return lambda server: lambda user: Airflow(embedded(settings, user or "admin"), httpx.MockTransport(server))
 
 
-Sessions = Callable[[Server], Callable[[str], Airflow]]
+Sessions = Callable[[Server], Callable[[str | None], Airflow]]
 
 
 def test_nothing_is_asked_of_airflow_before_a_task_waits(sign_in: Sessions) -> None:
-    def never(user: str) -> Airflow:
+    def never(user: str | None) -> Airflow:
         raise AssertionError(user)
 
     assert Questions(never, Keys(None)).look(RUN, Seen("running", {"catch_up": "deferred"})) is None

@@ -39,7 +39,7 @@ def test_secret_files_are_private_and_made_once(layout: Layout) -> None:
     before = all_secrets(layout)
     passwords.make(layout.settings)
     assert all_secrets(layout) == before
-    assert len(set(before)) == 14
+    assert len(set(before)) == 15
     assert layout.settings.secrets.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in layout.settings.secrets.iterdir()} == {0o600}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,8 +14,9 @@ from cli.entry import settings
 from cli.follow import Outcome, Watch
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_required
 from cli.output import err
-from cli.run_verb import attempt_together, by_one_run, when_held
-from kappa.airflow_api import USER, Holders, run_id
+from cli.run_verb import attempt_together, by_one_run, holders, when_held
+from cli.sign_in import person
+from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.requests.by_verb import PromoteRequest, RollbackRequest
@@ -26,7 +28,10 @@ from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan
 from stack.services.passwords import AIRFLOW_USERS
 
 User = Annotated[
-    str, typer.Option("--as", metavar="USER", help="The user of Airflow who asks; a replay's own asker may not.")
+    str | None,
+    typer.Option(
+        "--as", metavar="USER", help="Ask as this user of the embedded stack: a replay's own asker may not approve it."
+    ),
 ]
 
 
@@ -38,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 def promote(
     jobs: Jobs,
-    user: User = USER,
+    user: User = None,
     reason: Reason = None,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -51,7 +56,7 @@ def promote(
     stack, names = settings(), _names(jobs)
     platform = connect(stack)
     if dry_run:
-        by = Author(user, run_id(PROMOTE, ".".join(names)))
+        by = Author(user or person(stack, datetime.now(UTC)).user, run_id(PROMOTE, ".".join(names)))
         output.plans([promoting.plan_promote(platform, names, by, tuple(AIRFLOW_USERS))], as_json)
         return
     form = write(PromoteRequest(tuple(names), reason_required(PROMOTE, reason), when_held=when_held(wait)))
@@ -97,7 +102,7 @@ def _in_place(stack: Settings, platform: Platform, names: Sequence[str], plan: M
     """The same plan and steps, here."""
 
     def act(platform: Platform, by: Author) -> str:
-        return promoting.carry_out(platform, plan, by, Holders(stack), lambda step: err.print(step, highlight=False))
+        return promoting.carry_out(platform, plan, by, holders(stack), lambda step: err.print(step, highlight=False))
 
     return attempt_together(platform, ROLLBACK, names, reason, act)
 

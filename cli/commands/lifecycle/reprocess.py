@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ from cli.entry import settings
 from cli.follow import Outcome, Watch
 from cli.options import DryRun, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.run_verb import by_one_run, when_held
-from kappa.airflow_api import Airflow
+from cli.sign_in import session
 from kappa.core.catalog import resolve
 from kappa.core.replays import Answer, Approval
 from kappa.core.requests.by_verb import EARLIEST
@@ -96,7 +97,7 @@ def followed(stack: Settings, asked: ReprocessRequest, pressed: Keys, beside: Se
     """
     platform = connect(stack)
     names = [job.name for job in asked.catalogued()]
-    asks = Questions(lambda user: Airflow(stack, user=user), pressed)
+    asks = Questions(partial(session, stack), pressed)
     form = write(replace(asked, jobs=tuple(names)))
     watches: Sequence[Watch] = (CatchUps(platform, VERB), asks, *beside)
     return answered(platform, by_one_run(stack, VERB.dag_id, names, form, watches))

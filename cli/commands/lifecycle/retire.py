@@ -12,8 +12,8 @@ from cli import output
 from cli.entry import settings
 from cli.follow import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
-from cli.run_verb import by_airflow
-from kappa.airflow_api import Holders, run_id
+from cli.run_verb import by_airflow, holders
+from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.catalog import find
 from kappa.core.requests.by_verb import RetireRequest
@@ -41,7 +41,7 @@ def retire(
     """
     stack, name = settings(), find(job).name
     by = Author(getpass.getuser(), run_id(VERB, name), reason)
-    plan = plan_retire(connect(stack), by, (name, version), Holders(stack))
+    plan = plan_retire(connect(stack), by, (name, version), holders(stack))
     if dry_run:
         output.plans([plan], as_json)
         return

@@ -6,10 +6,12 @@ import logging
 
 import httpx
 
-from kappa.airflow_api import TASKS_USER, Airflow, Run
+from kappa.airflow_api import Airflow, Run
+from kappa.airflow_sign_in import embedded
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
+TASKS_USER = "operator"
 PATIENCE = httpx.Timeout(5.0)
 
 log = logging.getLogger(__name__)
@@ -26,5 +28,5 @@ def leave(settings: Settings, run: Run, text: str, transport: httpx.BaseTranspor
 
 
 def signed_in(settings: Settings, transport: httpx.BaseTransport | None = None) -> Airflow:
-    """Airflow as a task may ask it. Raises Unreachable, AirflowRefused, NoPassword."""
-    return Airflow(settings, transport, TASKS_USER, PATIENCE)
+    """Airflow as a task may ask it. Raises NoPassword."""
+    return Airflow(embedded(settings, TASKS_USER), transport, PATIENCE)

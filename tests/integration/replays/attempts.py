@@ -14,13 +14,14 @@ import psycopg
 
 from cli.approval_prompt import Question, answer, open_question
 from kappa.airflow_api import Airflow, Run
+from kappa.airflow_sign_in import embedded
 from kappa.unavailable import Unreachable
 from tests.integration.beside import beside
 from tests.rigs.running_stack import Command, Stack
 
 DAG = "reprocess_stream"
-ANSWERER = "operator"
-"""The command asks as admin, who may not answer oneself."""
+ANSWERER = "approver"
+"""The command asks as the default person, who may not answer oneself."""
 ASKING = "awaiting_input"
 SETTLED_SECONDS = 3.0
 LONGEST_SECONDS = 900.0
@@ -131,7 +132,7 @@ class Attempt:
 
     @cached_property
     def _airflow(self) -> Airflow:
-        return Airflow(self.stack.settings, user=ANSWERER)
+        return Airflow(embedded(self.stack.settings, ANSWERER))
 
 
 @contextmanager

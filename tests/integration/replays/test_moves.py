@@ -79,7 +79,7 @@ def moved(grown: Stack, edge: Edge) -> Moved:
 def test_the_same_code_gives_the_same_rows_from_t_on_and_serves_them(grown: Stack, edge: Edge, moved: Moved) -> None:
     """Early, late and resent records around T, and one that comes after the staging, make no odds."""
     kept = moved.same.replay
-    assert (kept.answer, kept.answered_by) == ("approved", "operator")
+    assert (kept.answer, kept.answered_by) == ("approved", "approver")
     for table in ("ad_ctr_minute", "client_spend_minute"):
         assert kept.finding(table, "parity")["success"]
         assert kept.finding(table, "row_count")["success"]

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kappa.airflow_api import Airflow, AirflowRefused, Holders, NoPassword, Run, users_file
+from kappa.airflow_api import Airflow, AirflowRefused, Holders, Run
+from kappa.airflow_sign_in import NotSignedIn, SignedIn
 from kappa.core.leases import Lease
 from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
@@ -25,15 +26,17 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    made = Settings(home=tmp_path)
-    made.secrets.mkdir()
-    users_file(made).write_text(json.dumps({"admin": "sesame"}))
-    return made
+    return Settings(home=tmp_path)
 
 
 def airflow(settings: Settings, answer: Answer) -> Airflow:
     """A session with such a server."""
-    return Airflow(settings, server(answer))
+    return session(settings, server(answer))
+
+
+def session(settings: Settings, transport: httpx.MockTransport) -> Airflow:
+    """A session with any server."""
+    return Airflow(SignedIn(settings.airflow_url, "ada", "sesame"), transport)
 
 
 def server(answer: Answer) -> httpx.MockTransport:
@@ -41,7 +44,7 @@ def server(answer: Answer) -> httpx.MockTransport:
 
     def handle(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/auth/token":
-            good = json.loads(request.content) == {"username": "admin", "password": "sesame"}
+            good = json.loads(request.content) == {"username": "ada", "password": "sesame"}
             return httpx.Response(201, json={"access_token": "t"}) if good else httpx.Response(401)
         assert request.headers["Authorization"] == "Bearer t"
         return answer(request)
@@ -149,7 +152,7 @@ def test_a_lease_is_over_only_when_airflow_says_that_its_run_is(
         asked.append(request.url.path)
         return answer
 
-    assert Holders(settings, server(handle))(HELD) is over
+    assert Holders(lambda: session(settings, server(handle)))(HELD) is over
     assert asked == ["/api/v2/dags/rescale_stream/dagRuns/run-1"]
 
 
@@ -161,16 +164,19 @@ def test_the_holder_of_a_scheduled_verb_is_looked_for_in_its_own_dag(settings: S
         asked.append(request.url.path)
         return httpx.Response(200, json={"state": "success"})
 
-    assert Holders(settings, server(handle))(replace(HELD, verb=verb)) is True
+    assert Holders(lambda: session(settings, server(handle)))(replace(HELD, verb=verb)) is True
     assert asked == [f"/api/v2/dags/{dag}/dagRuns/run-1"]
 
 
-def test_while_airflow_is_away_every_holder_counts_as_alive(settings: Settings, tmp_path: Path) -> None:
+def test_while_airflow_is_away_every_holder_counts_as_alive(settings: Settings) -> None:
     def away(_: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    assert Holders(settings, httpx.MockTransport(away))(HELD) is False
-    assert Holders(Settings(home=tmp_path / "nowhere"))(HELD) is False
+    def nobody() -> Airflow:
+        raise NotSignedIn(settings.airflow_url, "nobody is signed in")
+
+    assert Holders(lambda: session(settings, httpx.MockTransport(away)))(HELD) is False
+    assert Holders(nobody)(HELD) is False
 
 
 def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) -> None:
@@ -178,9 +184,4 @@ def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) ->
         raise httpx.ConnectError("refused")
 
     with pytest.raises(Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* Run ./kappa up"):
-        Airflow(settings, httpx.MockTransport(away))
-
-
-def test_without_a_password_file_the_remedy_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoPassword, match=r"Run \./kappa up"):
-        Airflow(Settings(home=tmp_path))
+        session(settings, httpx.MockTransport(away)).look(RUN)

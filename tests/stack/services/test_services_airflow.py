@@ -114,7 +114,7 @@ def test_pools_are_made_again_as_they_should_be_by_one_request(layout: Layout) -
     with airflow(layout.settings) as (settings, asked):
         airflow_pools.ensure(settings)
     login, made = asked
-    name, password = passwords.airflow_login(layout.settings)
+    name, password = passwords.airflow_login(layout.settings, airflow_pools.KEEPER)
     assert (login["username"], login["password"]) == (name, password)
     assert (made["path"], made["token"]) == ("/api/v2/pools", "Bearer the token")
     [action] = made["actions"]

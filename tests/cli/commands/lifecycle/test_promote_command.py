@@ -38,18 +38,24 @@ class Steps:
     """The steps of promotion: what was asked of them."""
 
     def __init__(self) -> None:
-        self.runs: list[tuple[str, Sequence[str], Mapping[str, Any], str]] = []
+        self.runs: list[tuple[str, Sequence[str], Mapping[str, Any], str | None]] = []
         self.askers: list[str] = []
         self.carried: list[tuple[str, str | None]] = []
 
     def by_one_run(
-        self, _: object, dag: str, jobs: Sequence[str], form: Mapping[str, Any], watches: object, user: str = "admin"
+        self,
+        _: object,
+        dag: str,
+        jobs: Sequence[str],
+        form: Mapping[str, Any],
+        watches: object,
+        user: str | None = None,
     ) -> list[Outcome]:
         self.runs.append((dag, jobs, form, user))
         return [Outcome(", ".join(jobs), "run-1", True, "release 7: ad_ctr v2.")]
 
     def by_airflow(self, _: object, dag: str, forms: Mapping[str, Any]) -> list[Outcome]:
-        self.runs += [(dag, [job], form, "admin") for job, form in forms.items()]
+        self.runs += [(dag, [job], form, None) for job, form in forms.items()]
         return [Outcome(job, "run-1", True, "freed") for job in forms]
 
     def plan_promote(self, _: object, jobs: Sequence[str], by: Author, users: Sequence[str]) -> Plan:
@@ -103,7 +109,7 @@ def test_all_jobs_of_a_release_are_one_run(steps: Steps) -> None:
     run("promote", "client_spend", "ad_ctr", "--reason", "30 s", "--wait", "--as", "operator")
     run("rollback", "client_spend", "ad_ctr", "--reason", "30 s", "--wait")
     both = ["ad_ctr", "client_spend"]
-    assert steps.runs == [("promote_stream", both, form, "operator"), ("rollback_stream", both, form, "admin")]
+    assert steps.runs == [("promote_stream", both, form, "operator"), ("rollback_stream", both, form, None)]
 
 
 def test_a_rollback_first_says_how_fresh_the_old_version_is(steps: Steps) -> None:
@@ -127,7 +133,7 @@ def test_a_dry_run_asks_as_who_would_and_moves_nothing(steps: Steps) -> None:
 def test_a_version_is_retired_by_its_number(steps: Steps) -> None:
     run("retire", "ad_ctr", "v2", "--reason", "space")
     form = {"job": "ad_ctr", "version": 2, "reason": "space", "dry_run": False}
-    assert steps.runs == [("retire_versions", ["ad_ctr"], form, "admin")]
+    assert steps.runs == [("retire_versions", ["ad_ctr"], form, None)]
 
 
 @pytest.mark.parametrize("words", [("promote", "ad_crt"), ("rollback", "ad_crt"), ("retire", "ad_crt", "2")])

@@ -12,6 +12,7 @@ import pytest
 
 from kappa.airflow.plugin import KappaPlugin
 from kappa.airflow_api import Airflow
+from kappa.airflow_sign_in import embedded
 from kappa.code import artifacts
 from kappa.core import environment
 from kappa.core.spark_environment import search_path
@@ -29,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.mark.long(minutes=1)
 def test_the_plugin_manager_holds_one_plugin_of_the_project_and_no_error(server: ApiServer) -> None:
-    airflow = Airflow(server.settings)
+    airflow = Airflow(embedded(server.settings, "admin"))
     plugins = airflow.ask("to list plugins", "GET", "/api/v2/plugins")["plugins"]
     ours = {one["name"]: one["source"] for one in plugins if "kappa" in str(one)}
     assert ours == {KappaPlugin.name: "$PLUGINS_FOLDER/kappa_plugin.py"}
@@ -51,9 +52,9 @@ def proper(file: Path) -> str:
 
 @pytest.mark.long(minutes=1)
 def test_which_code_airflow_has_is_told_to_whoever_is_signed_in_and_to_nobody_else(server: ApiServer) -> None:
-    told = Airflow(server.settings).ask("to show its code", "GET", "/kappa/code")
+    told = Airflow(embedded(server.settings, "admin")).ask("to show its code", "GET", "/kappa/code")
     assert told == {"digest": artifacts.checkout_digest(CHECKOUT), "environment": environment.present()}
-    assert httpx.get(f"{server.settings.airflow}/kappa/code", trust_env=False).status_code == 401
+    assert httpx.get(f"{server.settings.airflow_url}/kappa/code", trust_env=False).status_code == 401
 
 
 def test_a_process_that_loads_the_plugin_does_not_load_what_only_the_api_server_needs() -> None:

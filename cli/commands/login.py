@@ -1,0 +1,96 @@
+"""The commands `login`, `logout` and `whoami`: which person of Airflow the other commands act as."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import sign_in
+from cli.entry import settings
+from cli.output import err
+from kappa import airflow_sign_in
+from kappa.airflow_api import Airflow
+from kappa.airflow_sign_in import NoPassword, SignedIn, password_of
+from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+
+User = Annotated[str | None, typer.Option("--user", help="The name in Airflow; by default who is logged in here.")]
+PasswordFile = Annotated[
+    str | None,
+    typer.Option("--password-file", metavar="FILE", help="Its first line is the password; - is standard input."),
+]
+
+
+class NoPasswordGiven(Refusal):
+    """There is no password to sign in with."""
+
+    def __init__(self, user: str, where: str) -> None:
+        super().__init__(
+            f"there is no password for '{user}' {where}; nobody was signed in. Give one on a terminal, by "
+            "--password-file FILE, or as the first line of standard input."
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add this family's commands to the application."""
+    for command in (login, logout, whoami):
+        app.command()(command)
+
+
+def login(user: User = None, password_file: PasswordFile = None) -> None:
+    """Sign in to Airflow: the other commands then act as this person, until the token ends.
+
+    The password is asked for on a terminal. A user of the embedded stack needs none.
+    """
+    stack, name = settings(), user or getpass.getuser()
+    made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file))
+    sign_in.keep(stack, made)
+    err.print(f"signed in as {name} until {made.expires:%Y-%m-%d %H:%M} UTC: {stack.airflow_url}", highlight=False)
+
+
+def logout() -> None:
+    """Forget who signed in, and tell Airflow that the token is no longer good."""
+    was = sign_in.forget(settings())
+    if was is None:
+        err.print("nobody was signed in")
+        return
+    try:
+        Airflow(SignedIn(was.url, was.user, token=was.token)).sign_out()
+    except Refusal as problem:
+        err.print(f"{was.user} is signed out here; Airflow was not told: {problem}", markup=False, highlight=False)
+    else:
+        err.print(f"{was.user} is signed out", highlight=False)
+
+
+def whoami() -> None:
+    """Show which person of Airflow the commands act as."""
+    stack, now = settings(), datetime.now(UTC)
+    who = sign_in.person(stack, now)
+    held = sign_in.kept(stack)
+    known = held is not None and sign_in.wrong(held, stack.airflow_url, now) is None
+    until = f"until {held.expires:%Y-%m-%d %H:%M} UTC" if held and known else "of the embedded stack"
+    typer.echo(f"{who.user} {until}: {stack.airflow_url}")
+
+
+def _password(stack: Settings, user: str, given: str | None) -> str:
+    """The password, from where it is given. Raises NoPasswordGiven."""
+    if given is None:
+        try:
+            return password_of(stack, user)
+        except NoPassword:
+            if sys.stdin.isatty():
+                asked: str = typer.prompt(f"Password of {user}", hide_input=True, err=True)
+                return asked
+    try:
+        text = sys.stdin.readline() if given in (None, "-") else Path(given).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoPasswordGiven(user, f"in {given} ({error})") from error
+    password = text.partition("\n")[0].removesuffix("\r")
+    if not password:
+        raise NoPasswordGiven(user, "on standard input" if given in (None, "-") else f"in {given}")
+    return password
