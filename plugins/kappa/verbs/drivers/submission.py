@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 from kappa.core.catalog import EXECUTOR_CORES
-from kappa.core.settings import HOST, Settings
-from kappa.core.spark_environment import ALLOCATION, environment, search_path
+from kappa.core.settings import Settings
+from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.spark import Submission
 
@@ -104,8 +104,7 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         "spark.executor.cores": cores,
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
         "spark.driver.memory": f"{_driver_memory_mb(given)}m",
-        "spark.driver.host": HOST,
-        "spark.driver.bindAddress": HOST,
+        **({} if given["executors"] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
