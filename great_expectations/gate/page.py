@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gate.findings import Comparison, Finding, Verdict
-from kappa.core.validation import Band, Direction, Parity, Request, other_side
+from kappa.core.validation import Band, Direction, Parity, Request, other_side, telling_columns
 
 TEMPLATE = "report.html.j2"
 PARITY = {
@@ -138,13 +138,8 @@ def _suites(verdict: Verdict) -> list[str]:
 def _rows(held: Sequence[Mapping[str, Any]]) -> Rows | None:
     if not held:
         return None
-    shown = [name for name in held[0] if _telling(held, name)]
+    shown = telling_columns(held)
     return Rows(shown, [[_cell(row, name) for name in shown] for row in held])
-
-
-def _telling(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
-    """Whether a column says something: one of two sides does where they differ in some row."""
-    return any(row.get(other_side(name), row) != row.get(name) for row in rows)
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Cell:

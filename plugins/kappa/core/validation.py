@@ -6,7 +6,7 @@ A validation is a program of its own, so the request travels as JSON: moments in
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -46,6 +46,13 @@ def other_side(column: str) -> str:
         if column.startswith(mine):
             return other + column.removeprefix(mine)
     return ""
+
+
+def telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of offending rows that say something: one with another side says it where the two differ in some row,
+    any other always does."""
+    names = rows[0] if rows else ()
+    return [name for name in names if any(row.get(other_side(name), row) != row.get(name) for row in rows)]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kappa.core.validation import other_side
+from kappa.core.validation import telling_columns
 from kappa.verbs.replay.validation import Outcome
 
 MOST_FINDINGS, MOST_ROWS = 12, 5
@@ -51,8 +51,7 @@ def _finding(result: Mapping[str, Any]) -> str:
         f"{_text(result['says'])}; found: {_text(result['observed'])}"
     )
     rows = result["rows"][:MOST_ROWS]
-    names = rows[0] if rows else ()
-    shown = [name for name in names if any(row.get(name) != rows[0].get(other_side(name)) for row in rows)]
+    shown = telling_columns(rows)
     return f"{head}\n\n{table(shown, ([row.get(name) for name in shown] for row in rows))}" if shown else head
 
 

@@ -175,6 +175,12 @@ def test_the_text_shows_only_measures_that_differ_and_cannot_be_broken_out_of() 
     assert "| a\\|b&lt;i> | 1 | 2 |" in text
 
 
+def test_the_text_shows_both_sides_of_a_measure_that_differs_in_any_of_the_rows() -> None:
+    rows = [{"live_clicks": 5, "candidate_clicks": candidate} for candidate in (5, 6)]
+    text = validated(OUTCOME | {"results": [finding(rows=rows)]})
+    assert text.endswith("| live_clicks | candidate_clicks |\n| --- | --- |\n| 5 | 5 |\n| 5 | 6 |")
+
+
 def test_the_text_of_a_crash_says_so() -> None:
     assert validated(read_outcome(1, None, "boom")).startswith("**Not validated.** The validation crashed")
 
