@@ -48,7 +48,7 @@ class ExactParityOfOtherLogic(Refusal):
 
 @dataclass(frozen=True)
 class ReprocessPlan:
-    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the worker's."""
+    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
 
     candidates: tuple[Candidate, ...]
     starts_ms: int | None
@@ -76,7 +76,7 @@ class ReprocessPlan:
 
     @property
     def cores(self) -> int:
-        """The worker's cores that all candidates take."""
+        """The cluster's cores that all candidates take."""
         return sum(candidate.cores for candidate in self.candidates)
 
     def staged(self) -> tuple[Version, ...]:
@@ -156,7 +156,7 @@ def decide_reprocess(
     parts: Mapping[str, Parts],
 ) -> ReprocessPlan:
     """The plan; `found`, `wanted`, `weights` and `parts` are by job, `start` is at `replay_start_ms`'s T, `log` holds
-    its samples from there on, `free_cores` are what the worker has beside all that runs.
+    its samples from there on, `free_cores` are what the cluster has beside all that runs.
 
     Raises NoJobs, UnknownJob, NothingDeployed, NoBands, UnusedBands, UnknownBand, InvalidBand, LaxerThanPolicy,
     ExactParityOfOtherLogic, NoFreeCores, NeverCatchesUp, LogWillBeTooShort.

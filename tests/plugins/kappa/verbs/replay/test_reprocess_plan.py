@@ -122,7 +122,7 @@ def test_a_job_that_is_named_twice_is_replayed_once() -> None:
 
 def test_more_cores_than_are_free_are_refused_with_both_numbers() -> None:
     said = refusal(NoFreeCores, free_cores=3)
-    assert "ad_ctr, client_spend would take 4 cores of the worker, and 3 are free" in said
+    assert "ad_ctr, client_spend would take 4 cores of the cluster, and 3 are free" in said
     assert planned(cores=1, free_cores=2).cores == 2
 
 
