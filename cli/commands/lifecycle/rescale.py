@@ -34,7 +34,7 @@ def rescale(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Give a job other state partitions, cores or executors through Airflow, its state kept, and follow that to its end."""
+    """Give a job other partitions, cores or executors through Airflow, its state kept, and follow that to its end."""
     platform = settings()
     asked = RescaleRequest(find(job).name, partitions, cores, executors)
     if not asked.numbers:
