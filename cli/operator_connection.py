@@ -19,7 +19,7 @@ Reading = psycopg.Connection[dict[str, Any]]
 @contextmanager
 def looking(settings: Settings, role: str = ROLE) -> Iterator[Reading]:
     """A connection on which each statement sees the present, its times in UTC. Raises Unreachable."""
-    dsn, address = settings.dsn(role), f"127.0.0.1:{settings.ports.postgres}"
+    dsn, address = settings.dsn(role), settings.database_address
     try:
         with psycopg.connect(
             dsn, connect_timeout=5, autocommit=True, row_factory=dict_row, options="-c timezone=UTC"

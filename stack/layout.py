@@ -9,10 +9,22 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from kappa.core.installation import layers
 from kappa.core.settings import Settings
 
 MARKER = "KAPPA_STACK"
-INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "KAPPA_CACHE")
+INHERITED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "KAPPA_CACHE",
+    "KAPPA_SETTINGS",
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,7 @@ class Layout:
     def surroundings(self) -> dict[str, str]:
         """Environment of every process of the stack: a little of the caller's, and the mark to find it by."""
         kept = {name: self.environment[name] for name in INHERITED if name in self.environment}
+        kept |= {name: value for name, value in self.environment.items() if name.startswith(layers.PREFIX)}
         return {"PATH": os.defpath, **kept, MARKER: str(self.home), "KAPPA_HOME": str(self.home)}
 
 

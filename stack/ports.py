@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 
 import psutil
 
+from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, Ports
+from kappa.core.settings import Ports
 from stack.programs import Program
 
 
@@ -65,7 +66,7 @@ def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((LOOPBACK, port))
         except OSError:
             return False
     return True

@@ -48,7 +48,7 @@ def _up() -> None:
     settings = entry.settings()
     bring_up(settings)
     messages.print(
-        f"Airflow: {settings.airflow}  users and passwords: {settings.secrets / 'airflow-users.json'}",
+        f"Airflow: {settings.airflow_url}  users and passwords: {settings.secrets / 'airflow-users.json'}",
         markup=False,
     )
 

@@ -162,7 +162,7 @@ def _tell(stage: Stage) -> None:
     err.print(f"memory of the whole stack: {stage.measured.memory / 1e9:.1f} GB; {free / 1e9:.0f} GB of disk left")
     user, password = airflow_login(settings, "admin")
     shown = password if err.is_terminal else f"(in {users_file(settings)})"
-    err.print(f"\nAirflow: {settings.airflow}   user {user}, password {shown}", markup=False)
+    err.print(f"\nAirflow: {settings.airflow_url}   user {user}, password {shown}", markup=False)
     err.print("look further: ./kappa status, ./kappa reconcile, or ask Postgres yourself:", markup=False)
     err.print(f"""  {BINARIES / "psql"} "{settings.dsn("kappa_reader")}" -c "{_QUERY}\"""", markup=False)
     err.print("stop everything: ./kappa down", markup=False)

@@ -210,7 +210,7 @@ def _passed(reached: Iterable[Outcome]) -> None:
 def _tell_promoted(stage: Stage, replay: Replay, before: Totals, after: Totals) -> None:
     outcome = replay.validation or {}
     err.print(validated(outcome), markup=False)
-    report = stage.settings.home / str(outcome.get("folder", "")) / "report.html"
+    report = stage.settings.shared / str(outcome.get("folder", "")) / "report.html"
     err.print(f"approved by {replay.answered_by or 'nobody, as policy says'}; the report: {report.as_uri()}")
     err.print(changes(before, after))
     err.print("[green]equal:[/] the log's own numbers are still exact in both views: it has no click that this drops.")

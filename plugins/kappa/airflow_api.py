@@ -83,7 +83,7 @@ class Airflow:
         self, settings: Settings, transport: httpx.BaseTransport | None = None, user: str = USER,
         patience: httpx.Timeout = PATIENCE,
     ) -> None:  # fmt: skip
-        self._url = settings.airflow
+        self._url = settings.airflow_url
         self._client = httpx.Client(base_url=self._url, timeout=patience, trust_env=False, transport=transport)
         self._client.headers["Authorization"] = f"Bearer {self._token(settings, user)}"
 
@@ -186,7 +186,7 @@ class Airflow:
 def health(settings: Settings, transport: httpx.BaseTransport | None = None) -> dict[str, Any] | None:
     """What Airflow says of its own parts, which anybody may ask; None while it says nothing."""
     try:
-        with httpx.Client(base_url=settings.airflow, timeout=5.0, trust_env=False, transport=transport) as api:
+        with httpx.Client(base_url=settings.airflow_url, timeout=5.0, trust_env=False, transport=transport) as api:
             return _checked("to show its health", api.get("/api/v2/monitor/health"))
     except (httpx.HTTPError, AirflowRefused, ValueError):
         return None

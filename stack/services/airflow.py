@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kappa import airflow_api
-from kappa.core.settings import HOST, Settings
+from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
@@ -51,9 +52,9 @@ def configuration(layout: Layout) -> str:
             "sql_alchemy_conn_async": _url(settings, "postgresql+asyncpg"),
         },
         "api": {
-            "host": HOST,
+            "host": LOOPBACK,
             "port": str(settings.ports.airflow),
-            "base_url": settings.airflow,
+            "base_url": settings.airflow_url,
             "workers": "1",
             "secret_key": keys["secret_key"],
         },
@@ -156,7 +157,7 @@ def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
         "dags_are_paused_at_creation": "False",
         "default_timezone": "utc",
         "fernet_key": fernet_key,
-        "execution_api_server_url": f"{layout.settings.airflow}/execution/",
+        "execution_api_server_url": f"{layout.settings.airflow_url}/execution/",
         "simple_auth_manager_users": ",".join(f"{name}:{role}" for name, role in AIRFLOW_USERS.items()),
         "simple_auth_manager_passwords_file": str(airflow_api.users_file(layout.settings)),
     }
@@ -165,7 +166,7 @@ def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
 def _url(settings: Settings, driver: str) -> str:
     """SQLAlchemy URL that names the password file; both drivers read it."""
     passfile = quote(str(_passfile(settings)), safe="/")
-    return f"{driver}://{AIRFLOW_ROLE}@{HOST}:{settings.ports.postgres}/{AIRFLOW_ROLE}?passfile={passfile}"
+    return f"{driver}://{AIRFLOW_ROLE}@{LOOPBACK}:{settings.ports.postgres}/{AIRFLOW_ROLE}?passfile={passfile}"
 
 
 def _passfile(settings: Settings) -> Path:

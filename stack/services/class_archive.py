@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from kappa.core.settings import HOST, load
-from kappa.core.spark_environment import environment, search_path
+from kappa.core.settings import load
+from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment, search_path
 from stack.layout import Layout
 from stack.services.spark import java, spark_home
 
@@ -75,7 +75,7 @@ def make(layout: Layout) -> None:
 
 def _environment(layout: Layout, new: Path) -> Mapping[str, str]:
     submit = f"--master local[1] --driver-java-options '{_OPTIONS} -XX:ArchiveClassesAtExit={new}'"
-    local = f"--conf spark.driver.host={HOST} --conf spark.driver.bindAddress={HOST}"
+    local = " ".join(f"--conf {name}={value}" for name, value in OF_ITS_OWN_PROCESS.items())
     program = environment(layout.checkout, layout.python)
     return {**layout.surroundings, **program, "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell"}
 

@@ -12,9 +12,10 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import BrokerNotAvailableError, KafkaError, TopicAlreadyExistsError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.kafka_log import connected
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, Ports, Settings, Topic
+from kappa.core.settings import Ports, Settings, Topic
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
 
@@ -40,11 +41,11 @@ Configuration:
 
 def properties(ports: Ports, data: Path) -> str:
     """server.properties of the single node."""
-    listeners = f"PLAINTEXT://{HOST}:{ports.kafka},CONTROLLER://{HOST}:{ports.kafka_controller}"
+    listeners = f"PLAINTEXT://{LOOPBACK}:{ports.kafka},CONTROLLER://{LOOPBACK}:{ports.kafka_controller}"
     values = {
         "process.roles": "broker,controller",
         "node.id": 1,
-        "controller.quorum.bootstrap.servers": f"{HOST}:{ports.kafka_controller}",
+        "controller.quorum.bootstrap.servers": f"{LOOPBACK}:{ports.kafka_controller}",
         "listeners": listeners,
         "advertised.listeners": listeners,
         "controller.listener.names": "CONTROLLER",

@@ -9,7 +9,8 @@ import secrets
 from pathlib import Path
 
 from kappa.airflow_api import users_file
-from kappa.core.settings import HOST, ROLES, Settings
+from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.settings import ROLES, Settings
 
 SUPERUSER = "postgres"
 AIRFLOW_ROLE = "airflow"
@@ -24,7 +25,7 @@ def make(settings: Settings) -> None:
     settings.secrets.chmod(0o700)
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
-            write_private(settings.passfile(role), f"{HOST}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
+            write_private(settings.passfile(role), f"{LOOPBACK}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
     if not users_file(settings).exists():
         users = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS}
         write_private(users_file(settings), json.dumps(users))

@@ -11,8 +11,9 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, ROLES, Settings
+from kappa.core.settings import ROLES, Settings
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
 from stack.services import passwords
@@ -44,7 +45,7 @@ def account(settings: Settings) -> pwd.struct_passwd | None:
 def program(layout: Layout) -> Program:
     """The server's process. INT is its fast shutdown; only the postmaster may get it."""
     options = {
-        "listen_addresses": HOST,
+        "listen_addresses": LOOPBACK,
         "port": str(layout.settings.ports.postgres),
         "unix_socket_directories": "",
         "timezone": "UTC",

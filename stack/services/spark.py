@@ -10,8 +10,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, Settings
+from kappa.core.settings import Settings
 from stack.layout import Layout, package_folder
 from stack.programs import Program
 from stack.services import passwords
@@ -49,12 +50,12 @@ def spark_home() -> Path:
 def programs(layout: Layout, java_path: str) -> list[Program]:
     """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
     ports, cluster = layout.settings.ports, layout.settings.cluster
-    rest = {"master.rest.enabled": "true", "master.rest.host": HOST, "master.rest.port": str(ports.spark_rest)}
+    rest = {"master.rest.enabled": "true", "master.rest.host": LOOPBACK, "master.rest.port": str(ports.spark_rest)}
     # The pages show and do nothing: whoever is on the machine may open them.
     shows = {"ui.killEnabled": "false", "master.ui.decommission.allow.mode": "DENY"}
     tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": str(MONTH)}
-    master = ("--host", HOST, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
-    worker = ("--host", HOST, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
+    master = ("--host", LOOPBACK, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
+    worker = ("--host", LOOPBACK, "--port", str(ports.spark_worker), "--webui-port", str(ports.spark_worker_ui))
     offer = ("--cores", str(cluster.worker_cores), "--memory", f"{cluster.worker_memory_mb}m")
     place = ("--work-dir", str(layout.spark), layout.settings.spark_master)
     return [
@@ -112,7 +113,7 @@ def _program(
         f"org.apache.spark.deploy.{main}",
         *arguments,
     )
-    environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": HOST}
+    environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": LOOPBACK}
     return Program(name, command, layout.spark, environment, ports)
 
 

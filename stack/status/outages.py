@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 from psycopg.rows import dict_row
 
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, Settings
+from kappa.core.settings import Settings
 from stack.services import kafka as broker
 from stack.services import postgres
 
@@ -65,7 +65,7 @@ def reading(settings: Settings, role: str, seconds: float = BOUND_SECONDS) -> It
         if _is_missing(error):
             raise NoRegistry(error) from error
         late = cut.is_set() or isinstance(error, psycopg.errors.ConnectionTimeout)
-        where = f"{HOST}:{settings.ports.postgres}"
+        where = settings.database_address
         raise DoesNotAnswer(postgres.NAME, f"no answer from {where} within {seconds:g} s" if late else error) from error
     except MISSING as error:
         raise NoRegistry(error) from error

@@ -49,7 +49,7 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
         "kafka": settings.kafka,
         "postgres": settings.dsn("kappa_reader"),
         "postgres_ops": settings.dsn("kappa_operator"),
-        "airflow": settings.airflow,
+        "airflow": settings.airflow_url,
         "spark": settings.spark_master,
         "kafka_reader": None,
         "kafka_producer": None,

@@ -98,3 +98,19 @@ def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
     held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
     assert {folder: count for folder, count in held.items() if count > MOST_MODULES} == {}
     assert max(held.values()) > MOST_MODULES // 2, "nothing was counted"
+
+
+AT_LOOPBACK = {"plugins/kappa/core/installation/addresses.py"}
+"""Names the address of loopback; `stack/` listens there, and everybody else asks the settings where a part is."""
+MAY_NAME_IT = {"plugins/kappa/core/settings.py", "plugins/kappa/core/spark_environment.py"}
+
+
+def test_only_the_settings_and_the_embedded_stack_know_that_a_part_is_on_this_machine() -> None:
+    """An address that is written anywhere else holds for one machine only."""
+    found = set()
+    for folder in FOLDERS.values():
+        for file in [ROOT / f"{folder}.py"] if (ROOT / f"{folder}.py").exists() else (ROOT / folder).rglob("*.py"):
+            name = str(file.relative_to(ROOT))
+            if not name.startswith("stack/") and name not in AT_LOOPBACK | MAY_NAME_IT:
+                found |= {name} if re.search(r"127\.0\.0\.1|\bLOOPBACK\b", file.read_text()) else set()
+    assert found == set()

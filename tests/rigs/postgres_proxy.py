@@ -11,7 +11,8 @@ from enum import Enum, auto
 from itertools import repeat
 from typing import Self
 
-from kappa.core.settings import HOST, Settings
+from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.settings import Settings
 
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 OF_A_BATCH = b"copy stage "
@@ -31,8 +32,8 @@ class PostgresProxy:
     `struck` those that did not pass."""
 
     def __init__(self, settings: Settings) -> None:
-        self._server = (HOST, settings.ports.postgres)
-        self._listener = socket.create_server((HOST, 0))
+        self._server = (LOOPBACK, settings.ports.postgres)
+        self._listener = socket.create_server((LOOPBACK, 0))
         port = self._listener.getsockname()[1]
         self.settings = replace(settings, ports=replace(settings.ports, postgres=port))
         self.fates: Iterator[AtCommit] = repeat(AtCommit.PASSES)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from kappa.core.settings import InvalidSetting, Ports, Settings, UnknownSetting, load
+from kappa.core.installation.layers import InvalidSetting, UnknownSetting
+from kappa.core.settings import Ports, Settings, load
 from stack import disk, ports
 from stack.disk import DiskFull
 from stack.exclusion import Busy, exclusive

@@ -1,37 +1,17 @@
-"""The one typed Settings: ports, folders and limits of a stack, read from `kappa.toml` beside its state folder."""
+"""The one typed Settings of an installation, read from `kappa.toml` and the environment."""
 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
-from kappa.core.refusals import Refusal
+from kappa.core.installation import layers
+from kappa.core.installation.addresses import LOOPBACK, Airflow, Places, Postgres, Spark, check_complete
 
 ROLES = ("kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader")
 DATABASE = "kappa"
-HOST = "127.0.0.1"
-
-Section = TypeVar("Section")
-
-
-class UnknownSetting(Refusal):
-    """`kappa.toml` names a setting that does not exist."""
-
-    def __init__(self, file: Path, name: str, known: list[str]) -> None:
-        super().__init__(
-            f"{file}: unknown setting '{name}'; known are {', '.join(known)}. Correct or remove that line."
-        )
-
-
-class InvalidSetting(Refusal):
-    """`kappa.toml` gives a setting a value of the wrong type, or cannot be read as TOML."""
-
-    def __init__(self, file: Path, name: str, problem: str) -> None:
-        super().__init__(f"{file}: setting '{name}' {problem}. Correct that line.")
 
 
 @dataclass(frozen=True)
@@ -92,15 +72,19 @@ class Releases:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a process must know about its stack; built once at an entry point and passed down.
+    """Everything a process must know about its installation; built once at an entry point and passed down.
 
-    `home` is the state folder (default `.kappa` in the checkout). The settings file is `kappa.toml` beside it.
-    `database` is the one in Postgres that holds the registry and all rows.
+    `home` is the state folder of this host (default `.kappa` in the checkout). `database` is the one in Postgres that
+    holds the registry and all rows. Where no address is given, each part is that of the embedded stack, on its port.
     """
 
     home: Path
     postgres_user: str = "postgres"
     database: str = DATABASE
+    postgres: Postgres = field(default_factory=Postgres)
+    spark: Spark = field(default_factory=Spark)
+    airflow: Airflow = field(default_factory=Airflow)
+    places: Places = field(default_factory=Places)
     ports: Ports = field(default_factory=Ports)
     topic: Topic = field(default_factory=Topic)
     cluster: Cluster = field(default_factory=Cluster)
@@ -110,32 +94,52 @@ class Settings:
     @property
     def kafka(self) -> str:
         """Bootstrap address of the log."""
-        return f"{HOST}:{self.ports.kafka}"
+        return f"{LOOPBACK}:{self.ports.kafka}"
+
+    @property
+    def database_server(self) -> Postgres:
+        """How Postgres is reached."""
+        return self.postgres if self.postgres.host else Postgres(LOOPBACK, self.ports.postgres, sslmode="disable")
+
+    @property
+    def database_address(self) -> str:
+        """Where Postgres is, as people write it."""
+        return f"{self.database_server.host}:{self.database_server.port}"
 
     @property
     def spark_master(self) -> str:
-        """URL of the standalone master."""
-        return f"spark://{HOST}:{self.ports.spark_master}"
+        """URL of the standalone master, by which Spark finds it."""
+        return self.spark.master or f"spark://{LOOPBACK}:{self.ports.spark_master}"
 
     @property
     def spark_rest(self) -> str:
         """URL of the master's REST submission server."""
-        return f"http://{HOST}:{self.ports.spark_rest}"
+        return self.spark.rest[0] if self.spark.rest else f"http://{LOOPBACK}:{self.ports.spark_rest}"
 
     @property
     def spark_ui(self) -> str:
         """URL of the master's page."""
-        return f"http://{HOST}:{self.ports.spark_ui}"
+        return self.spark.ui[0] if self.spark.ui else f"http://{LOOPBACK}:{self.ports.spark_ui}"
 
     @property
-    def airflow(self) -> str:
+    def airflow_url(self) -> str:
         """URL of Airflow's api-server."""
-        return f"http://{HOST}:{self.ports.airflow}"
+        return self.airflow.url or f"http://{LOOPBACK}:{self.ports.airflow}"
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the parts are those that `./kappa up` starts."""
+        return not self.postgres.host
+
+    @property
+    def shared(self) -> Path:
+        """The folder that every host sees at the same path."""
+        return Path(self.places.shared) if self.places.shared else self.home
 
     @property
     def secrets(self) -> Path:
         """Folder (0700) of the password files (0600)."""
-        return self.home / "secrets"
+        return Path(self.places.secrets) if self.places.secrets else self.home / "secrets"
 
     @property
     def spark_key(self) -> Path:
@@ -150,56 +154,67 @@ class Settings:
     @property
     def artifacts(self) -> Path:
         """Folder of the immutable code artifacts, one folder a digest."""
-        return self.home / "artifacts"
+        return self.shared / "artifacts"
 
     @property
     def jars(self) -> Path:
         """Folder of the jars that Spark applications need."""
-        return self.home / "jars" / "spark"
+        return self.shared / "jars" / "spark"
 
     @property
     def class_archive(self) -> Path:
         """The classes of a Spark driver, as a JVM maps them; not there until they are archived."""
-        return self.home / "jars" / "spark.jsa"
+        return self.shared / "jars" / "spark.jsa"
 
     def passfile(self, role: str) -> Path:
         """The libpq password file that holds `role`'s password and no other's."""
         return self.secrets / f"{role}.pgpass"
 
     def dsn(self, role: str, database: str | None = None) -> str:
-        """libpq connection string of a role, to the stack's own database by default; it names a password file, never a
-        password."""
-        passfile = _quoted(str(self.passfile(role)))
-        return (
-            f"host={HOST} port={self.ports.postgres} dbname={database or self.database} user={role} passfile={passfile}"
-        )
+        """libpq connection string of a role, to the installation's own database by default; it names a password file,
+        never a password."""
+        of_role = {"dbname": database or self.database, "user": role, "passfile": str(self.passfile(role))}
+        parameters = {**self.database_server.parameters(), **of_role}
+        return " ".join(f"{name}={_quoted(value)}" for name, value in parameters.items())
 
     def checkpoint(self, job: str, version: int, generation: int) -> Path:
         """Folder of the Spark checkpoint of a job's version; each restored or repartitioned copy is a generation."""
-        return self.home / "checkpoints" / job / f"v{version}" / f"g{generation}"
+        return self.shared / "checkpoints" / job / f"v{version}" / f"g{generation}"
 
 
-def load(home: Path) -> Settings:
-    """Settings of the stack whose state folder is `home`.
+def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
+    that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
 
-    Raises UnknownSetting, InvalidSetting.
+    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress.
     """
     home = home.absolute()
-    file = home.parent / "kappa.toml"
-    if not file.exists():
-        return Settings(home=home)
-    try:
-        values = tomllib.loads(file.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidSetting(file, "(file)", f"cannot be read: {error}") from error
-    if "home" in values:
-        raise UnknownSetting(file, "home", [f.name for f in fields(Settings) if f.name != "home"])
-    return _build(file, "", Settings, {**values, "home": home})
+    file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
+    built = layers.build(file, Settings, layers.of_file(file), Settings(home))
+    built = layers.build("the environment", Settings, layers.of_environment(environment), built)
+    _check(built)
+    return built
 
 
 def from_environment(checkout: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the stack named by `KAPPA_HOME`, by default `.kappa` in the checkout; for entry points only."""
-    return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"))
+    return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"), environment)
+
+
+def _check(settings: Settings) -> None:
+    """Raises MissingAddress, PlainAddress."""
+    postgres, spark = settings.postgres, settings.spark
+    check_complete(
+        {
+            "postgres.host": bool(postgres.host),
+            "spark.master": bool(spark.master),
+            "spark.rest": bool(spark.rest),
+            "spark.ui": bool(spark.ui),
+            "airflow.url": bool(settings.airflow.url),
+        }
+    )
+    for part in (settings.database_server, spark, settings.airflow):
+        part.check()
 
 
 def _quoted(value: str) -> str:
@@ -208,26 +223,3 @@ def _quoted(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def _build(file: Path, prefix: str, kind: type[Section], values: Mapping[str, Any]) -> Section:
-    """A settings dataclass from a TOML table, each name and type checked against the dataclass."""
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    built: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise UnknownSetting(file, prefix + name, [prefix + k for k in known if k != "home"])
-        built[name] = _value(file, prefix + name, known[name].default_factory, known[name].default, value)
-    return kind(**built)
-
-
-def _value(file: Path, name: str, section: Any, default: Any, value: Any) -> Any:
-    """One checked value: a nested section, or a scalar of its default's type."""
-    if isinstance(section, type):
-        if not isinstance(value, dict):
-            raise InvalidSetting(file, name, f"must be a table [{name}], not {value!r}")
-        return _build(file, f"{name}.", section, value)
-    expected = type(default)
-    if expected in (int, str) and type(value) is not expected:
-        raise InvalidSetting(file, name, f"must be {expected.__name__}, not {value!r}")
-    return value

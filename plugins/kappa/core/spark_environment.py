@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kappa.core.settings import HOST
+from kappa.core.installation.addresses import LOOPBACK
 
 ALLOCATION = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -14,6 +14,10 @@ ALLOCATION = {
     "MALLOC_MMAP_THRESHOLD_": str(2**20),
 }
 """What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
+
+OF_ITS_OWN_PROCESS = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+"""Where a session listens that does its work itself: nobody on another host has business there. One with executors
+listens where its worker's environment says (SPARK_LOCAL_IP, SPARK_LOCAL_HOSTNAME), or at its host's own address."""
 
 
 def search_path(code: Path) -> str:
@@ -28,6 +32,5 @@ def environment(code: Path, python: str) -> dict[str, str]:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_ENV_LOADED": "1",
-        "SPARK_LOCAL_IP": HOST,
         **ALLOCATION,
     }

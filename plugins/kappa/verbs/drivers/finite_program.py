@@ -12,8 +12,8 @@ from typing import Any
 
 from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
-from kappa.core.settings import HOST, Settings
-from kappa.core.spark_environment import environment
+from kappa.core.settings import Settings
+from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
 from kappa.verbs.drivers.size import local_memory_mb
 from kappa.verbs.drivers.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars
 
@@ -76,8 +76,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
         jars=jars(settings),
         driver_memory=f"{local_memory_mb(change.new.settings)}m",
         configuration={
-            "spark.driver.host": HOST,
-            "spark.driver.bindAddress": HOST,
+            **OF_ITS_OWN_PROCESS,
             "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",

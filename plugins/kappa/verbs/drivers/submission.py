@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, working_cores
-from kappa.core.settings import HOST, Settings
-from kappa.core.spark_environment import ALLOCATION, environment, search_path
+from kappa.core.settings import Settings
+from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.spark import Submission
 from kappa.verbs.drivers.size import size_of
@@ -73,7 +73,7 @@ def _master(settings: Settings, given: Mapping[str, int]) -> str:
 
 
 def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
-    return f"{SHORT_JVM_OPTIONS if given['executors'] else JVM_OPTIONS} {archived(settings)}"
+    return f"{SHORT_JVM_OPTIONS if given[EXECUTORS] else JVM_OPTIONS} {archived(settings)}"
 
 
 def archived(settings: Settings) -> str:
@@ -93,8 +93,7 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         "spark.executor.cores": str(given[EXECUTOR_CORES]),
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
         "spark.driver.memory": f"{size_of(given).driver_memory_mb}m",
-        "spark.driver.host": HOST,
-        "spark.driver.bindAddress": HOST,
+        **({} if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",

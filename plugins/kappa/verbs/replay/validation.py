@@ -19,7 +19,7 @@ from kappa.core.catalog import find
 from kappa.core.environment import OWN_CODE
 from kappa.core.measures import MEASURES
 from kappa.core.replays import Replay, Standing
-from kappa.core.settings import HOST, Settings
+from kappa.core.settings import Settings
 from kappa.core.validation import Request, Subject
 from kappa.core.versions import Version
 from kappa.platform import Platform
@@ -55,14 +55,14 @@ def validate(
 ) -> Outcome:
     """The outcome of validating a replay's candidates, each beside the version that was live when it was planned.
 
-    Reads only, but for the files of this attempt in a folder of its own: `<home>/validations/<replay>/<attempt>/`
+    Reads only, but for the files of this attempt in a folder of its own: `<shared>/validations/<replay>/<attempt>/`
     (in.json, out.json, report.html); the outcome's `folder` is relative to the state folder. Run again, it looks again.
     Nothing is raised for a validation that goes wrong: it is an outcome, {"success": false, "crashed": true,
     "problem": ...}.
     Raises UnknownVersion, Unreachable where what it is to compare cannot be read.
     """
     subjects = [subject_of(platform, replay, job, standing) for job in replay.versions]
-    folder = platform.settings.home / "validations" / str(replay.replay_id) / uuid4().hex[:12]
+    folder = platform.settings.shared / "validations" / str(replay.replay_id) / uuid4().hex[:12]
     folder.mkdir(parents=True)
     files = {name: folder / file for name, file in FILES.items()}
     files["input"].write_text(json.dumps(request(platform.settings, replay, subjects, seconds).to_json(), indent=1))
@@ -70,7 +70,7 @@ def validate(
     for name, file in files.items():
         command += [f"--{name}", str(file)]
     ended = (run or run_program)(command, folder, seconds)
-    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(platform.settings.home))}
+    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(platform.settings.shared))}
 
 
 def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[[str, int], Standing]) -> Subject:
@@ -165,9 +165,11 @@ def database(settings: Settings, seconds: float) -> str:
     """SQLAlchemy's URL of the role that validates, for schema data: it reads only, and its statements end by themselves
     after `seconds` even where the program that asked is gone."""
     options = f"-c search_path=data -c default_transaction_read_only=on -c statement_timeout={round(seconds * 1000)}"
-    given = {"passfile": str(settings.passfile(ROLE)), "application_name": "kappa:validation", "options": options}
+    passfile = {"passfile": str(settings.passfile(ROLE)), "application_name": "kappa:validation", "options": options}
+    given = {**settings.database_server.parameters(), **passfile}
+    server = f"{given.pop('host')}:{given.pop('port')}"
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
-    return f"postgresql+psycopg2://{ROLE}@{HOST}:{settings.ports.postgres}/{settings.database}?{query}"
+    return f"postgresql+psycopg2://{ROLE}@{server}/{settings.database}?{query}"
 
 
 def read_outcome(exit_code: int, output: str | None, last_words: str) -> Outcome:

@@ -13,6 +13,7 @@ import psutil
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import JOBS
+from kappa.core.settings import Settings
 from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
@@ -27,6 +28,8 @@ FOLDERS = (
     (Kind.DRAFT, "artifacts/.build-*"),
 )
 """Folders that go as a whole."""
+SHARED = (Kind.VALIDATION, Kind.DRAFT)
+"""Kinds that lie in the folder that all hosts share; the others are this host's."""
 LOGS = "airflow/logs"
 PARSED = "dag_processor"
 
@@ -46,7 +49,7 @@ def plan_old_files(platform: Platform, keep: Keep = KEEP, at_work: Working = wor
 
     The listing comes first: what begins to be used after it is new, and what is new stays.
     """
-    found = list(listing(platform.settings.home))
+    found = list(listing(platform.settings))
     return decide(found, in_use(platform, at_work), platform.clock.now(), keep)
 
 
@@ -57,7 +60,7 @@ def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP)
     """
     home = platform.settings.home
     for one in plan.gone:
-        _remove(home / one.path)
+        _remove(root(platform.settings, one.kind) / one.path)
     for one in plan.cut:
         _cut(home / one.path, keep.output_bytes)
     _drop_empty(home / LOGS, platform.clock.now() - DAY)
@@ -67,10 +70,17 @@ def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP)
     return sentence
 
 
-def listing(home: Path) -> Iterator[Found]:
-    """All that may grow old in a state folder."""
+def root(settings: Settings, kind: Kind) -> Path:
+    """What the paths of a kind are relative to."""
+    return settings.shared if kind in SHARED else settings.home
+
+
+def listing(settings: Settings) -> Iterator[Found]:
+    """All that may grow old in this host's state folder and in the shared one."""
+    home = settings.home
     for kind, pattern in FOLDERS:
-        yield from (_found(kind, home, folder) for folder in home.glob(pattern) if folder.is_dir())
+        place = root(settings, kind)
+        yield from (_found(kind, place, folder) for folder in place.glob(pattern) if folder.is_dir())
     for name in OUTPUTS:
         outputs = (*home.glob(f"spark/driver-*/{name}"), *home.glob(f"spark/app-*/*/{name}"))
         yield from (_found(Kind.OUTPUT, home, file) for file in outputs)

@@ -94,7 +94,7 @@ def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(ho
     )  # fmt: skip
     assert work.environment["PYTHONPATH"] == f"{artifact}:{artifact}/plugins"
     assert work.environment["PYSPARK_PYTHON"] == "/env/bin/python"
-    assert work.environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert work.configuration["spark.driver.host"] == "127.0.0.1"
     assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar"
     assert work.driver_memory == "856m"
     assert work.configuration["spark.authenticate"] == "true"

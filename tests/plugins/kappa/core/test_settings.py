@@ -8,7 +8,8 @@ import pytest
 
 from kappa.core import catalog
 from kappa.core.catalog import Effect, JobSettingOutOfRange, UnknownJob, UnknownJobSetting, find, resolve
-from kappa.core.settings import InvalidSetting, UnknownSetting, from_environment, load
+from kappa.core.installation.layers import InvalidSetting, UnknownSetting
+from kappa.core.settings import from_environment, load
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:

@@ -1,0 +1,119 @@
+"""Where Postgres, Spark and Airflow are reached, and where files are kept; parts that are not named are embedded."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from kappa.core.refusals import Refusal
+
+LOOPBACK = "127.0.0.1"
+"""The address of the embedded stack, and of a Spark session that does its work in its own process."""
+ENCRYPTED = ("verify-full", "verify-ca")
+"""The values of `sslmode` with which libpq refuses a server that the certificate does not vouch for."""
+
+
+class PlainAddress(Refusal):
+    """Something would be said without encryption to an address that is not loopback."""
+
+    def __init__(self, setting: str, value: str, remedy: str) -> None:
+        super().__init__(
+            f"{setting} = {value!r}: whatever is on the way could read and change what is said there, for the address "
+            f"is not loopback and nothing is encrypted. {remedy}, or say that the network is trusted: "
+            f"{setting.split('.')[0]}.allow_plain = true. Nothing was contacted."
+        )
+
+
+class MissingAddress(Refusal):
+    """Some parts of an installation have an address and others have none."""
+
+    def __init__(self, named: Iterable[str], missing: Iterable[str]) -> None:
+        super().__init__(
+            f"the settings name {', '.join(named)}, but not {', '.join(missing)}. An installation names all its parts, "
+            "or none, which is the embedded stack. Add what is missing (docs/settings.md)."
+        )
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """How Postgres is reached. `sslrootcert` is the file of the certificate authority; empty: those of the system.
+    Each role's password is in a file of its own in the secrets folder."""
+
+    host: str = ""
+    port: int = 5432
+    sslmode: str = "verify-full"
+    sslrootcert: str = ""
+    allow_plain: bool = False
+
+    def parameters(self) -> dict[str, str]:
+        """libpq's parameters of the connection but for database and role."""
+        encrypted = {"sslrootcert": self.sslrootcert or "system"} if self.sslmode in ENCRYPTED else {}
+        return {"host": self.host, "port": str(self.port), "sslmode": self.sslmode, **encrypted}
+
+    def check(self) -> None:
+        """Raises PlainAddress."""
+        if self.sslmode not in ENCRYPTED and not (self.allow_plain or is_loopback(self.host)):
+            raise PlainAddress("postgres.sslmode", self.sslmode, f"Use one of {', '.join(ENCRYPTED)}")
+
+
+@dataclass(frozen=True)
+class Spark:
+    """How a cluster of Spark's standalone manager is reached: `master` by Spark itself (several masters:
+    spark://A:7077,B:7077), `rest` and `ui` by the control plane, one of each for each master."""
+
+    master: str = ""
+    rest: tuple[str, ...] = ()
+    ui: tuple[str, ...] = ()
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raises PlainAddress: Spark's own submission server speaks no TLS, so it stands behind a proxy that does."""
+        for name, urls in (("spark.rest", self.rest), ("spark.ui", self.ui)):
+            _check_urls(name, urls, self.allow_plain)
+
+
+@dataclass(frozen=True)
+class Airflow:
+    """Where Airflow's api-server is."""
+
+    url: str = ""
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raises PlainAddress."""
+        _check_urls("airflow.url", [self.url] if self.url else [], self.allow_plain)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where files are kept. `shared`: artifacts, checkpoints, jars and reports, which every host must see at the same
+    path; `secrets`: password files and keys, which are the same on every host. Empty: in the state folder."""
+
+    shared: str = ""
+    secrets: str = ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine's own, by which nothing leaves it."""
+    if host in ("localhost", ""):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_complete(addresses: dict[str, bool]) -> None:
+    """Given by setting whether it is named: all or none are. Raises MissingAddress."""
+    missing = [setting for setting, named in addresses.items() if not named]
+    if 0 < len(missing) < len(addresses):
+        raise MissingAddress([setting for setting in addresses if setting not in missing], missing)
+
+
+def _check_urls(setting: str, urls: Iterable[str], allow_plain: bool) -> None:
+    for url in urls:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (allow_plain or is_loopback(parts.hostname or "")):
+            raise PlainAddress(setting, url, "Use an https:// address")

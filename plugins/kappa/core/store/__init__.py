@@ -1,0 +1,1 @@
+"""Where shared files lie: a folder or a bucket, behind one type of location."""

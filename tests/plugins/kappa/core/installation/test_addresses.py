@@ -1,0 +1,101 @@
+"""An installation names all its parts or none, and nothing plain is said to an address that is not loopback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
+from kappa.core.settings import Settings, load
+
+ELSEWHERE = """
+[postgres]
+host = "pg.example.com"
+sslrootcert = "/etc/kappa/ca.pem"
+[spark]
+master = "spark://m1:7077,m2:7077"
+rest = ["https://m1:6066", "https://m2:6066"]
+ui = ["https://m1:8080", "https://m2:8080"]
+[airflow]
+url = "https://airflow.example.com"
+[places]
+shared = "/mnt/kappa"
+secrets = "/etc/kappa"
+"""
+
+
+def read(folder: Path, text: str) -> Settings:
+    (folder / "kappa.toml").write_text(text)
+    return load(folder / "state", {})
+
+
+def test_without_addresses_every_part_is_the_embedded_one_on_its_port(tmp_path: Path) -> None:
+    settings = read(tmp_path, "[ports]\npostgres = 5\nspark_rest = 6\nairflow = 7\n")
+    assert settings.is_embedded
+    assert (settings.database_address, settings.spark_rest) == ("127.0.0.1:5", "http://127.0.0.1:6")
+    assert settings.airflow_url == "http://127.0.0.1:7"
+    assert conninfo_to_dict(settings.dsn("kappa_reader"))["sslmode"] == "disable"
+
+
+def test_each_part_is_reached_where_the_settings_say(tmp_path: Path) -> None:
+    settings = read(tmp_path, ELSEWHERE)
+    assert not settings.is_embedded
+    assert settings.spark_master == "spark://m1:7077,m2:7077"
+    assert (settings.spark_rest, settings.spark_ui) == ("https://m1:6066", "https://m1:8080")
+    assert settings.airflow_url == "https://airflow.example.com"
+    said = conninfo_to_dict(settings.dsn("kappa_writer"))
+    assert (said["host"], said["port"], said["sslmode"]) == ("pg.example.com", "5432", "verify-full")
+    assert (said["sslrootcert"], said["passfile"]) == ("/etc/kappa/ca.pem", "/etc/kappa/kappa_writer.pgpass")
+
+
+def test_what_all_hosts_need_is_in_the_shared_folder_and_the_rest_in_the_hosts_own(tmp_path: Path) -> None:
+    settings = read(tmp_path, ELSEWHERE)
+    for place in (settings.artifacts, settings.jars, settings.checkpoint("ad_ctr", 1, 1)):
+        assert place.is_relative_to("/mnt/kappa")
+    assert settings.home == tmp_path / "state"
+
+
+def test_without_a_certificate_file_those_of_the_system_count(tmp_path: Path) -> None:
+    settings = read(tmp_path, ELSEWHERE.replace('sslrootcert = "/etc/kappa/ca.pem"', ""))
+    assert conninfo_to_dict(settings.dsn("kappa_writer"))["sslrootcert"] == "system"
+
+
+@pytest.mark.parametrize("left_out", ["[airflow]\nurl", "[postgres]\nhost", "master", "rest", "ui"])
+def test_a_part_without_an_address_is_named(tmp_path: Path, left_out: str) -> None:
+    table = left_out.split("\n")[0] if "\n" in left_out else ""
+    lines = ELSEWHERE.splitlines()
+    name = left_out.split("\n")[-1]
+    kept = [line for line in lines if not line.startswith(f"{name} = ")]
+    with pytest.raises(MissingAddress, match=rf"but not .*{table.strip('[]')}"):
+        read(tmp_path, "\n".join(kept))
+
+
+@pytest.mark.parametrize(
+    ("plain", "setting"),
+    [
+        (("[postgres]", '[postgres]\nsslmode = "require"'), r"postgres\.sslmode = 'require'"),
+        (("https://m2:6066", "http://m2:6066"), r"spark\.rest = 'http://m2:6066'"),
+        (("https://m1:8080", "http://m1:8080"), r"spark\.ui = 'http://m1:8080'"),
+        (("https://airflow", "http://airflow"), r"airflow\.url = 'http://airflow"),
+    ],
+)
+def test_nothing_plain_is_said_to_another_host_unless_the_settings_say_so(
+    tmp_path: Path, plain: tuple[str, str], setting: str
+) -> None:
+    text = ELSEWHERE.replace(*plain)
+    with pytest.raises(PlainAddress, match=setting):
+        read(tmp_path, text)
+    section = setting.split("\\")[0]
+    assert read(tmp_path, text.replace(f"[{section}]", f"[{section}]\nallow_plain = true"))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1"])
+def test_loopback_is_where_nothing_leaves_the_machine(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["pg", "10.0.0.1", "0.0.0.0", "localhost.example.com"])
+def test_any_other_name_may_be_another_machine(host: str) -> None:
+    assert not is_loopback(host)

@@ -1,0 +1,55 @@
+"""Settings come from a file and from variables, which count more; what nobody knows is named with its source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kappa.core.installation.layers import InvalidSetting, UnknownSetting
+from kappa.core.settings import load
+
+
+def test_a_variable_counts_more_than_the_file(tmp_path: Path) -> None:
+    (tmp_path / "kappa.toml").write_text('[ports]\nkafka = 5\npostgres = 6\n[topic]\nname = "t"')
+    settings = load(tmp_path / "state", {"KAPPA__PORTS__KAFKA": "7", "KAPPA__DATABASE": "other", "KAPPA_HOME": "/no"})
+    assert (settings.ports.kafka, settings.ports.postgres, settings.topic.name) == (7, 6, "t")
+    assert settings.database == "other"
+
+
+def test_the_file_is_another_one_where_the_environment_names_it(tmp_path: Path) -> None:
+    (tmp_path / "there.toml").write_text("[ports]\nkafka = 5\n")
+    assert load(tmp_path / "state", {"KAPPA_SETTINGS": str(tmp_path / "there.toml")}).ports.kafka == 5
+
+
+def test_a_list_a_number_and_a_truth_value_are_written_as_in_toml_and_anything_else_is_text(tmp_path: Path) -> None:
+    given = {
+        "KAPPA__POSTGRES__HOST": "pg",
+        "KAPPA__POSTGRES__PORT": "6432",
+        "KAPPA__SPARK__MASTER": "spark://m1:7077",
+        "KAPPA__SPARK__REST": '["http://m1:6066"]',
+        "KAPPA__SPARK__UI": '["http://m1:8080"]',
+        "KAPPA__SPARK__ALLOW_PLAIN": "true",
+        "KAPPA__AIRFLOW__URL": "https://airflow",
+    }
+    settings = load(tmp_path / "state", given)
+    assert (settings.database_address, settings.spark.rest) == ("pg:6432", ("http://m1:6066",))
+    assert settings.spark.allow_plain is True
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "error", "named"),
+    [
+        ("KAPPA__PORTS__KAFAK", "5", UnknownSetting, "the environment: unknown setting 'ports.kafak'"),
+        ("KAPPA__HOME", "/x", UnknownSetting, "'home'"),
+        ("KAPPA__PORTS__KAFKA", "five", InvalidSetting, "ports.kafka' must be int, not 'five'"),
+        ("KAPPA__SPARK__REST", "http://m1", InvalidSetting, "spark.rest' must be a list of texts"),
+        ("KAPPA__POSTGRES__ALLOW_PLAIN", "yes", InvalidSetting, "must be bool, not 'yes'"),
+        ("KAPPA__PORTS", "5", InvalidSetting, r"must be a table \[ports\]"),
+    ],
+)
+def test_a_wrong_variable_is_named(
+    tmp_path: Path, variable: str, value: str, error: type[Exception], named: str
+) -> None:
+    with pytest.raises(error, match=named):
+        load(tmp_path / "state", {variable: value})

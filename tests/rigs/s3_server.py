@@ -1,0 +1,69 @@
+"""An S3 server on loopback, of one jar: s3proxy over a folder, for tests of what lies in a bucket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.entry import CHECKOUT
+from kappa.core.settings import Settings
+from stack.layout import Layout
+from stack.services import jars
+from stack.services.jars import Jar, JarUnreachable
+from stack.waiting import until
+
+S3PROXY = Jar(
+    "s3",
+    "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d",
+    54_955_934,
+    "org/gaul/s3proxy/4.1.0/s3proxy-4.1.0-jar-with-dependencies.jar",
+)
+BUCKET = "state"
+KEYS = {"AWS_ACCESS_KEY_ID": "kappa", "AWS_SECRET_ACCESS_KEY": "of-a-test"}
+PATIENCE_SECONDS = 60.0
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
+    """A server with one empty bucket; its URL. Skips the test where the jar cannot be had."""
+    cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
+    try:
+        jars.fetch([S3PROXY], jars.repository(os.environ), cache, {"s3": folder / "jars"})
+    except JarUnreachable as away:
+        pytest.skip(f"no S3 server for the test: {away}")
+    (folder / "data" / BUCKET).mkdir(parents=True)
+    port = _free_port()
+    (folder / "s3.conf").write_text(
+        f"s3proxy.endpoint=http://127.0.0.1:{port}\ns3proxy.authorization=aws-v2-or-v4\n"
+        f"s3proxy.identity={KEYS['AWS_ACCESS_KEY_ID']}\ns3proxy.credential={KEYS['AWS_SECRET_ACCESS_KEY']}\n"
+        f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'data'}\n"
+    )
+    java = shutil.which("java") or "java"
+    jar = folder / "jars" / S3PROXY.name
+    with (folder / "log").open("wb") as log:
+        command = [java, "-Xmx256m", "-jar", str(jar), "--properties", str(folder / "s3.conf")]
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        assert until(lambda: _listens(port), PATIENCE_SECONDS), (folder / "log").read_text()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with closing(socket.socket()) as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
