@@ -171,7 +171,7 @@ class FakeCluster:
             self.states[submission_id] = DriverState.KILLED
 
     def capacity(self) -> Capacity:
-        return Capacity((Host(16, self.free, 16_384, 16_384),))
+        return Capacity((Host(8, self.free, 8192, 8192),))
 
     def running(self) -> list[str]:
         return [name for name, state in self.states.items() if state is DriverState.RUNNING]

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-KAPPA = ("core", "code", "registry", "verbs", "airflow", "airflow_api", "platform", "spark", "unavailable")
+KAPPA = ("core", "code", "registry", "verbs", "airflow", "airflow_api", "cluster", "platform", "spark", "unavailable")
 FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "oracle", "jobs", "great_expectations")} | {
     f"kappa.{name}": f"plugins/kappa/{name}" for name in KAPPA
 }  # fmt: skip

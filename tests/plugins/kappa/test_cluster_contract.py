@@ -72,6 +72,14 @@ def test_a_submission_that_the_cluster_never_had_is_gone_and_may_be_killed(trial
         trial.cluster.kill("driver-20260101000000-0099")
 
 
+def test_the_hosts_of_a_cluster_have_what_they_were_given(trial: Trial) -> None:
+    """The embedded stack's one host, by its settings; less of it is free, or all."""
+    (host,), given = trial.cluster.capacity().hosts, trial.settings.cluster
+    assert (host.cores, host.memory_mb) == (given.worker_cores, given.worker_memory_mb)
+    assert 0 <= host.free_cores <= host.cores
+    assert 0 <= host.free_memory_mb <= host.memory_mb
+
+
 def test_a_driver_runs_until_it_is_killed_and_then_for_good(trial: Trial) -> None:
     free = trial.cluster.capacity().free_cores
     names = [trial.cluster.submit(trial.driver()) for _ in range(2)]

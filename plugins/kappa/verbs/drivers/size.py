@@ -7,9 +7,20 @@ from dataclasses import dataclass
 
 from kappa.cluster import Capacity, Host
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS
+from kappa.core.refusals import Refusal
 
 PLANNING_MB = 256
 """What planning needs of the heap beside the work that is done in the same process."""
+
+
+class DoesNotFit(Refusal):
+    """The cluster could not place driver and executors: they would wait for ever."""
+
+    def __init__(self, job: str, lacking: str, give_less: str) -> None:
+        super().__init__(
+            f"{job} would take {lacking}; nothing was changed. Give less ({give_less}), or the cluster more: "
+            "another host, or worker_cores and worker_memory_mb in kappa.toml."
+        )
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,10 @@ class Size:
     def memory_mb(self) -> int:
         """The memory that all of it takes."""
         return self.driver_memory_mb + self.executors * self.executor_memory_mb
+
+    def exceeds(self, other: Size) -> bool:
+        """Whether it takes more cores, or more memory, than the other."""
+        return self.cores > other.cores or self.memory_mb > other.memory_mb
 
     def sentence(self) -> str:
         """The size for people."""
@@ -75,12 +90,26 @@ def shortage(wanted: Size, held: Size, capacity: Capacity) -> str:
     return ""
 
 
+def check_fits(
+    job: str, wanted: Mapping[str, int], before: Mapping[str, int] | None, runs: bool, capacity: Capacity, less: str
+) -> None:
+    """Pass where driver and executors of a version with the wanted settings can be placed.
+
+    `before` are its settings so far (None: it is new); with `runs` it has what they take, and gives it back. What takes
+    no more than before needs nothing free. `less` is the command by which less is asked for. Raises DoesNotFit.
+    """
+    after, known = size_of(wanted), size_of(before) if before else NOTHING
+    held = known if runs or not after.exceeds(known) else NOTHING
+    if after != known and (lacking := shortage(after, held, capacity)):
+        raise DoesNotFit(job, lacking, less)
+
+
 def placeable(wanted: Size, capacity: Capacity) -> int | None:
     """How many executors of this size have room beside one driver, were all hosts empty, up to the wanted number; None
     where the driver itself has none. An executor lies on one host, and so does the driver."""
     found = [
-        sum(_executors_on(other, wanted, with_driver=other is host) for other in capacity.hosts)
-        for host in capacity.hosts
+        sum(_executors_on(other, wanted, with_driver=number == place) for number, other in enumerate(capacity.hosts))
+        for place, host in enumerate(capacity.hosts)
         if host.cores >= wanted.driver_cores and host.memory_mb >= wanted.driver_memory_mb
     ]
     return min(wanted.executors, max(found)) if found else None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from kappa.cluster import Capacity
 from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
@@ -15,7 +16,7 @@ from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Wanted
-from kappa.verbs.drivers.size import size_of
+from kappa.verbs.drivers.size import check_fits, size_of
 from kappa.verbs.start_point import StartPoint
 
 CADENCE_MS = 2_000
@@ -138,11 +139,14 @@ def candidate(
                      differences=differences, live_starts_ms=live_starts, **same)  # fmt: skip
 
 
-def check_cores(made: Sequence[Candidate], free: int) -> None:
-    """Pass when the cluster can place all of them. Raises NoFreeCores."""
+def check_room(made: Sequence[Candidate], capacity: Capacity) -> None:
+    """Pass when the cluster has the cores for all of them, and can place each. Raises NoFreeCores, DoesNotFit."""
     cores = sum(one.cores for one in made)
-    if cores > free:
-        raise NoFreeCores([one.job for one in made], cores, free)
+    if cores > capacity.free_cores:
+        raise NoFreeCores([one.job for one in made], cores, capacity.free_cores)
+    for one in made:
+        less = f"./kappa reprocess {one.job} --set executors=N --cores N"
+        check_fits(one.job, one.settings, None, False, capacity, less)
 
 
 def given(request: ReprocessRequest, job: Job) -> dict[str, int | str]:

@@ -10,12 +10,11 @@ from typing import Any
 from kappa.cluster import Capacity
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
-from kappa.verbs.drivers.size import NOTHING, Size, shortage, size_of
+from kappa.verbs.drivers.size import NOTHING, check_fits, size_of
 from kappa.verbs.rescale.conditions import StateFacts, check_state, rescalable
 
 RESTART_SECONDS = 30.0
@@ -24,16 +23,6 @@ REPARTITION_SECONDS = 5.0
 """What drain, copy, proof and repartition take of a state that is all but empty."""
 ROWS_PER_SECOND = 100_000
 """Rows that are repartitioned a second; 2,000,000 rows were seen to take 14 s on two cores."""
-
-
-class DoesNotFit(Refusal):
-    """The cluster could not place driver and executors: they would wait for ever."""
-
-    def __init__(self, job: str, lacking: str) -> None:
-        super().__init__(
-            f"{job} would take {lacking}; nothing was changed. Give less (./kappa rescale {job} --executors N "
-            f"--cores N), or the cluster more: another host, or worker_cores and worker_memory_mb in kappa.toml."
-        )
 
 
 class Action(StrEnum):
@@ -139,13 +128,15 @@ def decide_rescale(
     moves = wanted.get(STATE_PARTITIONS) != current.settings.get(STATE_PARTITIONS)
     if moves:
         check_state(current, state)
-    held = size_of(current.settings) if current.version in found.running else NOTHING
-    _check_fits(request.job, wanted, current, held, capacity)
+    runs_now = current.version in found.running
+    less = f"./kappa rescale {request.job} --executors N --cores N"
+    check_fits(request.job, wanted, current.settings, runs_now, capacity, less)
     new = replace(old, settings=wanted, generation=next_generation if moves else old.generation)
     action = Action.REPARTITION if moves else Action.RESTART if new != old else Action.UNCHANGED
     runs = current.desired is Desired.RUNNING
     pause = expected_pause_seconds(action, state.rows if state else None) if runs else 0.0
     why = _why(action, current, state)
+    held = size_of(current.settings) if runs_now else NOTHING
     free = (capacity.free_cores + held.cores, capacity.free_memory_mb + held.memory_mb, capacity.sentence())
     return RescalePlan(request.job, current.version, action, old, new, state, *free, pause, why, current.desired)
 
@@ -176,19 +167,10 @@ def _wanted(job: Job, request: RescaleRequest, current: Version) -> dict[str, in
     return {**current.settings, **request.numbers}
 
 
-def _check_fits(job: str, wanted: Mapping[str, int], current: Version, held: Size, capacity: Capacity) -> None:
-    """Pass where driver and executors can be placed; what takes no more than before is there. Raises DoesNotFit."""
-    before, after = size_of(current.settings), size_of(wanted)
-    shrinks = after.cores <= before.cores and after.memory_mb <= before.memory_mb
-    known = held if held != NOTHING or not shrinks else before
-    if after != before and (lacking := shortage(after, known, capacity)):
-        raise DoesNotFit(job, lacking)
-
-
 def _why(action: Action, current: Version, state: StateFacts | None) -> tuple[str, ...]:
     if action is Action.UNCHANGED:
         return ("it has these numbers already: nothing is to be done",)
-    first = "the state stays as it is where it is: a restart"
+    first = "another number of cores or executors does the work, on the same checkpoint: a restart"
     if action is Action.REPARTITION:
         first = (
             "the state moves to another number of partitions, in a copy; the present one stays until the next rescale"

@@ -15,6 +15,7 @@ from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
+from kappa.verbs.drivers.size import DoesNotFit
 from kappa.verbs.rescale.conditions import (
     CountsDisagree,
     NothingAsked,
@@ -26,7 +27,6 @@ from kappa.verbs.rescale.conditions import (
 )
 from kappa.verbs.rescale.plan import (
     Action,
-    DoesNotFit,
     RescalePlan,
     decide_rescale,
     expected_pause_seconds,
