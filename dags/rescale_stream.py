@@ -1,6 +1,6 @@
-"""Rescale a stream job: other partitions of its state, other cores, or both.
+"""Rescale a stream job: other partitions of its state, other cores, other executors.
 
-The next driver is started and warmed beside the present one. Cores alone: a restart that does not touch the state.
+The next driver is started and warmed beside the present one. Cores, executors: a restart, the state is not touched.
 State partitions: the driver finishes its batch and ends, its checkpoint is copied and repartitioned by a Spark
 application of its own, the copy is proved equal row by row, and the next driver goes on from it. The old checkpoint is
 kept until the next rescale. The same numbers again: nothing is done. What fails ends forward or back, never in between.

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from kappa.core.catalog import working_cores
 from kappa.core.kafka_log import Offsets
 
 APPEND_STAMPED = 1
@@ -19,11 +20,12 @@ APPEND_STAMPED = 1
 def stream(spark: SparkSession, bootstrap: str, topic: str, start: Offsets, settings: Mapping[str, int]) -> DataFrame:
     """RECORD rows of exactly the partitions in `start`, from its offsets on (a checkpoint's own go first).
 
+    They are read by as many tasks as there are cores that do the work, at most one a partition.
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
     loaded: DataFrame = _options(reader, bootstrap, topic, start).load()
-    return _records(loaded).coalesce(settings["executor_cores"])
+    return _records(loaded).coalesce(working_cores(settings))
 
 
 def _options(reader: Any, bootstrap: str, topic: str, start: Offsets) -> DataStreamReader | DataFrameReader:

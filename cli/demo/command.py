@@ -70,7 +70,7 @@ def demo(
     live = _live(settings)
     if not first_half:
         demo_replay.check_rule(live)
-        demo_replay.check_cores(connect(settings).cluster.free_cores())
+        demo_replay.check_cores(connect(settings).cluster.capacity().free_cores)
     with looking(settings, served.ROLE) as reader:
         before = {view: served.campaigns(reader, view) for view in served.VIEWS}
         lateness_ms = {job: version.settings["allowed_lateness_ms"] for job, version in live.items()}

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import httpx
 
+from kappa.cluster import Capacity, Host
 from kappa.core.refusals import Refusal
 from kappa.unavailable import Unreachable
 
@@ -95,13 +96,13 @@ class Cluster(Protocol):
     def kill(self, submission_id: str) -> None:
         """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
 
-    def free_cores(self) -> int:
-        """How many cores of live workers nobody has. Raises Unreachable."""
+    def capacity(self) -> Capacity:
+        """What its live hosts have, in all and free. Raises Unreachable."""
 
 
 class StandaloneCluster:
     """A standalone master's REST server, each request to it signed with the key in a file; drivers run on its workers,
-    supervised. Beside what they name, all but `free_cores` raise KeyMissing, KeyRefused."""
+    supervised. Beside what they name, all but `capacity` raise KeyMissing, KeyRefused."""
 
     def __init__(self, url: str, page: str, key: Path) -> None:
         self._url, self._page, self._key = f"{url}/v1/submissions", f"{page}/json/", key
@@ -123,10 +124,10 @@ class StandaloneCluster:
         """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
         self._call("POST", f"kill/{submission_id}", {})
 
-    def free_cores(self) -> int:
-        """How many cores of live workers nobody has. Raises Unreachable."""
+    def capacity(self) -> Capacity:
+        """What its live hosts have, in all and free. Raises Unreachable."""
         workers = _read("Spark's master", self._page, _request("Spark's master", "GET", self._page))["workers"]
-        return sum(int(worker["coresfree"]) for worker in workers if worker["state"] == "ALIVE")
+        return Capacity(tuple(host_of(worker) for worker in workers if worker["state"] == "ALIVE"))
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         part, url = "Spark's submission server", f"{self._url}/{path}"
@@ -156,6 +157,11 @@ def bearer(key: str, now: float) -> str:
 
 def _base64url(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def host_of(worker: Mapping[str, Any]) -> Host:
+    """A worker as the master's page tells of it."""
+    return Host(*(int(worker[name]) for name in ("cores", "coresfree", "memory", "memoryfree")))
 
 
 def creation(submission: Submission) -> dict[str, Any]:

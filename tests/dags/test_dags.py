@@ -27,7 +27,7 @@ MOVES = {"promote_stream", "rollback_stream"}
 IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "retire_versions"}
 EVERYDAY = {
     "deploy_stream": ["job", "start", "artifact", "reason", "dry_run"],
-    "rescale_stream": ["job", "partitions", "cores", "reason", "dry_run"],
+    "rescale_stream": ["job", "partitions", "cores", "executors", "reason", "dry_run"],
     "stop_stream": ["job", "reason", "dry_run"],
     "repair_stream": ["job", "reason", "dry_run"],
     "reprocess_stream": [

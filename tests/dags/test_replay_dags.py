@@ -19,7 +19,7 @@ from kappa.core.requests.reprocessing import InvalidBand, ProveRequest, Reproces
 from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import Verb
-from kappa.verbs.drivers.submission import slots
+from kappa.verbs.drivers.size import size_of
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
@@ -104,8 +104,8 @@ def test_a_filled_in_form_is_read(bag: DagBag) -> None:
 def test_a_proof_on_schedule_has_room_beside_the_live_jobs_of_the_embedded_stack(bag: DagBag) -> None:
     """A refusal for want of cores would be all that anybody ever saw of it."""
     asked = read(ProveRequest, bag.dags["prove_replay"].params.validate()).replay("earliest")
-    live = sum(slots(resolve(job, {})) for job in JOBS.values())
-    proving = sum(slots(resolve(find(name), {"executor_cores": asked.cores or 0})) for name in asked.jobs)
+    live = sum(size_of(resolve(job, {})).cores for job in JOBS.values())
+    proving = sum(size_of(resolve(find(name), {"executor_cores": asked.cores or 0})).cores for name in asked.jobs)
     assert live + proving <= Cluster().worker_cores
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+from kappa.cluster import Capacity, Host
 from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
@@ -169,8 +170,8 @@ class FakeCluster:
         if submission_id in self.states:
             self.states[submission_id] = DriverState.KILLED
 
-    def free_cores(self) -> int:
-        return self.free
+    def capacity(self) -> Capacity:
+        return Capacity((Host(8, self.free, 8192, 8192),))
 
     def running(self) -> list[str]:
         return [name for name, state in self.states.items() if state is DriverState.RUNNING]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kappa.cluster import Capacity, Host
 from kappa.code import digests
 from kappa.code.artifacts import Code
 from kappa.code.differences import Parts
@@ -73,7 +74,8 @@ def planned(
     wanted = {j.name: want(j, artifact, code, TOPIC, given(request, j), there[j.name]) for j in request.catalogued()}
     weights = dict.fromkeys(request.jobs, weight)
     parts = {job: Parts(CODE.parts, code.parts) for job in request.jobs}
-    return decide_reprocess(request, there, wanted, START, log, weights, free_cores, parts)
+    capacity = Capacity((Host(16, free_cores, 8192, 8192),))
+    return decide_reprocess(request, there, wanted, START, log, weights, capacity, parts)
 
 
 def refusal(expected: type[Refusal], *jobs: str, **asked: Any) -> str:

@@ -14,6 +14,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 KAPPA = (
     "core",
     "code",
+    "cluster",
     "registry",
     "verbs",
     "airflow",

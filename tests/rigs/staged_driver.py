@@ -22,7 +22,8 @@ from kappa.core import catalog
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
-from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars, local_memory_mb
+from kappa.verbs.drivers.size import local_memory_mb
+from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars
 from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
 

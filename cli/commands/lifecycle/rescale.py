@@ -1,4 +1,4 @@
-"""The command `rescale`: other numbers of state partitions or executor cores for a running job."""
+"""The command `rescale`: other numbers of state partitions, cores or executors for a running job."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def rescale(
     job: Annotated[str, argument(RescaleRequest, "job")],
     partitions: Annotated[int | None, option(RescaleRequest, "partitions")] = None,
     cores: Annotated[int | None, option(RescaleRequest, "cores")] = None,
+    executors: Annotated[int | None, option(RescaleRequest, "executors")] = None,
     reason: Reason = None,
     wait: Wait = False,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Give a job other state partitions or cores through Airflow, its state kept, and follow that to its end."""
+    """Give a job other partitions, cores or executors through Airflow, its state kept, and follow that to its end."""
     platform = settings()
-    asked = RescaleRequest(find(job).name, partitions, cores)
-    if partitions is None and cores is None:
+    asked = RescaleRequest(find(job).name, partitions, cores, executors)
+    if not asked.numbers:
         raise NothingAsked(asked.job)
     if dry_run:
         output.plans([plan_rescale(connect(platform), asked)], as_json)

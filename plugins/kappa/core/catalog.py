@@ -11,6 +11,7 @@ from kappa.core.refusals import Refusal
 MINUTE_MS = 60_000
 STATE_PARTITIONS = "state_partitions"
 """The setting that a checkpoint fixes: it tunes, yet is changed by a rescale only."""
+EXECUTORS = "executors"
 EXECUTOR_CORES = "executor_cores"
 
 
@@ -114,9 +115,9 @@ _TUNING = (
         Effect.TUNING,
         "most records a batch reads; where they are few, most records per cadence",
     ),
-    JobSetting("executors", 0, 0, 1, Effect.TUNING, "0: the driver's own process does the work; 1: an executor does"),
-    JobSetting(EXECUTOR_CORES, 2, 1, 64, Effect.TUNING, "cores that do the work"),
-    JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the executor, or for its work"),
+    JobSetting(EXECUTORS, 0, 0, 64, Effect.TUNING, "0: the driver's own process does the work; N: N executors do"),
+    JobSetting(EXECUTOR_CORES, 2, 1, 64, Effect.TUNING, "cores of each executor, or of the driver that does the work"),
+    JobSetting("executor_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of each executor, or for its work"),
     JobSetting("driver_memory_mb", 512, 384, 65_536, Effect.TUNING, "heap of the driver"),
 )
 _STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
@@ -165,6 +166,11 @@ JOBS: Mapping[str, Job] = {
         ),
     )
 }
+
+
+def working_cores(settings: Mapping[str, int]) -> int:
+    """The cores that do a version's work: those of all its executors, or of its driver's own process."""
+    return max(1, settings[EXECUTORS]) * settings[EXECUTOR_CORES]
 
 
 def find(name: str) -> Job:

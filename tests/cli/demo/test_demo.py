@@ -46,7 +46,7 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(demo, name, stand_in)
     monkeypatch.setattr("cli.demo.served.campaigns", lambda *_: {})
     monkeypatch.setattr(demo_replay, "check_rule", lambda _: parts.append("rule"))
-    cluster = SimpleNamespace(free_cores=lambda: 3)
+    cluster = SimpleNamespace(capacity=lambda: SimpleNamespace(free_cores=3))
     monkeypatch.setattr(demo, "connect", lambda _: SimpleNamespace(cluster=cluster))
     monkeypatch.setattr(demo_replay, "check_cores", lambda free: parts.append(f"cores: {free}"))
     monkeypatch.setattr(demo_replay, "second_half", lambda stage: parts.append(f"second half, yes: {stage.yes}"))

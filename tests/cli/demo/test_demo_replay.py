@@ -39,7 +39,7 @@ def test_only_the_rule_that_the_demo_changes_is_changed() -> None:
 
 def test_what_an_earlier_demo_left_running_is_told_before_anything_is_played() -> None:
     demo_replay.check_cores(2)
-    with pytest.raises(NoFreeCores, match="would take 2 cores of the worker, and 1 are free"):
+    with pytest.raises(NoFreeCores, match="would take 2 cores of the cluster, and 1 are free"):
         demo_replay.check_cores(1)
 
 

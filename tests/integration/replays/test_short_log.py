@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 
 
 def test_more_cores_than_are_free_are_refused(grown: Stack) -> None:
-    _is_refused(grown, "cores of the worker", "--cores", "64")
+    _is_refused(grown, "cores of the cluster", "--cores", "64")
 
 
 def test_a_log_that_will_be_too_short_is_refused(grown: Stack) -> None:

@@ -17,7 +17,7 @@ from cli.entry import CHECKOUT
 from jobs.sinks import rows
 from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
 from kappa.core import catalog
-from kappa.verbs.drivers.submission import local_memory_mb
+from kappa.verbs.drivers.size import local_memory_mb
 from stack.layout import Layout
 from tests.jobs.records import dead_letters
 from tests.rigs.events import Sent, events

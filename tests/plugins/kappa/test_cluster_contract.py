@@ -72,13 +72,21 @@ def test_a_submission_that_the_cluster_never_had_is_gone_and_may_be_killed(trial
         trial.cluster.kill("driver-20260101000000-0099")
 
 
+def has_what_it_was_given(trial: Trial) -> bool:
+    """Whether the one host of an embedded stack has what its settings say, whatever of it is free."""
+    (host,), given = trial.cluster.capacity().hosts, trial.settings.cluster
+    is_free = 0 <= host.free_cores <= host.cores and 0 <= host.free_memory_mb <= host.memory_mb
+    return is_free and (host.cores, host.memory_mb) == (given.worker_cores, given.worker_memory_mb)
+
+
 def test_a_driver_runs_until_it_is_killed_and_then_for_good(trial: Trial) -> None:
-    free = trial.cluster.free_cores()
+    free = trial.cluster.capacity().free_cores
     names = [trial.cluster.submit(trial.driver()) for _ in range(2)]
     assert len(set(names)) == 2, "each submission is another driver, whatever it carries"
     assert all(trial.cluster.status(name) in ALIVE for name in names)
     assert all(trial.becomes(name, DriverState.RUNNING) for name in names)
-    assert 0 <= trial.cluster.free_cores() <= free
+    assert 0 <= trial.cluster.capacity().free_cores <= free
+    assert has_what_it_was_given(trial)
     trial.cluster.kill(names[0])
     assert trial.becomes(names[0], DriverState.KILLED)
     assert trial.cluster.status(names[1]) is DriverState.RUNNING, "the other one was not meant"
@@ -93,6 +101,6 @@ def test_a_cluster_that_does_not_answer_is_told_apart_from_one_that_knows_nothin
     key = tmp_path / "key"
     key.write_text("A" * 43)
     away = StandaloneCluster("http://127.0.0.1:1", "http://127.0.0.1:1", key)
-    for ask in (lambda: away.status("driver-1"), lambda: away.kill("driver-1"), away.free_cores):
+    for ask in (lambda: away.status("driver-1"), lambda: away.kill("driver-1"), away.capacity):
         with pytest.raises(Unreachable):
             ask()

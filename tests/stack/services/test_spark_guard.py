@@ -209,7 +209,7 @@ def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) ->
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=20).close()
     assert not until(lambda: port(spark).status(driver) is not DriverState.RUNNING, 5), "a page ended the driver"
-    assert port(spark).free_cores() >= 0
+    assert port(spark).capacity().free_cores >= 0
     assert cluster.healthy(spark.settings)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from kappa.core.catalog import EXECUTOR_CORES, JOBS, STATE_PARTITIONS
+from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, JOBS, STATE_PARTITIONS
 from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import Request, Rule, number
 from kappa.core.verbs import Verb
@@ -105,15 +105,22 @@ class StopRequest(Request):
 
 @dataclass(frozen=True)
 class RescaleRequest(Request):
-    """Other numbers of state partitions or cores for a job; None stays as it is."""
+    """Other numbers of state partitions, cores or executors for a job; None stays as it is."""
 
     verb: ClassVar = Verb.RESCALE
     job: JobName
     partitions: Annotated[int | None, number(STATE_PARTITIONS, "State partitions")] = None
     cores: Annotated[int | None, number(EXECUTOR_CORES, "Cores")] = None
+    executors: Annotated[int | None, number(EXECUTORS)] = None
     reason: Reason = None
     dry_run: DryRun = False
     when_held: Held = WhenHeld.REFUSE
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers that are asked for, by the setting's name."""
+        asked = {STATE_PARTITIONS: self.partitions, EXECUTOR_CORES: self.cores, EXECUTORS: self.executors}
+        return {name: number for name, number in asked.items() if number is not None}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from kappa.core.catalog import find
 from kappa.core.kafka_log import Log, check_kept_whole, check_stamping
 from kappa.core.requests.by_verb import EARLIEST, DeployRequest
 from kappa.platform import Platform
-from kappa.verbs.deploy.plan import DeployPlan, decide, needs_start
-from kappa.verbs.desired import want
+from kappa.verbs.deploy.plan import Action, DeployPlan, decide, needs_start
+from kappa.verbs.desired import Found, want
+from kappa.verbs.drivers.size import check_fits
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
 from kappa.verbs.start_point import LogHead, StartPoint, start_ms
@@ -22,7 +23,7 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     """The plan of a deployment. Changes nothing.
 
     Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, Compacted,
-    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, Unreachable.
+    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, DoesNotFit, Unreachable.
     """
     job, others = find(request.job), beside(platform, [request.job])
     artifact = artifacts.find_whole(platform.settings.artifacts, request.artifact)
@@ -39,7 +40,18 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
             check_one_rule("the deployment", {job.name: Ruled(there.next_number(), wanted.settings)}, others)
             start = start_point(platform, log, request.start, wanted.settings["future_bound_ms"])
     plan = decide(wanted, there, start, Parts(parts_of(platform, there.current()), code.parts), others)
+    if plan.action in (Action.FIRST, Action.IN_PLACE):
+        _check_fits(platform, plan, there)
     return replace(plan, environment=artifact.environment)
+
+
+def _check_fits(platform: Platform, plan: DeployPlan, there: Found) -> None:
+    """Pass where the cluster can place what the plan starts. Raises DoesNotFit."""
+    current, job = there.current(), plan.wanted.job
+    before = current.settings if current else None
+    runs = current is not None and current.version in there.running
+    less = f"./kappa deploy {job} --set executors=N --set executor_cores=N"
+    check_fits(job, plan.wanted.settings, before, runs, platform.cluster.capacity(), less)
 
 
 def plan_start(platform: Platform, job: str) -> DeployPlan:

@@ -14,7 +14,8 @@ from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
-from kappa.verbs.drivers.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars, local_memory_mb
+from kappa.verbs.drivers.size import local_memory_mb
+from kappa.verbs.drivers.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars
 
 
 class Program(StrEnum):

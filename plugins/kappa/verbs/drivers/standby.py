@@ -11,7 +11,8 @@ from kappa.core.versions import Desired
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE
 from kappa.verbs.drivers.launch import version_of
-from kappa.verbs.drivers.submission import slots, submission
+from kappa.verbs.drivers.size import NOTHING, shortage, size_of
+from kappa.verbs.drivers.submission import submission
 from kappa.verbs.repair.plan import for_how_long
 
 STANDBY_SECONDS = 300.0
@@ -67,10 +68,8 @@ def _why_not(platform: Platform, change: Change) -> str | None:
         return f"no driver stands by: artifact {change.new.artifact} is older than that"
     if (still := _stands_still(platform, change)) is not None:
         return f"no driver stands by: {change.name} has committed nothing {still}, so there is no pause to shorten"
-    wanted, free = slots(change.new.settings), platform.cluster.free_cores()
-    if wanted > free:
-        return f"no driver stands by: it would take {wanted} cores of the worker, and {free} are free"
-    return None
+    lacking = shortage(size_of(change.new.settings), NOTHING, platform.cluster.capacity())
+    return f"no driver stands by: it would take {lacking}" if lacking else None
 
 
 def _stands_still(platform: Platform, change: Change) -> str | None:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
-from kappa.core.catalog import EXECUTOR_CORES
+from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, working_cores
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.spark import Submission
+from kappa.verbs.drivers.size import size_of
 
 # Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
 # over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038).
@@ -23,8 +24,6 @@ JVM_OPTIONS = (
     f"{_ENDS_WITHOUT_MEMORY} -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
-PLANNING_MB = 256
-"""What planning needs of the heap beside the work that is done in the same process."""
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
 AUTHENTICATED = {"spark.authenticate": "true"}
@@ -54,7 +53,7 @@ def submission(
         jars(settings),
     ]
     # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
-    options += ["--properties-file", str(settings.spark_auth)] if version.settings["executors"] else []
+    options += ["--properties-file", str(settings.spark_auth)] if version.settings[EXECUTORS] else []
     for key, value in _configuration(settings, artifact, version.settings).items():
         options += ["--conf", f"{key}={value}"]
     driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
@@ -70,20 +69,11 @@ def submission(
 
 def _master(settings: Settings, given: Mapping[str, int]) -> str:
     """Who does the work: executors of the cluster, or the driver's own process on its worker (decision 0011)."""
-    return settings.spark_master if given["executors"] else f"local[{given['executor_cores']}]"
-
-
-def _driver_memory_mb(given: Mapping[str, int]) -> int:
-    return given["driver_memory_mb"] if given["executors"] else local_memory_mb(given)
-
-
-def local_memory_mb(given: Mapping[str, int]) -> int:
-    """The heap of a process that plans and does the work itself."""
-    return given["executor_memory_mb"] + PLANNING_MB
+    return settings.spark_master if given[EXECUTORS] else f"local[{given[EXECUTOR_CORES]}]"
 
 
 def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
-    return f"{SHORT_JVM_OPTIONS if given['executors'] else JVM_OPTIONS} {archived(settings)}"
+    return f"{SHORT_JVM_OPTIONS if given[EXECUTORS] else JVM_OPTIONS} {archived(settings)}"
 
 
 def archived(settings: Settings) -> str:
@@ -98,13 +88,12 @@ def jars(settings: Settings) -> str:
 
 def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
     """What sizes and places the application; the query's own configuration is the driver's."""
-    cores = str(given["executor_cores"])
     return {
-        "spark.cores.max": cores,
-        "spark.executor.cores": cores,
+        "spark.cores.max": str(working_cores(given)),
+        "spark.executor.cores": str(given[EXECUTOR_CORES]),
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
-        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
-        **({} if given["executors"] else OF_ITS_OWN_PROCESS),
+        "spark.driver.memory": f"{size_of(given).driver_memory_mb}m",
+        **({} if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
@@ -121,14 +110,9 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.master": settings.spark_master,
         "spark.submit.deployMode": "cluster",
         "spark.driver.supervise": "true",
-        "spark.driver.memory": f"{_driver_memory_mb(given)}m",
-        "spark.driver.cores": "1" if given["executors"] else str(given["executor_cores"]),
+        "spark.driver.memory": f"{size_of(given).driver_memory_mb}m",
+        "spark.driver.cores": str(size_of(given).driver_cores),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.jars": "",
         **AUTHENTICATED,
     }
-
-
-def slots(settings: Mapping[str, int]) -> int:
-    """The worker's cores that a version takes: with an executor, its driver takes one of its own."""
-    return settings[EXECUTOR_CORES] + settings["executors"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS
+from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, working_cores
 from kappa.core.versions import Health
 
 BEHIND_SECONDS = 60.0
@@ -61,7 +61,7 @@ def advise(health: Health, settings: Mapping[str, int], job: str = "JOB") -> Adv
         return _larger(health, settings, utilisation, job)
     if behind and utilisation >= FULL:
         return _more(health, settings, utilisation, job)
-    if not behind and utilisation < IDLE and settings[EXECUTOR_CORES] > 1:
+    if not behind and utilisation < IDLE and working_cores(settings) > 1:
         return _fewer(health, settings, utilisation, job)
     return None
 
@@ -76,21 +76,23 @@ def _larger(health: Health, settings: Mapping[str, int], utilisation: float, job
 
 
 def _more(health: Health, settings: Mapping[str, int], utilisation: float, job: str) -> Advice:
-    cores = 2 * settings[EXECUTOR_CORES]
+    cores = 2 * working_cores(settings)
     partitions = settings.get(STATE_PARTITIONS, cores)
     also = f" --partitions {cores}" if partitions < cores else ""
+    option = f"--executors {2 * settings[EXECUTORS]}" if settings[EXECUTORS] else f"--cores {cores}"
     sentence = (
         f"{_behind(health)}, and batches take {utilisation:.1f} times the cadence: more cores"
-        f"{' and state partitions' if also else ''} would help (./kappa rescale {job} --cores {cores}{also})"
+        f"{' and state partitions' if also else ''} would help (./kappa rescale {job} {option}{also})"
     )
     return Advice(Size.MORE, sentence, _numbers(health, settings, utilisation))
 
 
 def _fewer(health: Health, settings: Mapping[str, int], utilisation: float, job: str) -> Advice:
-    cores = settings[EXECUTOR_CORES] // 2
+    executors, cores = settings[EXECUTORS], settings[EXECUTOR_CORES]
+    option = f"--executors {executors // 2}" if executors > 1 else f"--cores {cores // 2}"
     sentence = (
-        f"the latest batch took {utilisation:.0%} of the cadence on {settings[EXECUTOR_CORES]} cores, and nothing "
-        f"waits: fewer cores may do (./kappa rescale {job} --cores {cores})"
+        f"the latest batch took {utilisation:.0%} of the cadence on {working_cores(settings)} cores, and nothing "
+        f"waits: fewer cores may do (./kappa rescale {job} {option})"
     )
     return Advice(Size.FEWER, sentence, _numbers(health, settings, utilisation))
 
@@ -100,7 +102,7 @@ def _behind(health: Health) -> str:
 
 
 def _numbers(health: Health, settings: Mapping[str, int], utilisation: float) -> dict[str, float]:
-    names = ("cadence_ms", "records_per_batch", EXECUTOR_CORES, STATE_PARTITIONS)
+    names = ("cadence_ms", "records_per_batch", EXECUTORS, EXECUTOR_CORES, STATE_PARTITIONS)
     present = {name: float(settings[name]) for name in names if name in settings}
     measured = {"batch_ms": float(health.batch_ms or 0), "lag_events": float(health.lag_events)}
     return {"utilisation": round(utilisation, 3), "lag_seconds": health.lag_seconds, **measured, **present}

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from kappa.cluster import Capacity
 from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
@@ -15,7 +16,7 @@ from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Wanted
-from kappa.verbs.drivers.submission import slots
+from kappa.verbs.drivers.size import check_fits, size_of
 from kappa.verbs.start_point import StartPoint
 
 CADENCE_MS = 2_000
@@ -25,11 +26,11 @@ CADENCE, RECORDS = "cadence_ms", "records_per_batch"
 
 
 class NoFreeCores(Refusal):
-    """The worker cannot place all candidates beside what runs."""
+    """The cluster cannot place all candidates beside what runs."""
 
     def __init__(self, jobs: Sequence[str], wanted: int, free: int) -> None:
         super().__init__(
-            f"the candidates of {', '.join(jobs)} would take {wanted} cores of the worker, and {free} are free; a "
+            f"the candidates of {', '.join(jobs)} would take {wanted} cores of the cluster, and {free} are free; a "
             f"replay takes none from a live job. Nothing was staged. Give it fewer (--cores N), replay one job at a "
             f"time, stop what is not needed ('./kappa status'), or raise worker_cores in kappa.toml."
         )
@@ -79,8 +80,8 @@ class Candidate:
 
     @property
     def cores(self) -> int:
-        """The worker's cores that it takes."""
-        return slots(self.settings)
+        """The cluster's cores that it takes."""
+        return size_of(self.settings).cores
 
     @property
     def most_per_s(self) -> float:
@@ -138,11 +139,14 @@ def candidate(
                      differences=differences, live_starts_ms=live_starts, **same)  # fmt: skip
 
 
-def check_cores(made: Sequence[Candidate], free: int) -> None:
-    """Pass when the worker can place all of them. Raises NoFreeCores."""
+def check_room(made: Sequence[Candidate], capacity: Capacity) -> None:
+    """Pass when the cluster has the cores for all of them, and can place each. Raises NoFreeCores, DoesNotFit."""
     cores = sum(one.cores for one in made)
-    if cores > free:
-        raise NoFreeCores([one.job for one in made], cores, free)
+    if cores > capacity.free_cores:
+        raise NoFreeCores([one.job for one in made], cores, capacity.free_cores)
+    for one in made:
+        less = f"./kappa reprocess {one.job} --set executors=N --cores N"
+        check_fits(one.job, one.settings, None, False, capacity, less)
 
 
 def given(request: ReprocessRequest, job: Job) -> dict[str, int | str]:

@@ -64,7 +64,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
         offsets = log.earliest() if starts is None else log.offsets_at(starts - bound_ms)
         facts = log_facts(log, topic, offsets, now_ms)
     start = StartPoint(request.start, starts, offsets)
-    return decide_reprocess(request, there, wanted, start, facts, weights, platform.cluster.free_cores(), parts)
+    return decide_reprocess(request, there, wanted, start, facts, weights, platform.cluster.capacity(), parts)
 
 
 def closed_span_start(platform: Platform, jobs: tuple[str, ...], minutes: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from kappa.cluster import Capacity
 from kappa.code.differences import UNKNOWN, Difference, Parts, differing_settings, forbidden, table
 from kappa.code.digests import ENVIRONMENT
 from kappa.core.catalog import Effect, Job
@@ -18,7 +19,7 @@ from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.replay.bands import check_bands
-from kappa.verbs.replay.candidate import Candidate, candidate, check_cores
+from kappa.verbs.replay.candidate import Candidate, candidate, check_room
 from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
 from kappa.verbs.start_point import StartPoint, utc
 from kappa.verbs.stop.plan import NothingDeployed
@@ -48,7 +49,7 @@ class ExactParityOfOtherLogic(Refusal):
 
 @dataclass(frozen=True)
 class ReprocessPlan:
-    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the worker's."""
+    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
 
     candidates: tuple[Candidate, ...]
     starts_ms: int | None
@@ -76,7 +77,7 @@ class ReprocessPlan:
 
     @property
     def cores(self) -> int:
-        """The worker's cores that all candidates take."""
+        """The cluster's cores that all candidates take."""
         return sum(candidate.cores for candidate in self.candidates)
 
     def staged(self) -> tuple[Version, ...]:
@@ -152,14 +153,14 @@ def decide_reprocess(
     start: StartPoint,
     log: LogFacts,
     weights: Mapping[str, Weight],
-    free_cores: int,
+    capacity: Capacity,
     parts: Mapping[str, Parts],
 ) -> ReprocessPlan:
     """The plan; `found`, `wanted`, `weights` and `parts` are by job, `start` is at `replay_start_ms`'s T, `log` holds
-    its samples from there on, `free_cores` are what the worker has beside all that runs.
+    its samples from there on, `capacity` is what the cluster has beside all that runs.
 
     Raises NoJobs, UnknownJob, NothingDeployed, NoBands, UnusedBands, UnknownBand, InvalidBand, LaxerThanPolicy,
-    ExactParityOfOtherLogic, NoFreeCores, NeverCatchesUp, LogWillBeTooShort.
+    ExactParityOfOtherLogic, NoFreeCores, DoesNotFit, NeverCatchesUp, LogWillBeTooShort.
     """
     jobs, live = request.catalogued(), live_versions(found)
     check_bands(jobs, request.parity, request.bands)
@@ -176,13 +177,13 @@ def decide_reprocess(
         )
         for job in differing
     )
-    check_cores(made, free_cores)
+    check_room(made, capacity)
     costs = price(
         log, start.offsets, {one.job: weights[one.job] for one in made}, {one.job: one.most_per_s for one in made}
     )
     check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
-    return ReprocessPlan(made, start.starts_ms, costs, *terms, free_cores, why)
+    return ReprocessPlan(made, start.starts_ms, costs, *terms, capacity.free_cores, why)
 
 
 def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:

@@ -18,12 +18,12 @@ RESCALABLE = frozenset({State.CAUGHT_UP, State.LIVE, State.PREVIOUS})
 
 
 class NothingAsked(Refusal):
-    """Neither number was given."""
+    """No number was given."""
 
     def __init__(self, job: str) -> None:
         super().__init__(
             f"a rescale of {job} needs a number; nothing was changed. "
-            f"Give one or both: ./kappa rescale {job} --partitions N --cores N."
+            f"Give one or more: ./kappa rescale {job} --partitions N --executors N --cores N."
         )
 
 
@@ -53,7 +53,7 @@ class StatelessJob(Refusal):
     def __init__(self, job: str, partitions: int) -> None:
         super().__init__(
             f"{job} keeps no state, so it cannot have {partitions} state partitions; nothing was changed. "
-            f"Its cores can be rescaled: ./kappa rescale {job} --cores N."
+            f"Its cores can be rescaled: ./kappa rescale {job} --executors N --cores N."
         )
 
 
@@ -96,13 +96,13 @@ class StateFacts:
         return cls(**{**held, "operators": tuple(held["operators"])})
 
 
-def rescalable(job: Job, partitions: int | None, cores: int | None, found: Found) -> Version:
-    """The version of the job that is meant, if it may be rescaled to these numbers (None: as it is) at all.
+def rescalable(job: Job, numbers: Mapping[str, int], found: Found) -> Version:
+    """The version of the job that is meant, if it may be rescaled to these numbers, by setting, at all.
 
     Raises NothingAsked, NothingDeployed, VersionFailed, NotServing, StatelessJob.
     """
     current = found.current()
-    if partitions is None and cores is None:
+    if not numbers:
         raise NothingAsked(job.name)
     if current is None:
         raise NothingDeployed(job.name)
@@ -110,8 +110,8 @@ def rescalable(job: Job, partitions: int | None, cores: int | None, found: Found
         raise VersionFailed(job.name, current.version)
     if current.state not in RESCALABLE:
         raise NotServing(job.name, current.version, current.state)
-    if partitions is not None and not job.stateful:
-        raise StatelessJob(job.name, partitions)
+    if STATE_PARTITIONS in numbers and not job.stateful:
+        raise StatelessJob(job.name, numbers[STATE_PARTITIONS])
     return current
 
 

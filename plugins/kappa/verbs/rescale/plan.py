@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.catalog import EXECUTOR_CORES, STATE_PARTITIONS, Job, find, resolve
+from kappa.cluster import Capacity
+from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
-from kappa.verbs.drivers.submission import slots
+from kappa.verbs.drivers.size import NOTHING, check_fits, size_of
 from kappa.verbs.rescale.conditions import StateFacts, check_state, rescalable
 
 RESTART_SECONDS = 30.0
@@ -23,16 +23,6 @@ REPARTITION_SECONDS = 5.0
 """What drain, copy, proof and repartition take of a state that is all but empty."""
 ROWS_PER_SECOND = 100_000
 """Rows that are repartitioned a second; 2,000,000 rows were seen to take 14 s on two cores."""
-
-
-class TooFewFreeCores(Refusal):
-    """The worker could not place the driver: it would wait for ever."""
-
-    def __init__(self, job: str, wanted: int, free: int) -> None:
-        super().__init__(
-            f"{job} would take {wanted} cores of the worker, which has {free} for it; nothing was changed. Give at "
-            f"most that many (./kappa rescale {job} --cores N), or raise worker_cores in kappa.toml."
-        )
 
 
 class Action(StrEnum):
@@ -47,8 +37,9 @@ class Action(StrEnum):
 class RescalePlan:
     """What a rescale of one job will do, and why.
 
-    `free_cores` are those that the version may use: free on the worker, or held by its own driver. `desired` is what
-    the operator wants of the version, before and after: what is stopped stays stopped.
+    `free_cores` and `free_memory_mb` are what the version may use: free on the cluster, which has `cluster` in all, or
+    held by its own driver and executors. `desired` is what the operator wants of the version, before and after: what is
+    stopped stays stopped.
     """
 
     job: str
@@ -58,13 +49,15 @@ class RescalePlan:
     new: RunsAs
     state: StateFacts | None
     free_cores: int
+    free_memory_mb: int
+    cluster: str
     expected_pause_seconds: float
     why: tuple[str, ...]
     desired: Desired = Desired.RUNNING
 
     @property
     def steps(self) -> tuple[RescaleStep, ...]:
-        """The steps, in order: nothing is repartitioned for cores alone, and what is stopped is not started."""
+        """The steps, in order: nothing is repartitioned where the state stays, and what is stopped is not started."""
         if self.action is Action.UNCHANGED:
             return ()
         left_out = set() if self.action is Action.REPARTITION else {RescaleStep.REPARTITION}
@@ -80,7 +73,10 @@ class RescalePlan:
             ("action", self.action),
             ("why", "\n".join(self.why)),
             ("state partitions", self._from_to(STATE_PARTITIONS)),
-            ("executor cores", f"{self._from_to(EXECUTOR_CORES)} ({self.free_cores} free for it)"),
+            ("executors", self._from_to(EXECUTORS)),
+            ("executor cores", self._from_to(EXECUTOR_CORES)),
+            ("takes", f"{size_of(self.old.settings).sentence()} -> {size_of(self.new.settings).sentence()}"),
+            ("cluster", f"{self.cluster}; {self.free_cores} cores and {self.free_memory_mb:,} MB are free for it"),
             ("generation", f"g{self.old.generation} -> g{self.new.generation}"),
             ("state", state_sentence(self.state)),
             ("expected pause", f"{self.expected_pause_seconds:.0f} s"),
@@ -116,31 +112,33 @@ class RescalePlan:
 
 
 def decide_rescale(
-    request: RescaleRequest, found: Found, state: StateFacts | None, free_cores: int, next_generation: int
+    request: RescaleRequest, found: Found, state: StateFacts | None, capacity: Capacity, next_generation: int
 ) -> RescalePlan:
     """The plan of a rescale of the job's current version.
 
-    `state` is None where there is no checkpoint with state; `free_cores` are the worker's, beside those that the
-    version's own driver holds; `next_generation` is a number that no checkpoint of the version has had.
+    `state` is None where there is no checkpoint with state; `capacity` is the cluster's as it is, with what the
+    version holds itself; `next_generation` is a number that no checkpoint of the version has had.
     Raises UnknownJob, NothingAsked, NothingDeployed, VersionFailed, NotServing, StatelessJob, JobSettingOutOfRange,
-    CountsDisagree, NothingToRepartition, UnsupportedProvider, UnsupportedOperator, TooFewFreeCores.
+    CountsDisagree, NothingToRepartition, UnsupportedProvider, UnsupportedOperator, DoesNotFit.
     """
     job = find(request.job)
-    current = rescalable(job, request.partitions, request.cores, found)
+    current = rescalable(job, request.numbers, found)
     old = RunsAs(current.artifact, current.settings, current.generation)
     wanted = _wanted(job, request, current)
     moves = wanted.get(STATE_PARTITIONS) != current.settings.get(STATE_PARTITIONS)
     if moves:
         check_state(current, state)
-    usable = free_cores + (slots(current.settings) if current.version in found.running else 0)
-    if slots(wanted) > slots(current.settings) and slots(wanted) > usable:
-        raise TooFewFreeCores(request.job, slots(wanted), usable)
+    runs_now = current.version in found.running
+    less = f"./kappa rescale {request.job} --executors N --cores N"
+    check_fits(request.job, wanted, current.settings, runs_now, capacity, less)
     new = replace(old, settings=wanted, generation=next_generation if moves else old.generation)
     action = Action.REPARTITION if moves else Action.RESTART if new != old else Action.UNCHANGED
     runs = current.desired is Desired.RUNNING
     pause = expected_pause_seconds(action, state.rows if state else None) if runs else 0.0
     why = _why(action, current, state)
-    return RescalePlan(request.job, current.version, action, old, new, state, usable, pause, why, current.desired)
+    held = size_of(current.settings) if runs_now else NOTHING
+    free = (capacity.free_cores + held.cores, capacity.free_memory_mb + held.memory_mb, capacity.sentence())
+    return RescalePlan(request.job, current.version, action, old, new, state, *free, pause, why, current.desired)
 
 
 def expected_pause_seconds(action: Action, state_rows: int | None) -> float:
@@ -165,16 +163,14 @@ def state_sentence(state: StateFacts | None) -> str:
 
 def _wanted(job: Job, request: RescaleRequest, current: Version) -> dict[str, int]:
     """The version's settings with the asked numbers in their place, checked against the catalogue's bounds."""
-    numbers = {STATE_PARTITIONS: request.partitions, EXECUTOR_CORES: request.cores}
-    asked = {name: number for name, number in numbers.items() if number is not None}
-    resolve(job, asked)
-    return {**current.settings, **asked}
+    resolve(job, request.numbers)
+    return {**current.settings, **request.numbers}
 
 
 def _why(action: Action, current: Version, state: StateFacts | None) -> tuple[str, ...]:
     if action is Action.UNCHANGED:
         return ("it has these numbers already: nothing is to be done",)
-    first = "only the cores differ: a restart, the state is not touched"
+    first = "another number of cores or executors does the work, on the same checkpoint: a restart"
     if action is Action.REPARTITION:
         first = (
             "the state moves to another number of partitions, in a copy; the present one stays until the next rescale"

@@ -36,7 +36,7 @@ def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
     current = there.current()
     state = state_facts(platform, current) if current else None
     generation = platform.registry.next_generation(request.job, current.version) if current else 1
-    plan = decide_rescale(request, there, state, platform.cluster.free_cores(), generation)
+    plan = decide_rescale(request, there, state, platform.cluster.capacity(), generation)
     _check_artifact(platform, plan)
     return plan
 

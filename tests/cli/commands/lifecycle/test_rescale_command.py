@@ -56,7 +56,15 @@ def run(*words: str) -> Result:
 
 def test_the_form_holds_what_was_given_and_nothing_for_the_rest(sent: list[tuple[str, Any]]) -> None:
     result = run("ad_ctr", "--partitions", "4", "--reason", "growth", "--wait", "--json")
-    form = {"job": "ad_ctr", "partitions": 4, "cores": None, "reason": "growth", "when_held": "wait", "dry_run": False}
+    form = {
+        "job": "ad_ctr",
+        "partitions": 4,
+        "cores": None,
+        "executors": None,
+        "reason": "growth",
+        "when_held": "wait",
+        "dry_run": False,
+    }
     assert sent == [("rescale_stream", {"ad_ctr": form})]
     expected = {"job": "ad_ctr", "run_id": "run-1", "success": True, "sentence": "ad_ctr has another size."}
     assert json.loads(result.stdout) == [expected]

@@ -176,7 +176,9 @@ def test_a_needed_text_says_something() -> None:
 
 
 def test_a_field_that_a_request_has_not_is_refused_and_not_passed_over() -> None:
-    with pytest.raises(UnknownField, match="rescale has no field 'executor_cores'; it has job, partitions, cores"):
+    with pytest.raises(
+        UnknownField, match="rescale has no field 'executor_cores'; it has job, partitions, cores, executors"
+    ):
         read(RescaleRequest, {"job": "ad_ctr", "executor_cores": 3, "typed_by": "ada"})
 
 

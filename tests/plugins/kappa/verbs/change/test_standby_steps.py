@@ -34,7 +34,7 @@ def test_nothing_stands_by_where_the_cluster_has_no_cores_for_it(stage: Stage, a
     (driver,) = stage.cluster.running()
     assert "--standby" not in stage.cluster.submissions[driver][0].arguments
     (entry,) = [entry for entry in stage.registry.entries(OTHER.run_id) if entry.action == "deploy.standby"]
-    assert entry.evidence["sentence"].endswith("and 0 are free")
+    assert entry.evidence["sentence"].endswith("2 cores of the cluster, which has 0 for it")
 
 
 @pytest.mark.parametrize(("lag", "idle", "why"), [((500, 61.0), 61, "nothing for 61 s, so there is no pause"),

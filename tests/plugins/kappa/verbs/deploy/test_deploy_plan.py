@@ -17,6 +17,7 @@ from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused
+from kappa.verbs.drivers.size import DoesNotFit
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.stop.steps import plan_stop
 from tests.plugins.conftest import Stage
@@ -83,6 +84,24 @@ def test_other_results_are_refused_with_old_new_and_the_command(live: Stage) -> 
     assert "./kappa reprocess ad_ctr --from earliest" in plan.why[1]
     with pytest.raises(DeployRefused, match="v1 is as it was"):
         refuse_if_refused(plan)
+
+
+def test_a_first_deployment_that_no_host_could_hold_is_refused(stage: Stage) -> None:
+    """Its driver would wait for ever, and the deployment fail much later as not ready."""
+    stage.cluster.free = 1
+    with pytest.raises(DoesNotFit, match="ad_ctr would take 2 cores of the cluster, which has 1 for it"):
+        plan_deploy(stage.platform, AD_CTR)
+    stage.cluster.free = 2
+    assert plan_deploy(stage.platform, AD_CTR).action is Action.FIRST
+
+
+def test_more_executors_than_fit_are_refused_in_place_and_the_present_size_never_is(live: Stage) -> None:
+    live.cluster.free = 2
+    with pytest.raises(DoesNotFit, match="would take 5 cores of the cluster, which has 4 for it"):
+        plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"executors": 2}))
+    live.cluster.free = 0
+    assert plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"cadence_ms": 500})).action is Action.IN_PLACE
+    assert plan_deploy(live.platform, AD_CTR).action is Action.UNCHANGED
 
 
 def test_a_result_setting_is_refused_and_named_in_the_command(live: Stage) -> None:

@@ -58,6 +58,15 @@ def test_with_an_executor_the_cluster_does_it() -> None:
     assert "TieredStopAtLevel=1" in made.properties["spark.driver.extraJavaOptions"]
 
 
+@pytest.mark.parametrize(("executors", "most"), [(0, 2), (1, 2), (3, 6)])
+def test_an_application_has_the_cores_of_all_its_executors_and_no_more(executors: int, most: int) -> None:
+    """Spark starts executors for as long as it has fewer cores than that, each of executor_cores."""
+    made = _submission(executors=executors, executor_cores=2)
+    assert f"spark.cores.max={most}" in made.arguments
+    assert "spark.executor.cores=2" in made.arguments
+    assert made.properties["spark.driver.cores"] == ("1" if executors else "2")
+
+
 @pytest.mark.parametrize("executors", [0, 1])
 def test_a_driver_answers_only_who_knows_its_secret_which_executors_learn_from_a_file(executors: int) -> None:
     made = _submission(executors=executors)

@@ -221,6 +221,7 @@ SIZES = [
     (replace(BEHIND, batch_ms=6_000), {"records_per_batch": 10_000}, Size.MORE),
     (replace(WELL, batch_ms=90), {}, Size.FEWER),
     (replace(WELL, batch_ms=90), {"executor_cores": 1}, None),
+    (replace(WELL, batch_ms=90), {"executor_cores": 1, "executors": 2}, Size.FEWER),
     (replace(WELL, batch_ms=90), {"cadence_ms": 0}, None),
     (replace(WELL, batch_ms=5_000), {}, None),
 ]
@@ -238,6 +239,22 @@ def test_advice_brings_its_numbers_and_the_command() -> None:
     assert (advice.numbers["utilisation"], advice.numbers["lag_events"]) == (1.5, 50_000)
     assert "50,000 records are unread" in advice.sentence
     assert "./kappa rescale ad_ctr --cores 4 --partitions 4" in advice.sentence
+
+
+@pytest.mark.parametrize(
+    ("health", "given", "command"),
+    [
+        (replace(BEHIND, batch_ms=1_500), {"executors": 2, "state_partitions": 4}, "--executors 4 --partitions 8"),
+        (replace(BEHIND, batch_ms=1_500), {"executors": 1, "state_partitions": 4}, "--executors 2)"),
+        (replace(WELL, batch_ms=90), {"executors": 3}, "took 9% of the cadence on 6 cores, and nothing waits"),
+        (replace(WELL, batch_ms=90), {"executors": 3}, "--executors 1)"),
+        (replace(WELL, batch_ms=90), {"executors": 1}, "--cores 1)"),
+    ],
+)
+def test_advice_counts_the_cores_of_all_executors(health: Health, given: dict[str, int], command: str) -> None:
+    advice = advise(health, {**SETTINGS, **given})
+    assert advice is not None
+    assert command in advice.sentence
 
 
 def test_advice_to_a_stateless_job_names_no_partitions() -> None:

@@ -20,6 +20,7 @@ from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
+from kappa.verbs.drivers.size import DoesNotFit
 from kappa.verbs.replay.candidate import NoFreeCores, given
 from kappa.verbs.replay.plan import ExactParityOfOtherLogic, LaxerThanPolicy, ReprocessPlan, live_versions
 from kappa.verbs.start_point import utc
@@ -122,8 +123,16 @@ def test_a_job_that_is_named_twice_is_replayed_once() -> None:
 
 def test_more_cores_than_are_free_are_refused_with_both_numbers() -> None:
     said = refusal(NoFreeCores, free_cores=3)
-    assert "ad_ctr, client_spend would take 4 cores of the worker, and 3 are free" in said
+    assert "ad_ctr, client_spend would take 4 cores of the cluster, and 3 are free" in said
     assert planned(cores=1, free_cores=2).cores == 2
+
+
+def test_executors_that_no_hosts_could_hold_are_refused_though_the_cores_are_free() -> None:
+    """The plan is made on one host of 16 cores and 8,192 MB: memory is for 7 executors of 1,024 MB beside a driver."""
+    many = {"executors": 8, "executor_memory_mb": 1024}
+    said = refusal(DoesNotFit, "ad_ctr", settings=many, cores=1, free_cores=16)
+    assert "ad_ctr would take 8,704 MB of the cluster's memory, which has 8,192 MB for it" in said
+    assert planned("ad_ctr", settings={**many, "executors": 7}, cores=1, free_cores=16).cores == 8
 
 
 def test_with_an_executor_the_driver_takes_a_core_more() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kappa.cluster import Capacity, Host
 from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.checkpoint.repartitionable import UnsupportedOperator, UnsupportedProvider
 from kappa.core.refusals import Refusal
@@ -14,6 +15,7 @@ from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
+from kappa.verbs.drivers.size import DoesNotFit
 from kappa.verbs.rescale.conditions import (
     CountsDisagree,
     NothingAsked,
@@ -26,7 +28,6 @@ from kappa.verbs.rescale.conditions import (
 from kappa.verbs.rescale.plan import (
     Action,
     RescalePlan,
-    TooFewFreeCores,
     decide_rescale,
     expected_pause_seconds,
 )
@@ -56,11 +57,14 @@ def planned(
     there: Found | None = None,
     state: StateFacts | None = STATE,
     free_cores: int = 4,
+    capacity: Capacity | None = None,
+    executors: int | None = None,
 ) -> RescalePlan:
     """The plan for ad_ctr, whose version runs on 2 cores with 2 partitions; 7 is the next generation."""
     there = there or found(a_version())
     job = there.versions[0].job if there.versions else "ad_ctr"
-    return decide_rescale(RescaleRequest(job, partitions, cores), there, state, free_cores, 7)
+    capacity = capacity or Capacity((Host(16, free_cores, 8192, 4096),))
+    return decide_rescale(RescaleRequest(job, partitions, cores, executors), there, state, capacity, 7)
 
 
 def test_other_partitions_make_a_new_generation_of_the_checkpoint() -> None:
@@ -113,7 +117,10 @@ def test_the_expected_pause_is_a_restart_and_what_the_state_weighs() -> None:
 def test_the_rows_show_present_and_wanted_numbers_and_the_state() -> None:
     rows = dict(planned(partitions=4, cores=3).rows())
     assert rows["state partitions"] == "2 -> 4"
-    assert rows["executor cores"] == "2 -> 3 (6 free for it)"
+    assert rows["executor cores"] == "2 -> 3"
+    assert rows["executors"] == "0 -> 0"
+    assert rows["takes"] == "2 cores and 768 MB -> 3 cores and 768 MB"
+    assert rows["cluster"] == "1 host with 16 cores and 8,192 MB; 6 cores and 4,864 MB are free for it"
     assert rows["state"].startswith("2,000,000 rows, 4.5 MB in 2 partitions of stateStoreSave; a batch is pending")
     assert rows["expected pause"] == "55 s"
 
@@ -138,7 +145,7 @@ def refusal(expected: type[Refusal], **asked: object) -> str:
 
 
 def test_a_rescale_to_no_number_is_refused() -> None:
-    assert "--partitions N --cores N" in refusal(NothingAsked)
+    assert "--partitions N --executors N --cores N" in refusal(NothingAsked)
 
 
 def test_a_job_without_a_version_is_refused() -> None:
@@ -192,21 +199,41 @@ def test_a_checkpoint_with_another_number_than_the_registrys_is_refused() -> Non
     assert "2 state partitions by the registry and 5 by its checkpoint" in said
 
 
-def test_more_cores_than_the_worker_has_are_refused_with_both_numbers() -> None:
-    said = refusal(TooFewFreeCores, cores=7, free_cores=4)
-    assert "would take 7 cores of the worker, which has 6 for it" in said
+def test_more_cores_than_the_cluster_has_are_refused_with_both_numbers() -> None:
+    said = refusal(DoesNotFit, cores=7, free_cores=4)
+    assert "would take 7 cores of the cluster, which has 6 for it" in said
     assert planned(cores=6, free_cores=4).action is Action.RESTART
 
 
 def test_a_version_without_a_driver_holds_no_cores_of_its_own() -> None:
     gone = found(a_version(), running=False)
-    assert "has 4 for it" in refusal(TooFewFreeCores, cores=5, free_cores=4, there=gone)
+    assert "has 4 for it" in refusal(DoesNotFit, cores=5, free_cores=4, there=gone)
 
 
 def test_with_an_executor_the_driver_takes_a_core_more() -> None:
     there = found(a_version(executors=1))
-    assert "would take 8 cores of the worker, which has 7" in refusal(TooFewFreeCores, cores=7, there=there)
+    assert "would take 8 cores of the cluster, which has 7" in refusal(DoesNotFit, cores=7, there=there)
 
 
 def test_fewer_cores_need_no_free_ones() -> None:
     assert planned(cores=1, free_cores=0, there=found(a_version(), running=False)).action is Action.RESTART
+
+
+THREE_HOSTS = Capacity((Host(4, 4, 2048, 2048),) * 3)
+
+
+def test_other_executors_alone_are_a_restart_on_the_same_checkpoint() -> None:
+    plan = planned(executors=2, capacity=THREE_HOSTS)
+    assert plan.action is Action.RESTART
+    assert plan.new == replace(plan.old, settings={**plan.old.settings, "executors": 2})
+    rows = dict(plan.rows())
+    assert (rows["executors"], rows["executor cores"]) == ("0 -> 2", "2 -> 2")
+    assert rows["takes"] == "2 cores and 768 MB -> 5 cores and 1,536 MB"
+    assert rows["cluster"] == "3 hosts with 12 cores and 6,144 MB; 14 cores and 6,912 MB are free for it"
+
+
+def test_executors_that_no_hosts_could_hold_are_refused_whatever_is_free() -> None:
+    """Cores and memory in all would do, but an executor lies on one host."""
+    hosts = Capacity((Host(5, 5, 2048, 2048),) * 2)
+    said = refusal(DoesNotFit, executors=3, cores=3, capacity=hosts)
+    assert "would take 3 executors, of which 2 can be placed: one of 3 cores and 512 MB on one host" in said
