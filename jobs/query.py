@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import sources
 from jobs.driver import watermark
-from jobs.driver.log_identity import LogWitness
+from jobs.driver.log_identity import LogWitness, once_there
 from jobs.driver.registry import connect
 from jobs.driver.watermark import Ends, Reach
 from jobs.pipelines import quarantine, windowed
@@ -154,5 +154,9 @@ def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:
 def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:
     if not catalog.find(version.job).stateful:
         return 0
-    with KafkaLog(settings.kafka, version.topic) as log:
-        return watermark.read_skew_ms(log, offsets)
+
+    def ask() -> int:
+        with KafkaLog(settings.kafka, version.topic) as log:
+            return watermark.read_skew_ms(log, offsets)
+
+    return once_there(ask)

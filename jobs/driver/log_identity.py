@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from functools import partial
 from threading import Event
+from typing import TypeVar
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
@@ -16,9 +18,11 @@ from kappa.core.kafka_log import KafkaLog, LastRead, Log, MissingTopic, Offsets,
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Version
 
+_T = TypeVar("_T")
 logger = logging.getLogger("kappa.log")
 MISSING_SECONDS = 20.0
 """A topic may be missing for so long before it counts as deleted: a broker that starts may not know it yet."""
+MISSING_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 5.0
 PATIENCE_SECONDS = 2.0
 """For so long a transaction is held open for an answer; then it is rolled back, and begun anew once there is one."""
@@ -76,19 +80,51 @@ def check_id(version: Version, topic_id: str) -> None:
         raise TopicReplaced(version, f"its id is {topic_id}, not {version.topic_id}")
 
 
+class Absence:
+    """For how long the topic has been missing, since it was first found so."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def bear(self, missing: MissingTopic) -> None:
+        """Return where it may still come, else raise what was given."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            logger.warning("the topic is waited for: %s", missing)
+        if now - self._since > MISSING_SECONDS:
+            raise missing
+
+
+def once_there(ask: Callable[[], _T], is_over: Callable[[float], object] = time.sleep) -> _T:
+    """What `ask` says of the topic, which may be missing for a while. `is_over` waits for so many seconds, and says
+    whether there is nothing more to wait for. Raises MissingTopic, and as `ask`."""
+    absence = Absence()
+    while True:
+        try:
+            return ask()
+        except MissingTopic as missing:
+            absence.bear(missing)
+            if is_over(MISSING_PAUSE_SECONDS):
+                raise
+
+
 def check_once_there(
     bootstrap: str, version: Version, goes_on: Callable[[], bool], sleep: Callable[[float], None]
 ) -> None:
     """Check the topic as soon as the broker answers, or leave it once `goes_on` says no: a start that waits is none
     that failed. Raises as `check`, and MissingTopic."""
+    absence = Absence()
     while goes_on():
         try:
             with KafkaLog(bootstrap, version.topic) as log:
                 check(version, log.describe())
             break
+        except MissingTopic as missing:
+            absence.bear(missing)
         except (KafkaError, OSError) as error:
             logger.warning("the broker does not answer, so the start waits: %r", error)
-            sleep(1.0)
+        sleep(1.0)
 
 
 def check_records(version: Version, log: Log, position: Offsets, last: Mapping[int, LastRead]) -> None:
@@ -166,7 +202,7 @@ class LogWitness:
     def look(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
         """Ask once, thoroughly, and wait for it; the topic may be missing for a while. Raises TopicReplaced,
         MissingTopic, LogRewritten, LogTooShort, KafkaError, OSError."""
-        self._thread.submit(self._once_there, position, last).result()
+        self._thread.submit(once_there, partial(self._ask, position, last, thorough=True), self._closed.wait).result()
 
     def close(self) -> None:
         """Ask no more."""
@@ -174,23 +210,13 @@ class LogWitness:
         self._thread.submit(self._forget)
         self._thread.shutdown(wait=False)
 
-    def _once_there(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
-        begun = time.monotonic()
-        while True:
-            try:
-                return self._ask(position, last, thorough=True)
-            except MissingTopic:
-                if self._closed.wait(0.5) or time.monotonic() - begun > MISSING_SECONDS:
-                    raise
-
     def _until_answered(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
-        begun, pause = time.monotonic(), 0.2
+        absence, pause = Absence(), 0.2
         while not self._closed.is_set():
             try:
                 return self._ask(position, last)
-            except MissingTopic:
-                if time.monotonic() - begun > MISSING_SECONDS:
-                    raise
+            except MissingTopic as missing:
+                absence.bear(missing)
             except (KafkaError, OSError) as error:
                 logger.warning("the broker does not say which topic it has, so nothing is committed: %r", error)
             self._closed.wait(pause)

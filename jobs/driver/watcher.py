@@ -16,6 +16,7 @@ from kafka.errors import KafkaError
 from jobs.driver import batch_sizing, root_cause, watermark
 from jobs.driver.cpu_priority import Priority, gives_way
 from jobs.driver.heartbeat import Beat
+from jobs.driver.log_identity import once_there
 from jobs.driver.registry import DriverRegistry
 from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
@@ -187,13 +188,17 @@ def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
 
 def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets) -> Ends:
     """The ends of the log as of now, by connections made for it, and the append_time of the first record at or after
-    each offset in `unread`."""
+    each offset in `unread`. The topic may be missing for a while. Raises MissingTopic."""
     registry = DriverRegistry(settings, version.job, version.version, epoch)
-    try:
+
+    def ask() -> Ends:
         with KafkaLog(settings.kafka, version.topic) as log:
             ends = _ends(registry, log, version)
             firsts = {p: log.append_time(p, offset) for p, offset in unread.items() if p in ends.offsets}
             return replace(ends, unread_from_ms={p: at for p, at in firsts.items() if at is not None})
+
+    try:
+        return once_there(ask)
     finally:
         registry.close()
 

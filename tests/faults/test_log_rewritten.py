@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -12,6 +12,7 @@ from kafka.admin import NewPartitions, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
+from jobs import query
 from jobs.sinks.batch_sink import BatchSink
 from kappa.core.kafka_log import KafkaLog
 from stack.waiting import until
@@ -32,10 +33,22 @@ def admin(case: Case) -> Iterator[KafkaAdminClient]:
 
 def make_again(case: Case) -> None:
     """Delete the case's topic, and make another one of its name."""
+    delete(case)
+    make(case)
+
+
+def delete(case: Case) -> None:
+    """Delete the case's topic; once this returns, there is none of its name."""
     name = case.settings.topic.name
     with admin(case) as client:
         client.delete_topics([name])
         assert until(lambda: name not in client.list_topics(), 60)
+
+
+def make(case: Case) -> None:
+    """Make a topic of the case's name; once this returns, it is there."""
+    name = case.settings.topic.name
+    with admin(case) as client:
         topic = NewTopic(name, case.settings.topic.partitions, 1, topic_configs=STAMPED)
 
         def made() -> bool:
@@ -54,37 +67,19 @@ def read_some(rig: Rig, count: int = 40, **settings: int) -> Case:
     return case
 
 
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Lock:
-    """Whoever has it keeps the driver from looking at the topic. A driver that happens to begin a query while there is
-    none of the name would give up for that, and rightly, before it can see the new one."""
-    free = threading.Lock()
-
-    def one_at_a_time(look: Callable[[KafkaLog], object]) -> Callable[[KafkaLog], object]:
-        def wait(log: KafkaLog) -> object:
-            with free:
-                return look(log)
-
-        return wait
-
-    for name in ("_metadata", "_partitions"):
-        monkeypatch.setattr(KafkaLog, name, one_at_a_time(getattr(KafkaLog, name)))
-    return free
-
-
 class Held:
-    """Holds the sink's batches between their action and their transaction."""
+    """Holds whoever calls a function before it does anything."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.acted, self.go = threading.Event(), threading.Event()
-        judged = BatchSink._check_watermark
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, place: object, name: str) -> None:
+        self.called, self.go = threading.Event(), threading.Event()
+        function = getattr(place, name)
 
-        def hold(sink: BatchSink, batch: object) -> object:
-            self.acted.set()
+        def hold(*given: object) -> object:
+            self.called.set()
             assert self.go.wait(120)
-            return judged(sink, batch)  # type: ignore[arg-type]
+            return function(*given)
 
-        monkeypatch.setattr(BatchSink, "_check_watermark", hold)
+        monkeypatch.setattr(place, name, hold)
 
 
 @pytest.mark.fault("F16", "FAILED: the topic is not the one that the version was staged for; nothing of it is written")
@@ -107,17 +102,33 @@ def test_a_topic_made_again_while_the_driver_is_stopped_is_refused_at_its_start(
 
 @pytest.mark.fault("F16", "the running driver gives up with the reason; no record of the new topic is counted")
 @pytest.mark.parametrize("count", [10, 200], ids=["fewer", "more"])
-def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(
-    rig: Rig, count: int, looks: threading.Lock
-) -> None:
+def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(rig: Rig, count: int) -> None:
     case = rig.case()
     case.produce(events(40))
     with case.driver() as program:
         program.await_read()
         before = (case.rows(), case.progress())
-        with looks:
-            make_again(case)
+        make_again(case)
         case.produce(events(count, 1_000))
+        program.until("the driver gives up", lambda: case.state() == "FAILED")
+    assert "was staged for: its id is" in case.red()["failed"]
+    assert (case.rows(), case.progress()) == before
+
+
+@pytest.mark.fault("F16", "a query that begins while there is no such topic waits for it, and refuses another one")
+def test_a_topic_that_is_gone_when_a_query_begins_is_waited_for_and_the_next_of_its_name_refused(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    case = read_some(rig)
+    before = (case.rows(), case.progress())
+    held = Held(monkeypatch, query, "_skew_ms")  # after the log was found to be the one that was read
+    with case.driver() as program:
+        assert held.called.wait(120)
+        delete(case)
+        held.go.set()
+        program.until("it waits, or gives up", lambda: "waited for" in caplog.text or case.state() == "FAILED")
+        make(case)
+        case.produce(events(10, 1_000))
         program.until("the driver gives up", lambda: case.state() == "FAILED")
     assert "was staged for: its id is" in case.red()["failed"]
     assert (case.rows(), case.progress()) == before
@@ -129,7 +140,7 @@ def test_a_batch_whose_topic_was_made_again_after_it_was_read_is_not_committed(
 ) -> None:
     case = read_some(rig)
     before = (case.rows(), case.progress(), len(case.batches()))
-    held = Held(monkeypatch)
+    held = Held(monkeypatch, BatchSink, "_check_watermark")  # between the batch's action and its transaction
     monkeypatch.setattr("jobs.driver.query_loop.BATCH_SECONDS", 5)
     case.produce(events(10, 100))
     asked = BatchSink._write_once_told
@@ -141,7 +152,7 @@ def test_a_batch_whose_topic_was_made_again_after_it_was_read_is_not_committed(
 
     monkeypatch.setattr(BatchSink, "_write_once_told", asked_late)
     with case.driver() as program:
-        assert held.acted.wait(120)
+        assert held.called.wait(120)
         make_again(case)
         held.go.set()
         program.until("the driver gives up", lambda: case.state() == "FAILED")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets
+from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets, Topic
 from kappa.core.versions import Desired, State, Version
 
 VERSION = Version(
@@ -28,19 +28,27 @@ class Held:
     looked: list[int] = field(default_factory=list)
     closed: int = 0
 
-    def identity(self) -> Identity:
+    def _reach(self) -> None:
         if self.failures:
             self.failures -= 1
             raise KafkaConnectionError("away")
         if self.missing:
             self.missing -= 1
             raise MissingTopic("ad_events", "nowhere")
+
+    def identity(self) -> Identity:
+        self._reach()
         return self.now
+
+    def describe(self) -> Topic:
+        self._reach()
+        return Topic("ad_events", self.now.topic_id, tuple(self.times), "LogAppendTime")
 
     def earliest(self) -> Offsets:
         return self.first
 
     def ends(self) -> Offsets:
+        self._reach()
         return {p: self.first[p] + len(self.times[p]) for p in self.first}
 
     def appended(self, partition: int, offset: int) -> Appended | None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from jobs.driver import log_identity
+from jobs import query
+from jobs.driver import log_identity, watcher
 from jobs.driver.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
 from kappa.core import kafka_log
 from kappa.core.kafka_log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
+from kappa.core.settings import Settings
 from tests.jobs.held_log import VERSION, Held
 
 TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")
@@ -54,6 +59,44 @@ def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_
     slept: list[float] = []
     log_identity.check_once_there(NOBODY, VERSION, lambda: len(slept) < 2, slept.append)
     assert slept == [1.0, 1.0]
+
+
+def opened(held: Held) -> Callable[..., object]:
+    return lambda *_: nullcontext(held)
+
+
+def nobody_asks(*_: object) -> Mock:
+    return Mock(now_ms=lambda: 5)
+
+
+def test_a_start_waits_for_a_topic_that_is_missing_for_a_moment(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_identity, "KafkaLog", opened(held))
+    held.missing, slept = 2, list[float]()
+    log_identity.check_once_there(NOBODY, VERSION, lambda: True, slept.append)
+    assert slept == [1.0, 1.0]
+    held.missing = 10
+    monkeypatch.setattr(log_identity, "MISSING_SECONDS", 0.0)
+    with pytest.raises(MissingTopic):
+        log_identity.check_once_there(NOBODY, VERSION, lambda: True, slept.append)
+
+
+@pytest.mark.parametrize("look", [lambda settings: query._skew_ms(settings, VERSION, {0: 4, 1: 0}),
+                                  lambda settings: watcher.fresh_ends(settings, VERSION, 1, {}),
+                                  ], ids=["skew", "ends"])  # fmt: skip
+def test_who_looks_by_another_connection_waits_for_the_topic_as_long(
+    held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, look: Callable[[Settings], object]
+) -> None:
+    for module in (query, watcher):
+        monkeypatch.setattr(module, "KafkaLog", opened(held))
+    monkeypatch.setattr(watcher, "DriverRegistry", nobody_asks)
+    monkeypatch.setattr(log_identity, "MISSING_PAUSE_SECONDS", 0.0)
+    held.missing = 2
+    look(Settings(home=tmp_path))
+    assert held.missing == 0
+    held.missing = 1_000_000
+    monkeypatch.setattr(log_identity, "MISSING_SECONDS", 0.0)
+    with pytest.raises(MissingTopic):
+        look(Settings(home=tmp_path))
 
 
 def test_the_record_before_the_position_is_there_with_its_append_time(witness: LogWitness) -> None:
