@@ -16,8 +16,8 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__)
 
 from jobs import standby
 from jobs.driver import restarts
-from jobs.driver.ownership import LaunchLost
-from jobs.driver.query_loop import Driver, Identity, Orphaned
+from jobs.driver.ownership import Identity, LaunchLost, Orphaned
+from jobs.driver.query_loop import Driver
 from jobs.driver.registry import ALIVE, DriverRegistry
 from jobs.outcome import ParentGone
 from jobs.rescale.change_store import PostgresChangeStore

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -24,6 +26,24 @@ delete from registry.red_line where job = %(job)s and version = %(version)s and 
 _FAIL = f"""
 update registry.job_version set state = 'FAILED', updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and {_OWNED}"""  # noqa: S608 - no value is in it
+
+
+class Orphaned(Exception):  # noqa: N818 - an end, not an error
+    """The process that started this driver is gone."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who this driver is: its submission, its epoch, and the process that it must not outlive."""
+
+    submission_id: str
+    epoch: int
+    parent_pid: int
+
+    def check_parent(self) -> None:
+        """A driver whose JVM was killed goes at once; what it would write is fenced anyway. Raises Orphaned."""
+        if os.getppid() != self.parent_pid:
+            raise Orphaned
 
 
 class LaunchLost(Exception):  # noqa: N818 - an end, not an error

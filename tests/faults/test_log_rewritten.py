@@ -141,7 +141,7 @@ def test_a_batch_whose_topic_was_made_again_after_it_was_read_is_not_committed(
     case = read_some(rig)
     before = (case.rows(), case.progress(), len(case.batches()))
     held = Held(monkeypatch, BatchSink, "_check_watermark")  # between the batch's action and its transaction
-    monkeypatch.setattr("jobs.driver.query_loop.BATCH_SECONDS", 5)
+    monkeypatch.setattr("jobs.driver.execution.BATCH_SECONDS", 5)
     case.produce(events(10, 100))
     asked = BatchSink._write_once_told
 

@@ -156,10 +156,10 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         _of_any_generation,
     ),
     "checkpoint behind": Safeguard(
-        "jobs.driver.query_loop:check", "a checkpoint may be older than the database, or newer", _nothing
+        "jobs.driver.failures:check", "a checkpoint may be older than the database, or newer", _nothing
     ),
     "checkpoint elsewhere": Safeguard(
-        "jobs.driver.query_loop:check_offsets", "a checkpoint may end at other offsets than the database", _nothing
+        "jobs.driver.failures:check_offsets", "a checkpoint may end at other offsets than the database", _nothing
     ),
     "topic id": Safeguard(
         "jobs.driver.log_identity:check_id", "any topic of the name will do", _nothing

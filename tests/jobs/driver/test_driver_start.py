@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from jobs import session
-from jobs.driver.query_loop import Driver, Identity
+from jobs.driver.ownership import Identity
+from jobs.driver.query_loop import Driver
 from jobs.driver.registry import DriverRegistry
 from kappa.core.checkpoint.reader import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
 from tests.jobs.books import FIRST, Desk

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.driver.query_loop import Driver, Identity, Orphaned
+from jobs.driver.ownership import Identity, Orphaned
+from jobs.driver.query_loop import Driver
 from kappa.core.settings import Settings
 from tests.jobs.held_log import VERSION
 

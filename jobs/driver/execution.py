@@ -1,0 +1,198 @@
+"""The queries of a version, one after another: each is prepared, followed, and let end after its batch."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from jobs import query
+from jobs.driver import batch_sizing
+from jobs.driver.eviction import Eviction
+from jobs.driver.failures import Failures
+from jobs.driver.log_identity import LogWitness
+from jobs.driver.ownership import Identity
+from jobs.driver.registry import DriverRegistry
+from jobs.driver.watcher import Watcher, own_beat
+from jobs.pipelines.pipeline import Run
+from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
+from kappa.core.settings import Settings
+from kappa.core.versions import Version
+
+logger = logging.getLogger("kappa.driver")
+POLL_SECONDS = 0.5
+STATE_SECONDS = 10
+BATCH_SECONDS = 60
+"""A batch of a catch-up on busy cores; whoever asked for the stop waits for twice as long."""
+
+
+class Execution:
+    """Runs the version's queries for as long as its `watcher`, which tells what they have committed, says that they
+    are wanted."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        version: Version,
+        registry: DriverRegistry,
+        identity: Identity,
+        witness: LogWitness,
+        failures: Failures,
+    ) -> None:
+        self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
+        self._witness, self._failures = witness, failures
+        self._checkpoint = query.checkpoint_of(settings, version)
+        self._sink: BatchSink | None = None
+        self._earlier = Committed()
+        beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
+        self.watcher = Watcher(settings, version, beat, self._told, self._trouble)
+        self._eviction = Eviction()
+        self._cold = True
+
+    @property
+    def committed(self) -> Committed:
+        """What the newest query has committed."""
+        return self._sink.committed if self._sink is not None else Committed()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the newest query's sink failed by."""
+        return self._sink.failure if self._sink is not None else None
+
+    def goes_on(self) -> bool:
+        """Whether this driver is to go on. Raises Orphaned."""
+        self._identity.check_parent()
+        return self.watcher.is_wanted
+
+    def run(self, spark: SparkSession) -> None:
+        """Queries that follow one another, until one fails or none is wanted. Raises what ends one."""
+        self._write_to(None)
+        try:
+            if self._eviction.due:
+                self._evict(spark)
+            while self.watcher.is_wanted:
+                if not self._follow(*self._prepare(spark, self._paced(), evicting=False)):
+                    break
+                if self._eviction.due:
+                    self._evict(spark)
+        finally:
+            if self._sink is not None:
+                self._sink.close()
+
+    def _evict(self, spark: SparkSession) -> None:
+        """Commit a batch that evicts closed windows by a query of its own, or find that there is nothing to read.
+
+        Where a query gave way, it is the batch that was left pending. The first batch of a process reads few records,
+        else a pause would be longer by all that was left unread in it.
+        """
+        most = self._version.settings["records_per_batch"]
+        settings = {
+            **self._version.settings,
+            "records_per_batch": min(query.FIRST_RECORDS, most) if self._cold else most,
+        }
+        _, sink, writer = self._prepare(spark, settings, evicting=True)
+        running = query.start_one_batch(writer)
+        sink.attach(running)
+        query.until_through(running, self.goes_on)
+        self._finish(running, sink, writer)
+        ends = self.watcher.ends
+        self._failures.look_recovered(sink.committed, ends, known=ends)
+        sink.close()
+        self._eviction.done()
+        self._cold = False
+
+    def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
+        """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
+        known = self.watcher.ends
+        running, looked, is_over = query.start(writer, run), time.monotonic(), False
+        sink.attach(running)
+        while running.isActive and self.watcher.is_wanted and not is_over:
+            self._identity.check_parent()
+            self._failures.look_recovered(sink.committed, self.watcher.ends, known=known)
+            if time.monotonic() - looked > STATE_SECONDS:
+                looked = time.monotonic()
+                self._observe_state(running)
+            sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms)
+            time.sleep(POLL_SECONDS)
+            unread = batch_sizing.unread(sink.committed.next_offsets, self.watcher.ends)
+            is_over = batch_sizing.is_over(run.settings, self._version.settings, unread)
+        try:
+            self._finish(running, sink, writer)
+        except StreamingQueryException:
+            if not isinstance(sink.failure, GaveWay):
+                raise
+            logger.info("closed windows are to be evicted: the query gives way to one that does it")
+            return True
+        finally:
+            sink.close()
+        return is_over
+
+    def _paced(self) -> Mapping[str, int]:
+        """The version's settings, with batches as large as it is far from the end of the log."""
+        unread = batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
+        return batch_sizing.begin(self._version.settings, unread or 0)
+
+    def _prepare(
+        self, spark: SparkSession, given: Mapping[str, int], *, evicting: bool
+    ) -> tuple[Run, BatchSink, DataStreamWriter]:
+        """The query by these settings, with a delay for the log as it is now, and its sink."""
+        progress, last_read = self._registry.progress(), self._registry.last_read()
+        self._witness.look(progress[0], last_read)
+        version = replace(self._version, settings=given)
+        run = query.run_of(self._settings, version, progress[0], self._failures.extra_delay_ms, evicting=evicting)
+        self.watcher.delay_ms = run.watermark_delay_ms
+        sink = query.sink_of(
+            self._settings,
+            self._version,
+            self._identity.epoch,
+            run,
+            progress,
+            lambda: self.watcher.ends,
+            self.watcher.fresh_ends,
+            self._witness,
+            last_read,
+        )
+        self._write_to(sink)
+        return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
+
+    def _finish(self, running: StreamingQuery, sink: BatchSink, writer: DataStreamWriter) -> None:
+        """Let the query end after its batch; one that it leaves pending all the same is finished by this same code."""
+        if not running.isActive:
+            running.awaitTermination()
+            return
+        sink.gives_way = False
+        if not query.is_through(running):
+            query.end_after_batch(running, BATCH_SECONDS)
+        running.stop()
+        if self._checkpoint.is_pending():
+            query.finish_pending(writer, sink)
+
+    def _write_to(self, sink: BatchSink | None) -> None:
+        """The sink of the query that comes next; what the one before it committed is kept for the heartbeat."""
+        self._earlier = self._told()
+        self._sink = sink
+
+    def _told(self) -> Committed:
+        """What this driver committed last, by whichever query, and how far the present one is."""
+        present = self.committed
+        if present.batch_id is not None:
+            return present
+        return replace(self._earlier, next_offsets=present.next_offsets)
+
+    def _trouble(self) -> str:
+        """Why the present batch is not committed, where it has not been for a while."""
+        return self._sink.trouble if self._sink is not None else ""
+
+    def _observe_state(self, running: StreamingQuery) -> None:
+        progress = running.lastProgress
+        if not progress or "addBatch" not in progress["durationMs"]:
+            return
+        logger.info("batch %s took, in ms: %s", progress["batchId"], dict(progress["durationMs"]))
+        if operators := progress["stateOperators"]:
+            self.watcher.state = (operators[0]["numRowsTotal"], operators[0]["memoryUsedBytes"])
