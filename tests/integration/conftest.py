@@ -6,33 +6,47 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.integration.versions import runs_as
+from tests.integration.injected import EXECUTOR, processes_of
+from tests.integration.versions import batches, runs_as
 from tests.rigs.running_stack import Command, Stack
 
 ON_EXECUTOR = "client_spend"
 """The others do their work in their driver's process, as by default."""
-TUNED = ("executors=1", "cadence_ms=900")
+TUNED = ("executors=2", "cadence_ms=900")
 
 
 @dataclass(frozen=True)
 class Tuned:
     """The stack on which that job was given other settings that only tune: what it ran as before and after, with its
-    epoch, and what was said."""
+    epoch, and what was said. `executors` is how many JVMs did its work then, and after a rescale to one."""
 
     stack: Stack
     before: dict[str, object]
     after: dict[str, object]
     epochs: tuple[int, int]
     said: Command
+    executors: tuple[int, int]
 
 
 @pytest.fixture(scope="session")
 def tuned(deployed: Stack) -> Tuned:
-    """The job deployed over itself, in place."""
+    """The job deployed over itself, in place, on two executors, of which a rescale leaves one; both worked."""
     before, epoch = runs_as(deployed, ON_EXECUTOR), _epoch(deployed)
     options = [word for setting in TUNED for word in ("--set", setting)]
     said = deployed.kappa("deploy", ON_EXECUTOR, *options, "--reason", "test")
-    return Tuned(deployed, before, runs_as(deployed, ON_EXECUTOR), (epoch, _epoch(deployed)), said)
+    after, epochs = runs_as(deployed, ON_EXECUTOR), (epoch, _epoch(deployed))
+    many = _at_work(deployed, 2)
+    deployed.kappa("rescale", ON_EXECUTOR, "--executors", "1", "--reason", "test")
+    return Tuned(deployed, before, after, epochs, said, (many, _at_work(deployed, 1)))
+
+
+def _at_work(stack: Stack, executors: int) -> int:
+    """How many executors work for the job, once it has so many and has committed a batch on them."""
+    stack.until(f"{executors} executors", lambda: len(processes_of(stack, EXECUTOR, ON_EXECUTOR)) == executors)
+    committed = batches(stack, ON_EXECUTOR)
+    stack.produce(71, 500)
+    stack.until("a batch more", lambda: batches(stack, ON_EXECUTOR) > committed)
+    return len(processes_of(stack, EXECUTOR, ON_EXECUTOR))
 
 
 def _epoch(stack: Stack) -> int:

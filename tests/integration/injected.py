@@ -33,12 +33,17 @@ def process_of(stack: Stack, kind: str, job: str) -> psutil.Process:
     found: list[psutil.Process] = []
 
     def is_there() -> bool:
-        names = Applications(stack.settings.spark_ui)
-        found[:] = _processes(stack, lambda command: group(command, names) == f"{kind} {job}")
+        found[:] = processes_of(stack, kind, job)
         return len(found) == 1
 
     stack.until(f"{job} has one {kind}", is_there)
     return found[0]
+
+
+def processes_of(stack: Stack, kind: str, job: str) -> list[psutil.Process]:
+    """The processes of that kind that work for a job."""
+    names = Applications(stack.settings.spark_ui)
+    return _processes(stack, lambda command: group(command, names) == f"{kind} {job}")
 
 
 def kill_of(stack: Stack, kind: str, job: str) -> psutil.Process:

@@ -23,6 +23,12 @@ def test_tuning_settings_change_in_place_after_a_trial(tuned: Tuned) -> None:
     assert tuned.stack.query(query, ON_EXECUTOR) == [(900, 1)]
 
 
+def test_executors_are_as_many_as_asked_and_their_batches_are_exact(tuned: Tuned) -> None:
+    """Two of them after the deployment, one after the rescale."""
+    assert tuned.executors == (2, 1)
+    tuned.stack.reconcile()
+
+
 @pytest.mark.fault("F25", "another executor takes its place, the driver is the same, and differences are 0")
 def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_twice(tuned: Tuned) -> None:
     stack = tuned.stack
