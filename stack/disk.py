@@ -23,7 +23,11 @@ class DiskFull(Refusal):
 
 def check(home: Path, needed: int = NEEDED_BYTES) -> None:
     """Raises DiskFull when fewer than `needed` bytes are free where `home` is or will be."""
-    place = next(folder for folder in (home, *home.parents) if folder.exists())
-    free = shutil.disk_usage(place).free
-    if free < needed:
+    if (free := free_bytes(home)) < needed:
         raise DiskFull(home, free, needed)
+
+
+def free_bytes(folder: Path) -> int:
+    """How many bytes are free where a folder is or will be."""
+    place = next(each for each in (folder, *folder.parents) if each.exists())
+    return shutil.disk_usage(place).free

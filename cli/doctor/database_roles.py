@@ -47,7 +47,8 @@ def _role(settings: Settings, role: str) -> str:
 
 
 def _connected(settings: Settings, role: str) -> Connection:
-    """Raises Unreachable, with what libpq says."""
+    """Without the startup options of `looking`: a pooler may refuse them before it is recognised. Raises Unreachable,
+    with what libpq says."""
     try:
         return psycopg.connect(settings.dsn(role), connect_timeout=CONNECT_SECONDS, autocommit=True)
     except psycopg.OperationalError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import stat
 from collections.abc import Iterator
 from functools import partial
@@ -11,9 +10,10 @@ from pathlib import Path
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.settings import ROLES, Settings
 from kappa.core.store import check, places
+from stack import disk
 
 PART = "host"
-FREE_BYTES = 2_000_000_000
+FREE_BYTES = disk.NEEDED_BYTES
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -51,8 +51,7 @@ def _shared(folder: Path) -> str:
 
 
 def _room(folder: Path) -> str:
-    place = next(each for each in (folder, *folder.parents) if each.exists())
-    free = shutil.disk_usage(place).free
+    free = disk.free_bytes(folder)
     if free < FREE_BYTES:
         least = f"{FREE_BYTES / 1e9:.0f} GB should be"
         raise Wrong(

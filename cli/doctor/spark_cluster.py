@@ -1,16 +1,16 @@
-"""Tries Spark: that it takes our requests and nobody else's, has workers, and is the version that the jobs need."""
+"""Tries Spark: that it takes our requests and nobody else's, and has workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import httpx
 
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.settings import Settings
-from kappa.spark import SPARK_VERSION, DriverState, StandaloneCluster
+from kappa.platform import connect
+from kappa.spark import SPARK_VERSION, DriverState
 from kappa.unavailable import Unreachable
 
 PART = "Spark"
@@ -27,12 +27,16 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 def _signed(settings: Settings) -> str:
     """A question for a driver that never was: it is answered if the signature is taken."""
-    state = StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key).status(NO_DRIVER)
+    state = connect(settings).cluster.status(NO_DRIVER)
     return "taken" if state is DriverState.GONE else f"taken ({state})"
 
 
 def _strangers(settings: Settings) -> str:
-    answer = _get(f"{settings.spark_rest}/v1/submissions/status/{NO_DRIVER}")
+    url = f"{settings.spark_rest}/v1/submissions/status/{NO_DRIVER}"
+    try:
+        answer = httpx.get(url, timeout=TIMEOUT_SECONDS, trust_env=False)
+    except httpx.HTTPError as error:
+        raise Unreachable(PART, url, error or type(error).__name__) from error
     if answer.status_code != httpx.codes.FORBIDDEN:
         raise Wrong(
             f"{settings.spark_rest} answered {answer.status_code} to a request without a signature: whoever reaches it "
@@ -44,20 +48,13 @@ def _strangers(settings: Settings) -> str:
 
 def _workers(settings: Settings) -> str:
     try:
-        page: dict[str, Any] = _get(f"{settings.spark_ui}/json/").json()
-    except ValueError as error:
-        raise Wrong(f"the master's page {settings.spark_ui}/json/ is no JSON: {error}", "Correct spark.ui.") from error
-    workers = [worker for worker in page["workers"] if worker["state"] == "ALIVE"]
-    if not workers:
+        capacity = connect(settings).cluster.capacity()
+    except Unreachable as away:
+        raise Wrong(str(away), "Start the master, or correct spark.ui in the settings.") from away
+    hosts = capacity.hosts
+    if not hosts:
         raise Wrong(
             "the master has no live worker", "Start a worker that names this master; its log says what it lacks."
         )
-    free, cores = (sum(int(worker[name]) for worker in workers) for name in ("coresfree", "cores"))
-    return f"{len(workers)} alive, {free} of {cores} cores free, Spark {SPARK_VERSION} expected"
-
-
-def _get(url: str) -> httpx.Response:
-    try:
-        return httpx.get(url, timeout=TIMEOUT_SECONDS, trust_env=False)
-    except httpx.HTTPError as error:
-        raise Unreachable(PART, url, error or type(error).__name__) from error
+    cores = sum(host.cores for host in hosts)
+    return f"{len(hosts)} alive, {capacity.free_cores} of {cores} cores free, Spark {SPARK_VERSION} expected"

@@ -50,7 +50,7 @@ def at(home: Path, url: str) -> Settings:
 
 
 def test_a_server_that_takes_anybodys_requests_is_named_with_the_filter_that_guards_it(tmp_path: Path) -> None:
-    with answering({"workers": [{"state": "ALIVE", "cores": 4, "coresfree": 1}]}) as url:
+    with answering({"workers": [{"state": "ALIVE", "cores": 4, "coresfree": 1, "memory": 1, "memoryfree": 1}]}) as url:
         finding = found(at(tmp_path, url))
     assert "whoever reaches it may run code" in finding["requests of strangers"].wrong
     assert "JWSFilter" in finding["requests of strangers"].remedy
