@@ -19,6 +19,7 @@ from bench.live import Database, Version
 from cli import lifecycle_verbs
 from cli.entry import settings
 from cli.follow import Outcome
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from oracle.topic import KafkaTopic
@@ -74,7 +75,12 @@ def main(
 
 def measure(stack: Settings, database: Database, measured: list[Version], within: float) -> dict[str, Any]:
     """Start these versions at the same time and follow them to the end of the log. Raises VerbFailed, TooSlow."""
-    ends = {partition: end for partition, (_, end) in KafkaTopic(stack.kafka, stack.topic.name).bounds().items()}
+    ends = {
+        partition: end
+        for partition, (_, end) in KafkaTopic(stack.kafka_access(KafkaUser.READER).librdkafka(), stack.topic.name)
+        .bounds()
+        .items()
+    }
     begun_ms = database.now_ms()
     with CpuMeter(stack) as meter, ThreadPoolExecutor(len(measured)) as pool:
         starts = [pool.submit(in_turn, stack, lifecycle_verbs.start_in_place, [version.job]) for version in measured]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from bench.beside import Beside
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from traffic.log import KafkaLog
@@ -37,7 +38,12 @@ class NoTraffic(Refusal):
 def produce(settings: Settings, seed: int, records: int, span_seconds: float) -> Played:
     """Send `records` at full speed with event times over the last `span_seconds`."""
     plan = plan_synthetic(now_ms(), Shape(seed, records, fractions=KNOBS), span_seconds, None)
-    return play(plan.records, KafkaLog(settings.kafka, settings.topic.name), SystemClock(), plan.paced)
+    return play(
+        plan.records,
+        KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name),
+        SystemClock(),
+        plan.paced,
+    )
 
 
 def now_ms() -> int:
@@ -66,7 +72,9 @@ class Background(Beside):
     def work(self) -> None:
         """Play until it is enough."""
         try:
-            log = KafkaLog(self._settings.kafka, self._settings.topic.name, PATIENT)
+            log = KafkaLog(
+                self._settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), self._settings.topic.name, PATIENT
+            )
             plan = plan_synthetic(now_ms(), self._shape, 0, self._rate)
             self.played = play(self._until_stopped(iter(plan.records)), log, SystemClock(), plan.paced)
         finally:

@@ -15,6 +15,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Prod
 from bench.beside import Beside
 from bench.live import Database
 from bench.load import now_ms
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from traffic.records import Event, encode
@@ -46,7 +47,7 @@ class Prober:
         self.appended: dict[str, int] = {}
         self._producer = Producer(
             {
-                "bootstrap.servers": settings.kafka,
+                **settings.kafka_access(KafkaUser.ADMIN).librdkafka(),
                 "partitioner": "murmur2_random",
                 "acks": "all",
                 "linger.ms": 0,

@@ -23,6 +23,7 @@ from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
 from kappa.core import catalog
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -87,7 +88,9 @@ def writer_of(
 ) -> DataStreamWriter:
     """The version's query over the log, not started: each batch goes to `callback`."""
     job = catalog.find(version.job)
-    records = sources.stream(spark, settings.kafka, version.topic, version.start_offsets, run.settings)
+    records = sources.stream(
+        spark, settings.kafka_access(KafkaUser.STREAM), version.topic, version.start_offsets, run.settings
+    )
     built = windowed.build(records, job, run) if job.stateful else quarantine.build(records, run)
     writer: DataStreamWriter = (
         built.writeStream.queryName(version.job)
@@ -143,7 +146,7 @@ def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
 
 def witness_of(settings: Settings, version: Version) -> LogWitness:
     """Who says whether the log is the one that the version has read."""
-    return LogWitness(version, partial(KafkaLog, settings.kafka, version.topic))
+    return LogWitness(version, partial(KafkaLog, settings.kafka_access(KafkaUser.STREAM), version.topic))
 
 
 def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:
@@ -156,7 +159,7 @@ def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:
         return 0
 
     def ask() -> int:
-        with KafkaLog(settings.kafka, version.topic) as log:
+        with KafkaLog(settings.kafka_access(KafkaUser.STREAM), version.topic) as log:
             return watermark.read_skew_ms(log, offsets)
 
     return once_there(ask)

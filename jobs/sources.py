@@ -11,26 +11,29 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from kappa.core.catalog import working_cores
+from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.kafka_log import Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
 
 
-def stream(spark: SparkSession, bootstrap: str, topic: str, start: Offsets, settings: Mapping[str, int]) -> DataFrame:
+def stream(
+    spark: SparkSession, access: KafkaAccess, topic: str, start: Offsets, settings: Mapping[str, int]
+) -> DataFrame:
     """RECORD rows of exactly the partitions in `start`, from its offsets on (a checkpoint's own go first).
 
     They are read by as many tasks as there are cores that do the work, at most one a partition.
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
-    loaded: DataFrame = _options(reader, bootstrap, topic, start).load()
+    loaded: DataFrame = _options(reader, access, topic, start).load()
     return _records(loaded).coalesce(working_cores(settings))
 
 
-def _options(reader: Any, bootstrap: str, topic: str, start: Offsets) -> DataStreamReader | DataFrameReader:
+def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> DataStreamReader | DataFrameReader:
     options = {
-        "kafka.bootstrap.servers": bootstrap,
+        **access.spark(),
         "assign": json.dumps({topic: sorted(start)}),
         "startingOffsets": json.dumps({topic: {str(p): offset for p, offset in sorted(start.items())}}),
         "failOnDataLoss": "true",

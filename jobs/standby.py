@@ -20,6 +20,7 @@ from jobs.rescale.change_store import ChangeStore
 from jobs.sinks.noop_sink import NoopSink
 from kappa.core.changes import Mark
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -87,7 +88,7 @@ def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch
 def _newest(settings: Settings, version: Version, offsets: Offsets) -> Offsets:
     """Offsets from which FIRST_RECORDS are there, as far as the log still holds them."""
     each = FIRST_RECORDS // max(1, len(offsets))
-    with KafkaLog(settings.kafka, version.topic) as log:
+    with KafkaLog(settings.kafka_access(KafkaUser.STREAM), version.topic) as log:
         earliest = log.earliest()
     return {p: max(earliest.get(p, 0), offset - each) for p, offset in offsets.items()}
 

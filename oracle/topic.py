@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from confluent_kafka import (
@@ -26,8 +27,8 @@ _FETCH = 10_000
 class LogUnreadable(Refusal):
     """The broker does not answer, has no such topic, or stops in the middle."""
 
-    def __init__(self, bootstrap: str, topic: str, problem: object) -> None:
-        super().__init__(f"topic '{topic}' at {bootstrap} cannot be read: {problem}. `./kappa status` says what runs.")
+    def __init__(self, address: str, topic: str, problem: object) -> None:
+        super().__init__(f"topic '{topic}' at {address} cannot be read: {problem}. `./kappa status` says what runs.")
 
 
 class Topic(Protocol):
@@ -43,10 +44,11 @@ class Topic(Protocol):
 class KafkaTopic:
     """A topic, read by partition without a consumer group; nothing is committed."""
 
-    def __init__(self, bootstrap: str, topic: str, more: dict[str, Any] | None = None) -> None:
-        self._bootstrap, self._topic = bootstrap, topic
+    def __init__(self, access: Mapping[str, str], topic: str, more: dict[str, Any] | None = None) -> None:
+        """`access` says where Kafka is and who reads, in librdkafka's names; `more` are settings over the ones here."""
+        self._address, self._topic = access["bootstrap.servers"], topic
         self._settings = {
-            "bootstrap.servers": bootstrap,
+            **access,
             "group.id": "kappa-reconcile",
             "enable.auto.commit": False,
             "isolation.level": "read_uncommitted",
@@ -59,13 +61,8 @@ class KafkaTopic:
 
     def bounds(self) -> dict[int, tuple[int, int]]:
         """partition -> (first offset, offset after the last), now. Raises LogUnreadable."""
-        consumer = Consumer(self._settings)
-        try:
+        with self._opened() as consumer:
             return {p: self._watermarks(consumer, p) for p in self._partitions(consumer)}
-        except KafkaException as error:
-            raise LogUnreadable(self._bootstrap, self._topic, error.args[0]) from error
-        finally:
-            consumer.close()
 
     def records(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
         """Each partition's records from its first offset to before its end. Raises LogUnreadable."""
@@ -78,18 +75,13 @@ class KafkaTopic:
         Raises LogUnreadable.
         """
         ends = {partition: end for partition, (_, end) in self.bounds().items()}
-        consumer = Consumer(self._settings)
-        try:
+        with self._opened() as consumer:
             asked = [TopicPartition(self._topic, partition, append_ms) for partition in ends]
             found = consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
             for hit in found:
                 if hit.error is not None:
                     raise KafkaException(hit.error)
             return {hit.partition: hit.offset if hit.offset >= 0 else ends[hit.partition] for hit in found}
-        except KafkaException as error:
-            raise LogUnreadable(self._bootstrap, self._topic, error.args[0]) from error
-        finally:
-            consumer.close()
 
     def stretch(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int) -> Iterator[LogRecord]:
         """Each partition's records from its start to before its end, or to before the first one that the broker
@@ -98,8 +90,7 @@ class KafkaTopic:
 
     def _read(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int | None) -> Iterator[LogRecord]:
         left = {partition for partition, end in ends.items() if starts[partition] < end}
-        consumer = Consumer(self._settings)
-        try:
+        with self._opened() as consumer:
             consumer.assign([TopicPartition(self._topic, partition, starts[partition]) for partition in left])
             silent = 0
             while left:
@@ -109,13 +100,31 @@ class KafkaTopic:
                 before = set(left)
                 yield from self._fetched(messages, ends, until_ms, left)
                 consumer.pause([TopicPartition(self._topic, partition) for partition in before - left])
+
+    @contextmanager
+    def _opened(self) -> Iterator[Consumer]:
+        """A consumer for the length of a `with`. A broker that refuses to let it in is told apart from one that is not
+        there, which librdkafka says aside only. Raises LogUnreadable."""
+        refused: list[KafkaError] = []
+
+        def note(error: KafkaError) -> None:
+            if error.code() == KafkaError._AUTHENTICATION:
+                refused.append(error)
+
+        consumer = Consumer({**self._settings, "error_cb": note})
+        try:
+            yield consumer
+        except KafkaException as error:
+            consumer.poll(0)
+            problem = refused[0].str() if refused else error.args[0]
+            raise LogUnreadable(self._address, self._topic, problem) from error
         finally:
             consumer.close()
 
     def _require_life(self, silent: int) -> None:
         if silent > _MOST_SILENT_POLLS:
             seconds = _MOST_SILENT_POLLS * _POLL_S
-            raise LogUnreadable(self._bootstrap, self._topic, f"nothing came for {seconds:.0f} s")
+            raise LogUnreadable(self._address, self._topic, f"nothing came for {seconds:.0f} s")
 
     def _fetched(
         self, messages: list[Message], ends: Mapping[int, int], until_ms: int | None, left: set[int]
@@ -124,7 +133,7 @@ class KafkaTopic:
         for message in messages:
             partition, offset, error = message.partition(), message.offset(), message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                raise LogUnreadable(self._bootstrap, self._topic, error)
+                raise LogUnreadable(self._address, self._topic, error)
             if partition not in left:
                 continue
             if error is None and offset < ends[partition]:

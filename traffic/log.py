@@ -6,7 +6,9 @@ partition; what could not be delivered is counted and named, never silently lost
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -21,15 +23,25 @@ _TIMEOUT_S = 10.0
 class LogUnreachable(Refusal):
     """The broker does not answer."""
 
-    def __init__(self, bootstrap: str, error: object) -> None:
-        super().__init__(f"no broker answers at {bootstrap} ({error}). Nothing was sent. Start it with `./kappa up`.")
+    def __init__(self, address: str, error: object) -> None:
+        super().__init__(f"no broker answers at {address} ({error}). Nothing was sent. Start it with `./kappa up`.")
+
+
+class LogRefused(Refusal):
+    """The broker does not let this user in, or not to this topic."""
+
+    def __init__(self, address: str, said: object) -> None:
+        super().__init__(
+            f"the broker at {address} refused: {said}. Nothing was sent. The file kafka_producer.properties in the "
+            "secrets folder must name a user that may write the topic; './kappa up' sees to it in the embedded stack."
+        )
 
 
 class TopicMissing(Refusal):
     """The topic does not exist."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        super().__init__(f"the broker at {bootstrap} has no topic '{topic}'. Nothing was sent. `./kappa up` makes it.")
+    def __init__(self, address: str, topic: str) -> None:
+        super().__init__(f"the broker at {address} has no topic '{topic}'. Nothing was sent. `./kappa up` makes it.")
 
 
 @dataclass(frozen=True)
@@ -56,14 +68,18 @@ class KafkaLog:
     """A topic, by confluent-kafka (docs/decisions/0002): keys by murmur2 as Kafka's own clients,
     idempotent, lz4, acks=all."""
 
-    def __init__(self, bootstrap: str, topic: str, more: dict[str, Any] | None = None) -> None:
-        """Raises LogUnreachable, TopicMissing. `more` are settings of librdkafka over the ones here."""
+    def __init__(self, access: Mapping[str, str], topic: str, more: dict[str, Any] | None = None) -> None:
+        """`access` says where Kafka is and who writes, in librdkafka's names; `more` are settings over the ones here.
+        Raises LogUnreachable, LogRefused, TopicMissing."""
         self._topic = topic
         self._sent = 0
         self._failed = 0
-        self._first_error: str | None = None
-        self._producer = Producer({**_settings(bootstrap), "on_delivery": self._report, **(more or {})})
-        self._require_topic(bootstrap)
+        self._first_error: object = None
+        self._fatal: object = None
+        self._refused: KafkaError | None = None
+        told = {"on_delivery": self._report, "error_cb": self._note}
+        self._producer = Producer({**access, **_SETTINGS, **told, **(more or {})})
+        self._require_topic(access["bootstrap.servers"])
 
     def send(self, key: bytes | None, value: bytes | None) -> None:
         """Hand over one record; waits only while the queue of QUEUE_RECORDS is full."""
@@ -72,49 +88,72 @@ class KafkaLog:
                 self._producer.produce(self._topic, value, key)
                 break
             except BufferError:
-                self._producer.poll(0.05)
+                self._serve(partial(self._producer.poll, 0.05))
             except KafkaException as error:
-                self._fail(str(error.args[0]))
+                self._fail(error.args[0])
                 break
         self._sent += 1
         if self._sent % _SERVE_EVERY == 0:
-            self._producer.poll(0)
+            self._serve(partial(self._producer.poll, 0))
 
     def close(self) -> Delivery:
         """Wait for the queue to drain, at most as long as the producer retries."""
+        self._serve(self._producer.flush)
         self._producer.flush()
-        return Delivery(self._sent - self._failed, self._failed, self._first_error)
+        first = str(self._fatal or self._first_error or "") or None
+        return Delivery(self._sent - self._failed, self._failed, first)
+
+    def _serve(self, call: Callable[[], object]) -> None:
+        """Have the callbacks called. What is fatal to the producer, as a user without the right to write, is raised out
+        of this once, in the middle of them; each record's failure is then told by the next call."""
+        try:
+            call()
+        except (KafkaException, SystemError) as error:
+            self._fatal = error.__cause__ or error
 
     def _report(self, error: KafkaError | None, _: object) -> None:
         if error is not None:
-            self._fail(str(error))
+            self._fail(error)
 
-    def _fail(self, error: str) -> None:
+    def _note(self, error: KafkaError) -> None:
+        """What librdkafka tells of its connections."""
+        if error.code() == KafkaError._AUTHENTICATION:
+            self._refused = error
+
+    def _fail(self, error: object) -> None:
+        """Counts alone: this is called with an exception under way where that is fatal, and has no words then."""
         self._failed += 1
         self._first_error = self._first_error or error
 
-    def _require_topic(self, bootstrap: str) -> None:
+    def _require_topic(self, address: str) -> None:
         try:
             found = self._producer.list_topics(self._topic, timeout=_TIMEOUT_S).topics.get(self._topic)
         except KafkaException as error:
-            raise LogUnreachable(bootstrap, error.args[0]) from error
+            self._serve(partial(self._producer.poll, 0))
+            if self._refused is not None:
+                raise LogRefused(address, self._refused.str()) from error
+            raise LogUnreachable(address, error.args[0]) from error
+        if (
+            found is not None
+            and found.error is not None
+            and found.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        ):
+            raise LogRefused(address, found.error.str())
         if found is None or found.error is not None:
-            raise TopicMissing(bootstrap, self._topic)
+            raise TopicMissing(address, self._topic)
 
 
-def _settings(bootstrap: str) -> dict[str, Any]:
-    return {
-        "bootstrap.servers": bootstrap,
-        "client.id": "kappa-produce",
-        "partitioner": "murmur2_random",
-        "enable.idempotence": True,
-        "acks": "all",
-        "compression.type": "lz4",
-        "linger.ms": 5,
-        "batch.num.messages": 10_000,
-        "queue.buffering.max.messages": QUEUE_RECORDS,
-        "queue.buffering.max.kbytes": 1_048_576,
-        "delivery.report.only.error": True,
-        "delivery.timeout.ms": 120_000,
-        "log_level": 2,
-    }
+_SETTINGS: dict[str, Any] = {
+    "client.id": "kappa-produce",
+    "partitioner": "murmur2_random",
+    "enable.idempotence": True,
+    "acks": "all",
+    "compression.type": "lz4",
+    "linger.ms": 5,
+    "batch.num.messages": 10_000,
+    "queue.buffering.max.messages": QUEUE_RECORDS,
+    "queue.buffering.max.kbytes": 1_048_576,
+    "delivery.report.only.error": True,
+    "delivery.timeout.ms": 120_000,
+    "log_level": 2,
+}

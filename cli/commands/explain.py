@@ -13,6 +13,7 @@ from cli import explain_output, output
 from cli.commands.client import CLIENT_PATTERN
 from cli.entry import settings
 from cli.options import Json
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from oracle.explain import Number
@@ -110,7 +111,7 @@ def _traced(stack: Settings, number: Number) -> Lineage:
     """The number, explained; on a terminal the count of records read goes along."""
 
     def open_log(topic: str) -> KafkaTopic:
-        return KafkaTopic(stack.kafka, topic)
+        return KafkaTopic(stack.kafka_access(KafkaUser.READER).librdkafka(), topic)
 
     with output.working("looking at what is served") as say:
 

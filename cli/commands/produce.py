@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from cli.entry import settings
+from kappa.core.installation.kafka_access import KafkaUser
 from traffic import mapping, open_bandit
 from traffic.log import KafkaLog
 from traffic.play import Played, SystemClock, play
@@ -117,7 +118,7 @@ def produce(
 
 def _play(plan: Plan) -> Played:
     stack = settings()
-    log = KafkaLog(stack.kafka, stack.topic.name)
+    log = KafkaLog(stack.kafka_access(KafkaUser.PRODUCER).librdkafka(), stack.topic.name)
     columns = (TextColumn("producing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=_err, transient=True) as progress:
         task = progress.add_task("producing", total=plan.total)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from cli import output
 from cli.entry import settings
+from kappa.core.installation.kafka_access import KafkaUser
 from oracle.compare import Difference
 from oracle.fates import FATES
 from oracle.postgres import PostgresDatabase
@@ -38,7 +39,7 @@ def command(
     longer holds cannot be compared; it is said, and is no difference.
     """
     stack = settings()
-    topic = KafkaTopic(stack.kafka, stack.topic.name)
+    topic = KafkaTopic(stack.kafka_access(KafkaUser.READER).librdkafka(), stack.topic.name)
     database = PostgresDatabase(stack.dsn("kappa_operator"))
     with output.working("waiting for the jobs to have read the log") as say:
         verdict = reconcile(

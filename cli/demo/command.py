@@ -20,6 +20,7 @@ from cli.demo.stage import Measured, Stage, err, screen
 from cli.operator_connection import looking
 from kappa.airflow_sign_in import users_file
 from kappa.core import catalog
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -146,7 +147,7 @@ def _watch(stage: Stage, source: Playing, lateness_ms: Mapping[str, int]) -> flo
 
 
 def _open(settings: Settings) -> Log:
-    return KafkaLog(settings.kafka, settings.topic.name)
+    return KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name)
 
 
 def _now_ms() -> int:

@@ -1,32 +1,81 @@
-"""Tries Kafka: that the topic is there and has the shape that the contract asks for."""
+"""Tries Kafka with each user: that he is let in and has his rights, and that the topic has the contract's shape."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.kafka_log import KafkaLog, Topic, check_kept_whole, check_stamping
+from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess, KafkaUser
+from kappa.core.kafka_log import KafkaLog, Topic, TopicHidden, check_kept_whole, check_stamping
 from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
 
 PART = "Kafka"
+ANSWER_SECONDS = 10.0
+CHANGES = {"WRITE", "DELETE", "ALTER", "ALTER_CONFIGS"}
+"""What changes the log: nobody may who has no need to."""
 HOUR_MS = 3_600_000
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """The topic, and that its records can be read."""
+    """Each user, then the topic. Where the broker does not ask who is there, there are no users."""
+    if settings.kafka_server.asks_who:
+        for user in RIGHTS:
+            yield Trial(PART, f"user {user}", partial(_user, settings.kafka_access(user), settings.topic.name))
     yield Trial(PART, f"topic {settings.topic.name}", partial(_topic, settings))
+
+
+def _user(access: KafkaAccess, topic: str) -> str:
+    """Let in, and with the rights on the topic, which the broker tells of whoever asks."""
+    allowed = _allowed(access, topic)
+    if missing := [right for right in RIGHTS[access.user] if right not in allowed]:
+        name = access.librdkafka()[USERNAME]
+        options = " ".join(f"--operation {right.title().replace('_', '')}" for right in missing)
+        raise Wrong(
+            f"{name} may not {', '.join(missing)} topic {topic}",
+            f"kafka-acls --add --allow-principal User:{name} {options} --topic {topic}",
+        )
+    if more := allowed & CHANGES - set(RIGHTS[access.user]):
+        raise Wrong(
+            f"{access.user} may {', '.join(sorted(more))} topic {topic}, which it has no need of",
+            "Take the right away: its password is on every host.",
+        )
+    return f"let in, may {', '.join(RIGHTS[access.user])}"
+
+
+def _allowed(access: KafkaAccess, topic: str) -> set[str]:
+    """The operations that the user may do on a topic. Raises Unreachable, Wrong, UserUnknown."""
+    refused: list[str] = []
+
+    def note(error: Any) -> None:
+        refused.append(error.str())
+
+    client = AdminClient({**access.librdkafka(), "error_cb": note, "log_level": 0})
+    asked = client.describe_topics(
+        TopicCollection([topic]), include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+    )
+    try:
+        (told,) = (future.result() for future in asked.values())
+    except KafkaException as error:
+        client.poll(0)
+        raise Unreachable(PART, access.address, refused[0] if refused else error.args[0].str()) from error
+    return {operation.name for operation in told.authorized_operations or ()}
 
 
 def _topic(settings: Settings) -> str:
     try:
-        with KafkaLog(settings.kafka, settings.topic.name) as log:
+        with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
             topic, ends = log.describe(), log.ends()
+    except TopicHidden:
+        raise
     except KafkaError as error:
-        raise Unreachable(PART, settings.kafka, error) from error
+        raise Unreachable(PART, settings.kafka_server.bootstrap, error) from error
     check_stamping(topic)
     check_kept_whole(topic)
     _check_partitions(settings, topic)

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
+from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.kafka_log import KafkaLog, LastRead, Log, MissingTopic, Offsets, Topic, check_stamping
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Version
@@ -110,14 +111,14 @@ def once_there(ask: Callable[[], _T], is_over: Callable[[float], object] = time.
 
 
 def check_once_there(
-    bootstrap: str, version: Version, goes_on: Callable[[], bool], sleep: Callable[[float], None]
+    access: KafkaAccess, version: Version, goes_on: Callable[[], bool], sleep: Callable[[float], None]
 ) -> None:
     """Check the topic as soon as the broker answers, or leave it once `goes_on` says no: a start that waits is none
     that failed. Raises as `check`, and MissingTopic."""
     absence = Absence()
     while goes_on():
         try:
-            with KafkaLog(bootstrap, version.topic) as log:
+            with KafkaLog(access, version.topic) as log:
                 check(version, log.describe())
             break
         except MissingTopic as missing:

@@ -17,6 +17,7 @@ from jobs.driver.ownership import Identity
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
 from jobs.sinks.ledger import Fenced
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
@@ -41,7 +42,9 @@ class Driver:
         """
         self._watcher.start()
         try:
-            log_identity.check_once_there(self._settings.kafka, self._version, self._execution.goes_on, time.sleep)
+            log_identity.check_once_there(
+                self._settings.kafka_access(KafkaUser.STREAM), self._version, self._execution.goes_on, time.sleep
+            )
             self._failures.check_checkpoint()
             spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
             self._run_while_wanted(spark)

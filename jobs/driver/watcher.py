@@ -20,6 +20,7 @@ from jobs.driver.log_identity import once_there
 from jobs.driver.registry import DriverRegistry
 from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
@@ -127,7 +128,7 @@ class Watcher:
         self.desired, state, owner = self._registry.beat(self._beat())
         self.taken_over = owner > self._first.epoch
         if self._log is None:
-            self._log = KafkaLog(self._settings.kafka, self._version.topic)
+            self._log = KafkaLog(self._settings.kafka_access(KafkaUser.STREAM), self._version.topic)
         self.ends = _ends(self._registry, self._log, self._version)
         self._rank(state)
         self._registry.note_ends(self.ends, watermark.drained(self._committed().next_offsets, self.ends))
@@ -192,7 +193,7 @@ def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets
     registry = DriverRegistry(settings, version.job, version.version, epoch)
 
     def ask() -> Ends:
-        with KafkaLog(settings.kafka, version.topic) as log:
+        with KafkaLog(settings.kafka_access(KafkaUser.STREAM), version.topic) as log:
             ends = _ends(registry, log, version)
             firsts = {p: log.append_time(p, offset) for p, offset in unread.items() if p in ends.offsets}
             return replace(ends, unread_from_ms={p: at for p, at in firsts.items() if at is not None})

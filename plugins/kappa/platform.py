@@ -11,7 +11,8 @@ from typing import Protocol
 
 from kafka.errors import KafkaError
 
-from kappa.core.kafka_log import KafkaLog, Log
+from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
 from kappa.core.settings import Settings
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry
@@ -68,10 +69,12 @@ def connect(settings: Settings) -> Platform:
     @contextmanager
     def open_log() -> Iterator[Log]:
         try:
-            with KafkaLog(settings.kafka, settings.topic.name) as log:
+            with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
                 yield log
+        except TopicHidden:
+            raise
         except KafkaError as error:
-            raise Unreachable("Kafka", settings.kafka, error) from error
+            raise Unreachable("Kafka", settings.kafka_server.bootstrap, error) from error
 
     cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
     registry = PostgresRegistry(settings.dsn("kappa_registry"))

@@ -13,11 +13,13 @@ from kafka.errors import BrokerNotAvailableError, KafkaError, TopicAlreadyExists
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from kappa.core.installation.addresses import LOOPBACK
-from kappa.core.kafka_log import connected
+from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.kafka_client import connected
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Ports, Settings, Topic
+from kappa.core.settings import Settings, Topic
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
+from stack.services import kafka_users
 
 NAME = "kafka"
 LOG4J = """\
@@ -39,18 +41,19 @@ Configuration:
 """
 
 
-def properties(ports: Ports, data: Path) -> str:
+def properties(settings: Settings, data: Path) -> str:
     """server.properties of the single node."""
-    listeners = f"PLAINTEXT://{LOOPBACK}:{ports.kafka},CONTROLLER://{LOOPBACK}:{ports.kafka_controller}"
+    ports = settings.ports
+    client, controller = kafka_users.CLIENT, kafka_users.CONTROLLER
+    listeners = f"{client}://{LOOPBACK}:{ports.kafka},{controller}://{LOOPBACK}:{ports.kafka_controller}"
     values = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.bootstrap.servers": f"{LOOPBACK}:{ports.kafka_controller}",
         "listeners": listeners,
         "advertised.listeners": listeners,
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.listener.names": controller,
+        **kafka_users.properties(settings),
         "log.dirs": data,
         "auto.create.topics.enable": "false",
         **{
@@ -90,7 +93,7 @@ def program(layout: Layout, java: str) -> Program:
 def prepare(layout: Layout, java: str) -> None:
     """Write the configuration; format the storage unless it is."""
     layout.kafka.mkdir(exist_ok=True)
-    _file(layout).write_text(properties(layout.settings.ports, layout.kafka / "data"))
+    _file(layout).write_text(properties(layout.settings, layout.kafka / "data"))
     (layout.kafka / "log4j2.yaml").write_text(LOG4J)
     if (layout.kafka / "data" / "meta.properties").exists():
         return
@@ -136,12 +139,14 @@ def ask(settings: Settings, seconds: float = 5.0) -> None:
 
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
 def ensure_topic(settings: Settings) -> None:
-    """Create the topic of the log unless it exists; retention follows the settings. Raises Refusal if it differs.
+    """Create the users, and the topic of the log unless it exists; retention follows the settings. Raises Refusal if
+    the topic differs.
 
     A broker that has just started on a busy machine may miss a request's time; each step can be done again.
     """
     topic = settings.topic
     with _admin(settings) as admin:
+        kafka_users.ensure(admin, settings)
         if topic.name not in admin.list_topics():
             _create(admin, topic)
         _check(admin, topic)
@@ -185,8 +190,8 @@ def _retention_ms(topic: Topic) -> str:
 
 def _admin(settings: Settings, request_ms: int = 5000, bootstrap_ms: int = 2000) -> KafkaAdminClient:
     return connected(
+        settings.kafka_access(KafkaUser.ADMIN),
         KafkaAdminClient,
-        bootstrap_servers=settings.kafka,
         request_timeout_ms=request_ms,
         bootstrap_timeout_ms=bootstrap_ms,
     )

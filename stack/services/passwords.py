@@ -10,7 +10,9 @@ from pathlib import Path
 
 from kappa.airflow_sign_in import users_file
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import ROLES, Settings
+from stack.services import kafka_users
 
 SUPERUSER = "postgres"
 AIRFLOW_ROLE = "airflow"
@@ -28,6 +30,10 @@ def make(settings: Settings) -> None:
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
             write_private(settings.passfile(role), f"{LOOPBACK}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
+    for user in KafkaUser:
+        file = settings.kafka_access(user).file
+        if not file.exists():
+            write_private(file, kafka_users.password_file(user, secrets.token_urlsafe(24)))
     _make_users(users_file(settings))
     if not _airflow_keys(settings).exists():
         write_private(_airflow_keys(settings), json.dumps(_new_keys()))

@@ -16,6 +16,7 @@ import psycopg
 from kafka.errors import KafkaError
 from psycopg.rows import dict_row
 
+from kappa.core.installation.kafka_access import UserUnknown
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from stack.services import kafka as broker
@@ -74,13 +75,13 @@ def reading(settings: Settings, role: str, seconds: float = BOUND_SECONDS) -> It
 def ask_broker(settings: Settings, seconds: float = BOUND_SECONDS) -> Callable[[], DoesNotAnswer | None]:
     """Ask the broker for its metadata, beside what is done meanwhile; calling the result waits for the answer, until so
     many seconds after the question, and tells what is wrong."""
-    ends, found = time.monotonic() + seconds, [f"no answer from {settings.kafka} within {seconds:g} s"]
+    ends, found = time.monotonic() + seconds, [f"no answer from {settings.kafka_server.bootstrap} within {seconds:g} s"]
 
     def ask() -> None:
         try:
             broker.ask(settings, seconds)
-        except (KafkaError, OSError) as error:
-            found[:] = [f"{settings.kafka}: {error}"]
+        except (KafkaError, OSError, UserUnknown) as error:
+            found[:] = [f"{settings.kafka_server.bootstrap}: {error}"]
         else:
             found.clear()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from stack.layout import Layout
 from stack.status import job as job_status
@@ -43,16 +44,17 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
 
 
 def endpoints(settings: Settings) -> dict[str, str | None]:
-    """Addresses of the parts; a DSN names a password file, never a password. The two files with which any client may
-    read, or write, the log: none while the broker does not ask who is there."""
+    """Addresses of the parts; a DSN names a password file, never a password. So do the two files with which any client
+    may read, or write, the log; they are none where the broker does not ask who is there."""
+    asks = settings.kafka_server.asks_who
     return {
-        "kafka": settings.kafka,
+        "kafka": settings.kafka_server.bootstrap,
         "postgres": settings.dsn("kappa_reader"),
         "postgres_ops": settings.dsn("kappa_operator"),
         "airflow": settings.airflow_url,
         "spark": settings.spark_master,
-        "kafka_reader": None,
-        "kafka_producer": None,
+        "kafka_reader": str(settings.kafka_access(KafkaUser.READER).file) if asks else None,
+        "kafka_producer": str(settings.kafka_access(KafkaUser.PRODUCER).file) if asks else None,
     }
 
 

@@ -25,6 +25,7 @@ from bench.live import Database, Said, ask, differences
 from bench.load import Background, now_ms
 from bench.replays import sentence
 from cli.entry import settings
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from tests.faults.minutes import Sample, by_minute
 from tests.rigs import patches
@@ -113,7 +114,9 @@ def send_poison(stack: Settings) -> None:
     """One impression of the client at which the driver dies."""
     event = Event(str(uuid.uuid4()), "impression", "s", POISON, "a", "u", now_ms(), 1)
     record = Record(b"u", encode(event), 0.0, Kind.AS_IS)
-    play([record], KafkaLog(stack.kafka, stack.topic.name), SystemClock(), False)
+    play(
+        [record], KafkaLog(stack.kafka_access(KafkaUser.PRODUCER).librdkafka(), stack.topic.name), SystemClock(), False
+    )
     report.say(f"sent an event of client {POISON}")
 
 

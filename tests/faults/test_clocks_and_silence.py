@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +13,8 @@ from jobs import sources
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core import catalog
+from kappa.core.installation.addresses import Kafka
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from tests.rigs.case import Case
 from tests.rigs.events import event, events, mixture
 from tests.rigs.rig import Rig
@@ -64,7 +67,8 @@ def test_no_query_asks_for_the_time(spark: SparkSession) -> None:
     """The clock of the driver's JVM: nothing in a plan would be another one by another clock."""
     for job in (catalog.find("ad_ctr"), catalog.find("client_spend")):
         settings = catalog.resolve(job, {})
-        records = sources.stream(spark, "127.0.0.1:9", "t", {0: 0}, settings)
+        nobody = KafkaAccess(Kafka("127.0.0.1:9", "PLAINTEXT"), KafkaUser.STREAM, Path("none"))
+        records = sources.stream(spark, nobody, "t", {0: 0}, settings)
         frame = windowed.build(records, job, Run(settings, 0, (0,), 1_000))
         plan = frame._jdf.queryExecution().analyzed().toString().lower()
         asks = [word for word in ("current_timestamp", "current_date", "now(", "localtimestamp", "unix_timestamp(")

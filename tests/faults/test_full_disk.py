@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from kappa.core.installation.kafka_access import KafkaUser
 from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import postgres
@@ -113,7 +114,7 @@ def _sent_until_it_fails(case: Case) -> tuple[int, int]:
     """Records that were acknowledged, and that were sent, until a hundred of them are refused at once."""
     acknowledged = sent = 0
     for first in range(1_000, 1_000_000, 1_000):
-        log = KafkaLog(case.settings.kafka, case.settings.topic.name, IMPATIENT)
+        log = KafkaLog(case.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), case.settings.topic.name, IMPATIENT)
         for event in events(1_000, first, slot_id="s" * 200):
             log.send(event.key, event.value)
         delivery = log.close()

@@ -14,6 +14,7 @@ from kafka.structs import TopicPartition
 
 from jobs import query
 from jobs.sinks.batch_sink import BatchSink
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from stack.waiting import until
 from tests.rigs.case import Case
@@ -26,7 +27,7 @@ STAMPED = {"message.timestamp.type": "LogAppendTime"}
 
 @contextmanager
 def admin(case: Case) -> Iterator[KafkaAdminClient]:
-    client = KafkaAdminClient(bootstrap_servers=case.settings.kafka)
+    client = KafkaAdminClient(**case.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
     yield client
     client.close()
 
@@ -164,7 +165,7 @@ def test_the_last_record_that_was_read_is_kept_with_its_append_time(rig: Rig) ->
     case = read_some(rig, 350, records_per_batch=100)
     found = case.query('select "partition", last_offset, round(extract(epoch from last_append_time) * 1000)::bigint '
                        "as ms, next_offset from registry.progress")  # fmt: skip
-    with KafkaLog(case.settings.kafka, case.settings.topic.name) as log:
+    with KafkaLog(case.settings.kafka_access(KafkaUser.CONTROL), case.settings.topic.name) as log:
         for row in found:
             assert row["last_offset"] == row["next_offset"] - 1
             assert row["ms"] == log.append_time(row["partition"], row["last_offset"])

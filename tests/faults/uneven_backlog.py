@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from bench import report
+from kappa.core.installation.kafka_access import KafkaUser
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import JobVerdict, SystemClock, reconcile
 from oracle.topic import KafkaTopic
@@ -83,7 +84,7 @@ def verdict(runs: dict[str, dict[str, Any]]) -> str | None:
 
 def append_spans(layout: Layout) -> dict[int, float]:
     """Partition -> hours between its oldest and its newest append_time, by the log itself."""
-    topic = KafkaTopic(layout.settings.kafka, layout.settings.topic.name)
+    topic = KafkaTopic(layout.settings.kafka_access(KafkaUser.READER).librdkafka(), layout.settings.topic.name)
     found: dict[int, tuple[int, int]] = {}
     for record in topic.records({partition: end for partition, (_, end) in topic.bounds().items()}):
         least, most = found.get(record.partition, (record.append_time, record.append_time))
@@ -122,7 +123,7 @@ def _state(staged: Staged) -> tuple[str, int, str | None]:
 def _judged(layout: Layout, staged: Staged) -> JobVerdict:
     """The recount of what this version has committed."""
     stack = layout.settings
-    topic = KafkaTopic(stack.kafka, stack.topic.name)
+    topic = KafkaTopic(stack.kafka_access(KafkaUser.READER).librdkafka(), stack.topic.name)
     database = PostgresDatabase(stack.dsn("kappa_operator"))
     (judged,) = reconcile(topic, database, frozenset({staged.job}), 0, SystemClock()).jobs
     return judged

@@ -7,6 +7,7 @@ import signal
 import time
 from functools import partial
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from stack.services import kafka, postgres
 from tests.integration.beside import load
@@ -56,5 +57,5 @@ def _has_committed(stack: Stack, job: str, before: int) -> bool:
 
 def _records(stack: Stack) -> int:
     """One past the last offsets, added up: no record was deleted."""
-    with KafkaLog(stack.settings.kafka, stack.settings.topic.name) as log:
+    with KafkaLog(stack.settings.kafka_access(KafkaUser.CONTROL), stack.settings.topic.name) as log:
         return sum(log.ends().values())

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 
+from kappa.core.installation.kafka_access import KafkaUser
 from stack import leftovers
 from tests.integration.beside import load
 from tests.integration.injected import JVM, PYTHON, kill_of
@@ -46,7 +47,9 @@ def test_poison_is_quarantined_with_reason_and_bytes_and_restarts_nothing(deploy
         b"", b"\x00", b"\xff\xfe{}", b"{" * 60_000, b"[" * 60_000 + b"]" * 60_000, b"x" * 1_000_000, b"null", b"{}",
         b'{"event_id":1}', '{"user_id":"\ud800"}'.encode("utf-8", "surrogatepass"),
     ]  # fmt: skip
-    producer = Producer({"bootstrap.servers": deployed.settings.kafka, "message.max.bytes": 1_100_000})
+    producer = Producer(
+        {**deployed.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "message.max.bytes": 1_100_000}
+    )
     for number, value in enumerate(poison):
         producer.produce(deployed.settings.topic.name, value, key=f"poison-{number}")
     producer.produce(deployed.settings.topic.name, None, key=b"\xff\x00")

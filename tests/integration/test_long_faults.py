@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from bench.groups import Applications, group
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, Offsets
 from stack.footprint import memory_by_process
 from stack.services import spark
@@ -118,7 +119,7 @@ def _is_spark(process: psutil.Process, names: Applications) -> bool:
 
 
 def _ends(stack: Stack) -> Offsets:
-    with KafkaLog(stack.settings.kafka, stack.settings.topic.name) as log:
+    with KafkaLog(stack.settings.kafka_access(KafkaUser.CONTROL), stack.settings.topic.name) as log:
         return log.ends()
 
 

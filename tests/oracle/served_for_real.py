@@ -15,6 +15,7 @@ from hashlib import md5
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from oracle.days import Client
 from oracle.fates import FATES, Kept, Rules
@@ -116,7 +117,7 @@ def served_for_real(case: Case) -> Real:
     sent = _log(first, now)
     for records in sent.values():
         case.produce(records)
-    with KafkaLog(case.settings.kafka, case.settings.topic.name) as log:
+    with KafkaLog(case.settings.kafka_access(KafkaUser.CONTROL), case.settings.topic.name) as log:
         times = {(p, at): log.append_time(p, at) for p, records in sent.items() for at in range(len(records))}
     real = Real(case, sent, first, {place: at for place, at in times.items() if at is not None})
     _replay_of_ad_ctr(real)

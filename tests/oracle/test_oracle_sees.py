@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kappa.core.installation.kafka_access import KafkaUser
 from oracle.decode import LogRecord
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import Verdict, reconcile
@@ -122,7 +123,7 @@ class Stand:
     def __init__(self, real: Real) -> None:
         self.real, self.query = real, real.case.query
         settings = real.case.settings
-        topic = KafkaTopic(settings.kafka, settings.topic.name)
+        topic = KafkaTopic(settings.kafka_access(KafkaUser.READER).librdkafka(), settings.topic.name)
         bounds = topic.bounds()
         log: dict[int, list[LogRecord]] = {partition: [] for partition in bounds}
         for record in topic.records({partition: end for partition, (_, end) in bounds.items()}):
@@ -184,7 +185,13 @@ def stand(cases: Rig) -> Stand:
 def test_what_was_served_rightly_has_no_difference(stand: Stand) -> None:
     settings = stand.real.case.settings
     database = PostgresDatabase(settings.dsn("kappa_operator"))
-    found = reconcile(KafkaTopic(settings.kafka, settings.topic.name), database, None, 0, FakeClock())
+    found = reconcile(
+        KafkaTopic(settings.kafka_access(KafkaUser.READER).librdkafka(), settings.topic.name),
+        database,
+        None,
+        0,
+        FakeClock(),
+    )
     assert found.differences == []
     assert found.records == 9
     assert [(job.job, job.serving, job.uncompared) for job in found.jobs] == [

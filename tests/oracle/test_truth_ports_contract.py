@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from oracle.decode import LogRecord
 from oracle.postgres import DatabaseUnreadable, PostgresDatabase
@@ -35,7 +36,7 @@ class Log:
             assert isinstance(self.topic, FakeTopic)
             self.topic = FakeTopic(self.topic.logs, {**self.topic.firsts, partition: offset})
             return
-        client = KafkaAdminClient(bootstrap_servers=self.settings.kafka)
+        client = KafkaAdminClient(**self.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
         client.delete_records({TopicPartition(self.settings.topic.name, partition): offset})
         client.close()
 
@@ -57,7 +58,9 @@ def log(request: pytest.FixtureRequest) -> Log:
     case = rig.case(partitions=3)
     for records in SENT.values():
         case.produce(records)
-    return Log(KafkaTopic(case.settings.kafka, case.settings.topic.name), case.settings)
+    return Log(
+        KafkaTopic(case.settings.kafka_access(KafkaUser.READER).librdkafka(), case.settings.topic.name), case.settings
+    )
 
 
 def test_bounds_are_the_first_offset_and_the_one_after_the_last(log: Log) -> None:
@@ -141,4 +144,4 @@ def test_what_does_not_answer_is_a_refusal_that_says_where_to_look(monkeypatch: 
         PostgresDatabase(nowhere).progress()
     monkeypatch.setattr("oracle.topic._TIMEOUT_S", 0.2)
     with pytest.raises(LogUnreadable, match="kappa status"):
-        KafkaTopic("127.0.0.1:1", "ads", {"log_level": 0}).bounds()
+        KafkaTopic({"bootstrap.servers": "127.0.0.1:1"}, "ads", {"log_level": 0}).bounds()

@@ -77,8 +77,14 @@ class FakeConsumer:
             self.at[partition] = at + 2
         return found
 
+    def poll(self, timeout: float) -> None:
+        pass
+
     def close(self) -> None:
         pass
+
+
+BROKER = {"bootstrap.servers": "broker"}
 
 
 @pytest.fixture
@@ -90,7 +96,7 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> FakeConsumer:
 
 
 def _stretch(starts: dict[int, int], ends: dict[int, int], until_ms: int) -> list[int]:
-    return [record.offset for record in KafkaTopic("broker", "ads").stretch(starts, ends, until_ms)]
+    return [record.offset for record in KafkaTopic(BROKER, "ads").stretch(starts, ends, until_ms)]
 
 
 @pytest.mark.parametrize(
@@ -128,17 +134,17 @@ def test_nothing_comes_after_the_end_of_a_stretch(consumer: FakeConsumer) -> Non
 
 @pytest.mark.usefixtures("consumer")
 def test_all_records_are_read_from_the_first_to_before_the_end() -> None:
-    assert [record.offset for record in KafkaTopic("broker", "ads").records({0: 5, 1: 0})] == [0, 1, 2, 3, 4]
+    assert [record.offset for record in KafkaTopic(BROKER, "ads").records({0: 5, 1: 0})] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.usefixtures("consumer")
 @pytest.mark.parametrize(("at", "offset"), [(0, 0), (2_500, 3), (6_000, 6), (6_001, 7)])
 def test_a_time_is_found_by_its_first_record_or_is_the_end(at: int, offset: int) -> None:
-    assert KafkaTopic("broker", "ads").since(at) == {0: offset, 1: 0}
+    assert KafkaTopic(BROKER, "ads").since(at) == {0: offset, 1: 0}
 
 
 def test_a_broker_that_cannot_tell_a_time_is_told_of(consumer: FakeConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = SimpleNamespace(partition=0, offset=-1001, error=KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     monkeypatch.setattr(consumer, "offsets_for_times", lambda asked, timeout: [broken], raising=False)
     with pytest.raises(LogUnreadable, match="kappa status"):
-        KafkaTopic("broker", "ads").since(0)
+        KafkaTopic(BROKER, "ads").since(0)

@@ -21,6 +21,7 @@ from jobs import run
 from jobs.driver.registry import DriverRegistry
 from kappa.core import catalog
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
 from oracle.compare import Difference
@@ -55,7 +56,13 @@ class Case:
 
     def produce(self, records: Sequence[Sent]) -> None:
         """Append records; all are in the log afterwards."""
-        producer = Producer({"bootstrap.servers": self.settings.kafka, "acks": "all", "partitioner": "murmur2_random"})
+        producer = Producer(
+            {
+                **self.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(),
+                "acks": "all",
+                "partitioner": "murmur2_random",
+            }
+        )
         failed: list[object] = []
         for record in records:
             where = {} if record.partition is None else {"partition": record.partition}
@@ -102,7 +109,7 @@ class Case:
 
     def ends(self) -> Offsets:
         """One past the last offset of each partition."""
-        with KafkaLog(self.settings.kafka, self.settings.topic.name) as log:
+        with KafkaLog(self.settings.kafka_access(KafkaUser.CONTROL), self.settings.topic.name) as log:
             return log.ends()
 
     def progress(self, job: str | None = None) -> Offsets:
@@ -144,7 +151,7 @@ class Case:
 
     def differences(self) -> list[Difference]:
         """Where what is served differs from what the oracle recomputes from the log, as far as each job has read."""
-        topic = KafkaTopic(self.settings.kafka, self.settings.topic.name)
+        topic = KafkaTopic(self.settings.kafka_access(KafkaUser.READER).librdkafka(), self.settings.topic.name)
         database = PostgresDatabase(self.settings.dsn("kappa_operator"))
         return reconcile(topic, database, None, 0, SystemClock()).differences
 

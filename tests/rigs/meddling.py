@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from bench import replays
 from bench.live import Database, Said, ask, kappa
 from bench.replays import ASKED_AFTER, REASON, sentence
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
@@ -67,7 +68,7 @@ def shorter_retention(stack: Settings, database: Database, job: str) -> str:
 
     No traffic may have come for a minute, else the replay is refused for never catching up.
     """
-    with KafkaLog(stack.kafka, stack.topic.name) as log:
+    with KafkaLog(stack.kafka_access(KafkaUser.CONTROL), stack.topic.name) as log:
         ends, firsts, kept = log.ends(), log.earliest(), log.describe().retention_ms
     unread = sum(end - firsts[partition] for partition, end in ends.items())
     with retention(stack, RETENTION_MS, kept):
@@ -76,7 +77,7 @@ def shorter_retention(stack: Settings, database: Database, job: str) -> str:
 
 def shorter_log(stack: Settings, database: Database, job: str) -> str:
     """The log has lost the first records of a partition, and a start is asked for that needs them."""
-    with KafkaLog(stack.kafka, stack.topic.name) as log:
+    with KafkaLog(stack.kafka_access(KafkaUser.CONTROL), stack.topic.name) as log:
         first = log.earliest()[0]
         at_ms, end = log.append_time(0, first) or 0, log.ends()[0]
     delete_before(stack, {0: min(first + DELETED, end)})
@@ -198,4 +199,4 @@ def _set_retention(stack: Settings, retention_ms: int) -> None:
 
 def _admin(stack: Settings) -> AdminClient:
     """A client that the caller must keep until all it asked for is done: what is left of one that is gone fails."""
-    return AdminClient({"bootstrap.servers": stack.kafka, "log_level": 2})
+    return AdminClient({**stack.kafka_access(KafkaUser.ADMIN).librdkafka(), "log_level": 2})

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 from bench.load import KNOBS
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Ports, Settings, load
 from kappa.core.spark_environment import search_path
@@ -188,7 +189,7 @@ def _free_ports() -> Iterator[int]:
 def _prove_it_is_ours(running: Stack) -> None:
     folder = Path(running.query("show data_directory", role="postgres")[0][0])
     assert folder.is_relative_to(running.settings.home), "another Postgres answers on the test's port"
-    with KafkaLog(running.settings.kafka, running.settings.topic.name) as log:
+    with KafkaLog(running.settings.kafka_access(KafkaUser.CONTROL), running.settings.topic.name) as log:
         assert set(log.ends().values()) == {0}, "another broker answers on the test's port, or the log is not empty"
 
 

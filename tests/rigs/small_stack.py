@@ -34,7 +34,7 @@ def small_stack(
     """Kafka with the topic, and Postgres with the schema, on ports and folders of their own; ended and, unless kept,
     deleted afterwards. `broker_environment` is added to that of the broker's process, and `disks` are there for as long
     as anything runs. Raises NotHealthy."""
-    with _folder(partitions, keep, disks) as layout:
+    with folder(partitions, keep, disks) as layout:
         _start(layout, broker_environment or {})
         yield layout
 
@@ -43,8 +43,8 @@ def small_stack(
 def small_cluster() -> Iterator[Layout]:
     """Spark's master and worker alone, on ports and folders of their own; ended and deleted afterwards. Raises
     NotHealthy."""
-    with _folder(1) as layout:
-        _prepare(layout)
+    with folder(1) as layout:
+        prepare(layout)
         programs = spark.programs(layout, spark.java(layout))
         supervisor = Supervisor(layout)
         supervisor.start(programs)
@@ -56,16 +56,16 @@ def small_cluster() -> Iterator[Layout]:
 
 
 @contextmanager
-def _folder(
+def folder(
     partitions: int,
     keep: bool = False,
     disks: Callable[[Layout], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[Layout]:
     """A stack's folder with nothing in it; what runs at the end is ended, and all of it, unless kept, deleted."""
-    folder = Path(tempfile.mkdtemp(prefix="kappa-small-"))
-    folder.chmod(0o755)
-    (folder / "kappa.toml").write_text(_toml(partitions))
-    layout = Layout(load(folder / "state"), CHECKOUT)
+    made = Path(tempfile.mkdtemp(prefix="kappa-small-"))
+    made.chmod(0o755)
+    (made / "kappa.toml").write_text(_toml(partitions))
+    layout = Layout(load(made / "state"), CHECKOUT)
     try:
         with disks(layout):
             try:
@@ -74,16 +74,16 @@ def _folder(
                 down(layout.settings, CHECKOUT, say)
     finally:
         if keep:
-            say(f"kept: {folder}")
+            say(f"kept: {made}")
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     """Start both parts and make topic, roles and schema. Raises NotHealthy."""
     settings, java = layout.settings, spark.java(layout)
     postgres.check_reach(layout)
-    _prepare(layout)
+    prepare(layout)
     of_broker = kafka.program(layout, java)
     programs = [
         replace(of_broker, environment={**of_broker.environment, **broker_environment}),
@@ -100,7 +100,7 @@ def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     schema.migrate(settings)
 
 
-def _prepare(layout: Layout) -> None:
+def prepare(layout: Layout) -> None:
     """Folders, passwords and jars, as for the whole stack."""
     for folder in (layout.home, layout.logs, layout.run, layout.spark):
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,11 +121,11 @@ def _await_healthy(layout: Layout, programs: list[Program]) -> None:
 
 def _toml(partitions: int) -> str:
     names = [field.name for field in fields(Ports)]
-    ports = "\n".join(f"{name} = {port}" for name, port in zip(names, _free_ports(len(names)), strict=True))
+    ports = "\n".join(f"{name} = {port}" for name, port in zip(names, free_ports(len(names)), strict=True))
     return f"[ports]\n{ports}\n[topic]\npartitions = {partitions}\n"
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on now, each another."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]

@@ -19,6 +19,7 @@ import pyspark
 
 from cli.entry import CHECKOUT
 from kappa.core import catalog
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
@@ -107,7 +108,7 @@ class Staged:
 
     def _await_end(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
         """Whether the driver read everything, or gave up, in time."""
-        with KafkaLog(self.layout.settings.kafka, self.layout.settings.topic.name) as log:
+        with KafkaLog(self.layout.settings.kafka_access(KafkaUser.CONTROL), self.layout.settings.topic.name) as log:
             ends = log.ends()
         while time.monotonic() < deadline:
             offsets = dict(self.query(_OFFSETS))
@@ -147,7 +148,7 @@ def stage(layout: Layout, job: str, given: dict[str, int]) -> Staged:
     """The next version of a job from the beginning of the log, serving all windows; earlier ones are retired."""
     settings = catalog.resolve(catalog.find(job), given)
     topic = layout.settings.topic.name
-    with KafkaLog(layout.settings.kafka, topic) as log:
+    with KafkaLog(layout.settings.kafka_access(KafkaUser.CONTROL), topic) as log:
         described, start = log.describe(), log.earliest()
     launch = uuid.uuid4()
     with _connect(layout) as connection:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from bench.load import now_ms
 from bench.report import say
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from tests.rigs.moved_broker import BrokerClock
@@ -70,7 +71,7 @@ class UnevenProducer:
         self._error: KafkaError | None = None
         self._producer = Producer(
             {
-                "bootstrap.servers": settings.kafka,
+                **settings.kafka_access(KafkaUser.ADMIN).librdkafka(),
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "log_level": 2,

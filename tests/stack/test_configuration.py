@@ -89,7 +89,7 @@ def test_the_broker_and_postgres_stop_last(layout: Layout) -> None:
 
 
 def test_the_broker_listens_on_loopback_only() -> None:
-    text = kafka.properties(Settings(home=Path("/h")).ports, Path("/h/kafka/data"))
+    text = kafka.properties(Settings(home=Path("/h")), Path("/h/kafka/data"))
     values = dict(line.split("=", 1) for line in text.splitlines())
     listeners = values["listeners"].split(",") + values["advertised.listeners"].split(",")
     assert all(listener.split("://")[1].startswith("127.0.0.1:") for listener in listeners)

@@ -90,7 +90,7 @@ def test_the_summary_counts_kinds_and_tells_progress() -> None:
 
 @pytest.fixture(params=["fake", "kafka"])
 def new_log(request: pytest.FixtureRequest) -> Callable[[], Log]:
-    return FakeLog if request.param == "fake" else lambda: KafkaLog("mock", "ad_events", MOCK)
+    return FakeLog if request.param == "fake" else lambda: KafkaLog({"bootstrap.servers": "mock"}, "ad_events", MOCK)
 
 
 def test_every_record_handed_over_is_delivered_by_the_close(new_log: Callable[[], Log]) -> None:
@@ -108,7 +108,7 @@ def test_null_keys_and_values_are_records_too(new_log: Callable[[], Log]) -> Non
 
 
 def test_what_is_not_delivered_is_counted_and_named() -> None:
-    log = KafkaLog("mock", "ad_events", {**MOCK, "message.max.bytes": 2_000})
+    log = KafkaLog({"bootstrap.servers": "mock"}, "ad_events", {**MOCK, "message.max.bytes": 2_000})
     log.send(b"k", b"x" * 5_000)
     log.send(b"k", b"small")
     delivery = log.close()
@@ -119,9 +119,9 @@ def test_what_is_not_delivered_is_counted_and_named() -> None:
 def test_an_absent_broker_is_refused_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("traffic.log._TIMEOUT_S", 0.3)
     with pytest.raises(LogUnreachable, match=r"127\.0\.0\.1:1"):
-        KafkaLog("127.0.0.1:1", "ad_events")
+        KafkaLog({"bootstrap.servers": "127.0.0.1:1"}, "ad_events")
 
 
 def test_an_absent_topic_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(TopicMissing, match="no topic 'ad_events'"):
-        KafkaLog("mock", "ad_events", {**MOCK, "allow.auto.create.topics": False})
+        KafkaLog({"bootstrap.servers": "mock"}, "ad_events", {**MOCK, "allow.auto.create.topics": False})

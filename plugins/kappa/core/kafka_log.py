@@ -6,12 +6,14 @@ import base64
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import UnknownTopicOrPartitionError, for_code
+from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
 
+from kappa.core.installation.kafka_access import KafkaAccess
+from kappa.core.installation.kafka_client import connected
 from kappa.core.refusals import Refusal
 
 Offsets = dict[int, int]
@@ -22,15 +24,24 @@ REQUEST_TIMEOUT_MS = 15_000
 """For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
 
 
-_C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
-
-
 class MissingTopic(Refusal):
     """The topic does not exist."""
 
     def __init__(self, topic: str, bootstrap: str) -> None:
         super().__init__(
             f"topic '{topic}' does not exist on {bootstrap}. Create it with './kappa up', or correct topic.name."
+        )
+
+
+class TopicHidden(Refusal, TopicAuthorizationFailedError):  # type: ignore[misc]  # noqa: N818
+    """The broker does not show the topic to this user: Kafka does not say whether there is one. An error of Kafka,
+    too, so that a driver waits for the right to come back."""
+
+    def __init__(self, access: KafkaAccess, topic: str) -> None:
+        super().__init__(
+            f"Kafka's user {access.user} may not see topic '{topic}' at {access.address}, or how it is set; or there "
+            "is none. Correct topic.name, or give the right: './kappa doctor' says how, './kappa up' does it in the "
+            "embedded stack."
         )
 
 
@@ -121,12 +132,13 @@ class Log(Protocol):
 class KafkaLog:
     """The Log of a Kafka topic, by kafka-python; made per use and closed, or used as a context manager."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self._bootstrap, self._topic = bootstrap, topic
+    def __init__(self, access: KafkaAccess, topic: str) -> None:
+        """Raises UserUnknown, KafkaError."""
+        self._access, self._topic = access, topic
         self._opened: KafkaAdminClient | None = None
         self._consumer: KafkaConsumer = connected(
+            access,
             KafkaConsumer,
-            bootstrap_servers=bootstrap,
             enable_auto_commit=False,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -152,8 +164,8 @@ class KafkaLog:
         """The connection for questions about the topic; made for the first of them."""
         if self._opened is None:
             self._opened = connected(
+                self._access,
                 KafkaAdminClient,
-                bootstrap_servers=self._bootstrap,
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
                 bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
             )
@@ -179,11 +191,13 @@ class KafkaLog:
         return Identity(_topic_id(found["topic_id"]), epochs)
 
     def _metadata(self) -> Mapping[str, Any]:
-        """What the broker says of the topic and its partitions. Raises MissingTopic, KafkaError."""
+        """What the broker says of the topic and its partitions. Raises MissingTopic, TopicHidden, KafkaError."""
         found: Mapping[str, Any] = self._admin.describe_topics([self._topic])[0]
         code = found.get("error_code")
         if code == UnknownTopicOrPartitionError.errno:
-            raise MissingTopic(self._topic, self._bootstrap)
+            raise MissingTopic(self._topic, self._access.address)
+        if code == TopicAuthorizationFailedError.errno:
+            raise TopicHidden(self._access, self._topic)
         if code:
             raise for_code(code)
         return found
@@ -192,6 +206,8 @@ class KafkaLog:
         """The topic's settings, defaults included."""
         resource = ConfigResource(ConfigResourceType.TOPIC, self._topic)
         held: Mapping[str, Any] = self._admin.describe_configs([resource], config_filter="all")["topic"][self._topic]
+        if not held:  # this has a right of its own, and kafka-python does not say that it is missing
+            raise TopicHidden(self._access, self._topic)
         return held
 
     def earliest(self) -> Offsets:
@@ -228,25 +244,8 @@ class KafkaLog:
     def _partitions(self) -> list[TopicPartition]:
         numbers = self._consumer.partitions_for_topic(self._topic)
         if not numbers:
-            raise MissingTopic(self._topic, self._bootstrap)
+            raise MissingTopic(self._topic, self._access.address)
         return [TopicPartition(self._topic, n) for n in sorted(numbers)]
-
-
-def connected(make: type[_C], **settings: Any) -> _C:
-    """A client of the broker. One that finds no broker is ended: kafka-python would leave it asking for ever, on a
-    thread of its own, with nobody who could close it. Raises KafkaError."""
-    begun: list[Any] = []
-
-    def connect(**given: Any) -> Any:
-        begun.append(make.DEFAULT_CONFIG["kafka_client"](**given))
-        return begun[-1]
-
-    try:
-        return make(kafka_client=connect, **settings)
-    except BaseException:
-        for client in begun:
-            client.close()
-        raise
 
 
 def check_stamping(topic: Topic) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kappa.core.installation import layers
-from kappa.core.installation.addresses import LOOPBACK, Airflow, Places, Postgres, Spark, check_complete
+from kappa.core.installation.addresses import LOOPBACK, Airflow, Kafka, Places, Postgres, Spark, check_complete
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 
 ROLES = ("kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader")
 DATABASE = "kappa"
@@ -81,6 +82,7 @@ class Settings:
     home: Path
     postgres_user: str = "postgres"
     database: str = DATABASE
+    kafka: Kafka = field(default_factory=Kafka)
     postgres: Postgres = field(default_factory=Postgres)
     spark: Spark = field(default_factory=Spark)
     airflow: Airflow = field(default_factory=Airflow)
@@ -92,9 +94,9 @@ class Settings:
     releases: Releases = field(default_factory=Releases)
 
     @property
-    def kafka(self) -> str:
-        """Bootstrap address of the log."""
-        return f"{LOOPBACK}:{self.ports.kafka}"
+    def kafka_server(self) -> Kafka:
+        """How Kafka is reached."""
+        return self.kafka if self.kafka.bootstrap else Kafka(f"{LOOPBACK}:{self.ports.kafka}", "SASL_PLAINTEXT")
 
     @property
     def database_server(self) -> Postgres:
@@ -166,6 +168,10 @@ class Settings:
         """The classes of a Spark driver, as a JVM maps them; not there until they are archived."""
         return self.shared / "jars" / "spark.jsa"
 
+    def kafka_access(self, user: KafkaUser) -> KafkaAccess:
+        """How one of Kafka's users reaches it."""
+        return KafkaAccess(self.kafka_server, user, self.secrets / f"{user}.properties")
+
     def passfile(self, role: str) -> Path:
         """The libpq password file that holds `role`'s password and no other's."""
         return self.secrets / f"{role}.pgpass"
@@ -186,7 +192,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
     that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress.
+    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress, WrongProtocol.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
@@ -207,10 +213,11 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, PlainAddress."""
+    """Raises MissingAddress, PlainAddress, WrongProtocol."""
     postgres, spark = settings.postgres, settings.spark
     check_complete(
         {
+            "kafka.bootstrap": bool(settings.kafka.bootstrap),
             "postgres.host": bool(postgres.host),
             "spark.master": bool(spark.master),
             "spark.rest": bool(spark.rest),
@@ -218,7 +225,7 @@ def _check(settings: Settings) -> None:
             "airflow.url": bool(settings.airflow.url),
         }
     )
-    for part in (settings.database_server, spark, settings.airflow):
+    for part in (settings.kafka_server, settings.database_server, spark, settings.airflow):
         part.check()
 
 

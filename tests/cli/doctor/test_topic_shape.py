@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from cli.doctor import topic_shape
 from cli.doctor.trial import Tried, carry_out
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
+from stack.services.passwords import write_private
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
 
@@ -22,8 +26,13 @@ def case(cases: Rig) -> Case:
 
 
 def tried(settings: Settings) -> Tried:
-    (one,) = (carry_out(trial) for trial in topic_shape.trials(settings))
+    (one,) = (carry_out(trial) for trial in topic_shape.trials(settings) if trial.what.startswith("topic"))
     return one
+
+
+def users(settings: Settings) -> dict[str, Tried]:
+    trials = (trial for trial in topic_shape.trials(settings) if trial.what.startswith("user"))
+    return {trial.what: carry_out(trial) for trial in trials}
 
 
 def test_of_a_topic_as_it_has_to_be_its_shape_is_said(case: Case) -> None:
@@ -46,4 +55,48 @@ def test_records_that_are_kept_too_short_are_named(case: Case) -> None:
 def test_a_topic_that_is_not_there_is_named(case: Case) -> None:
     finding = tried(replace(case.settings, topic=replace(case.settings.topic, name="nowhere"))).finding
     assert finding is not None
-    assert "topic 'nowhere' does not exist" in finding.wrong
+    assert "kafka_control may not see topic 'nowhere'" in finding.wrong
+    assert "or there is none" in finding.wrong
+
+
+def test_each_user_is_let_in_with_its_rights(case: Case) -> None:
+    found = {what: tried.found for what, tried in users(case.settings).items()}
+    assert found == {
+        "user kafka_producer": "let in, may WRITE, DESCRIBE",
+        "user kafka_stream": "let in, may READ, DESCRIBE, DESCRIBE_CONFIGS",
+        "user kafka_control": "let in, may READ, DESCRIBE, DESCRIBE_CONFIGS",
+        "user kafka_reader": "let in, may READ, DESCRIBE, DESCRIBE_CONFIGS",
+    }
+
+
+def test_a_right_that_is_missing_is_named_with_the_command_that_gives_it(case: Case) -> None:
+    settings = with_users(case, kafka_producer=KafkaUser.STREAM)
+    finding = users(settings)["user kafka_producer"].finding
+    assert finding is not None
+    assert finding.wrong == f"kafka_stream may not WRITE topic {case.settings.topic.name}"
+    assert finding.remedy.startswith("kafka-acls --add --allow-principal User:kafka_stream --operation Write --topic")
+
+
+def test_a_user_that_may_change_what_it_only_reads_is_named(case: Case) -> None:
+    finding = users(with_users(case, kafka_stream=KafkaUser.ADMIN))["user kafka_stream"].finding
+    assert finding is not None
+    assert "may ALTER, ALTER_CONFIGS, DELETE, WRITE topic" in finding.wrong
+
+
+def test_a_wrong_password_is_named_as_the_broker_says_it(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_shape, "ANSWER_SECONDS", 3.0)
+    settings = with_users(case)
+    file = settings.kafka_access(KafkaUser.READER).file
+    file.write_text(file.read_text().replace("password=", "password=x"))
+    finding = users(settings)["user kafka_reader"].finding
+    assert finding is not None
+    assert "invalid credentials" in finding.wrong
+
+
+def with_users(case: Case, **instead: KafkaUser) -> Settings:
+    """The case's settings, but a folder of secrets in which some users have another's file."""
+    folder = Path(tempfile.mkdtemp(dir=case.layout.home))
+    for user in KafkaUser:
+        held = case.settings.kafka_access(instead.get(user, user)).file.read_text()
+        write_private(folder / f"{user}.properties", held)
+    return replace(case.settings, places=replace(case.settings.places, secrets=str(folder)))

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from confluent_kafka import Producer
 
 from kappa.core.catalog import MINUTE_MS
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from tests.rigs.running_stack import ALLOWED_LATENESS_MS, Stack
 
@@ -77,7 +78,9 @@ class Edge:
         return json.dumps(fields).encode()
 
     def _produce(self, values: list[bytes]) -> None:
-        producer = Producer({"bootstrap.servers": self.settings.kafka, "partitioner": "murmur2_random"})
+        producer = Producer(
+            {**self.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "partitioner": "murmur2_random"}
+        )
         for value in values:
             producer.produce(self.settings.topic.name, value, key=USER)
         assert producer.flush(30) == 0

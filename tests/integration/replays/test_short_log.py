@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import BOTH, replays, segments
@@ -26,7 +27,7 @@ def test_a_log_that_will_be_too_short_is_refused(grown: Stack) -> None:
 @pytest.mark.last
 def test_a_log_that_is_too_short_is_refused(grown: Stack, edge: Edge) -> None:
     """Nothing that reads the whole log can follow this test."""
-    with KafkaLog(grown.settings.kafka, grown.settings.topic.name) as log:
+    with KafkaLog(grown.settings.kafka_access(KafkaUser.CONTROL), grown.settings.topic.name) as log:
         ends = log.offsets_at(edge.at_ms)
     delete_before(grown.settings, ends)
     _is_refused(grown, "needs the log from", "--from", edge.text)

@@ -14,12 +14,14 @@ from jobs import query
 from jobs.driver import log_identity, watcher
 from jobs.driver.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
 from kappa.core import kafka_log
+from kappa.core.installation.addresses import Kafka
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.kafka_log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
 from kappa.core.settings import Settings
 from tests.jobs.held_log import VERSION, Held
 
 TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")
-NOBODY = "127.0.0.1:1"
+NOBODY = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.STREAM, Path("none"))
 POSITION, LAST = {0: 3, 1: 0}, {0: LastRead(2, 300)}
 
 

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
+from kappa.core.installation.kafka_access import KafkaUser
 from tests.rigs.case import Case
 from tests.rigs.events import event, events
 from tests.rigs.rig import Rig
@@ -21,7 +22,7 @@ def stamped_by_producers(case: Case) -> None:
     resource = ConfigResource(
         ConfigResourceType.TOPIC, case.settings.topic.name, {"message.timestamp.type": "CreateTime"}
     )
-    admin = KafkaAdminClient(bootstrap_servers=case.settings.kafka)
+    admin = KafkaAdminClient(**case.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
     admin.alter_configs([resource])
     admin.close()
 
@@ -33,7 +34,11 @@ def test_a_time_of_a_producer_decides_nothing(rig: Rig) -> None:
         program.await_read()
         stamped_by_producers(case)
         sent = event(100, partition=1)
-        producer = Producer({"bootstrap.servers": case.settings.kafka})
+        producer = Producer(
+            {
+                **case.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(),
+            }
+        )
         at_ms = round((time.time() + AHEAD_SECONDS) * 1000)
         producer.produce(case.settings.topic.name, sent.value, sent.key, partition=1, timestamp=at_ms)
         assert producer.flush(60) == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kappa.core.settings import Ports, Settings
+from stack.services import passwords
 from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until
 
@@ -20,6 +21,8 @@ def test_a_cluster_id_never_looks_like_an_option() -> None:
 
 
 def test_asking_for_a_broker_that_is_away_leaves_no_client_behind(tmp_path: Path) -> None:
+    settings = Settings(tmp_path, ports=Ports(kafka=1))
+    passwords.make(settings)
     before = threading.active_count()
-    assert not healthy(Settings(tmp_path, ports=Ports(kafka=1)))
+    assert not healthy(settings)
     assert until(lambda: threading.active_count() <= before, 30)

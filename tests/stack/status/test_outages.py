@@ -18,6 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli.commands import stack as commands
+from kappa.core.installation.addresses import Kafka
 from kappa.core.settings import Ports, Settings
 from stack.layout import Layout
 from stack.services import kafka as broker
@@ -109,10 +110,15 @@ def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytes
     }
 
 
-def test_the_files_by_which_a_client_signs_in_to_the_broker_are_none_yet(tmp_path: Path) -> None:
+def test_who_may_read_and_who_may_write_the_log_is_in_a_file_each(tmp_path: Path) -> None:
     found = endpoints(at(tmp_path))
     assert set(found) == {"kafka", "postgres", "postgres_ops", "airflow", "spark", "kafka_reader", "kafka_producer"}
-    assert (found["kafka_reader"], found["kafka_producer"]) == (None, None)
+    assert [Path(str(found[name])).name for name in ("kafka_reader", "kafka_producer")] == [
+        "kafka_reader.properties",
+        "kafka_producer.properties",
+    ]
+    plain = replace(at(tmp_path), kafka=Kafka("127.0.0.1:1", "PLAINTEXT"))
+    assert (endpoints(plain)["kafka_reader"], endpoints(plain)["kafka_producer"]) == (None, None)
 
 
 @contextmanager

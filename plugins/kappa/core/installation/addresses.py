@@ -1,4 +1,4 @@
-"""Where Postgres, Spark and Airflow are reached, and where files are kept; parts that are not named are embedded."""
+"""Where Kafka, Postgres, Spark and Airflow are, and where files are kept; what is not named is the embedded stack's."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ LOOPBACK = "127.0.0.1"
 """The address of the embedded stack, and of a Spark session that does its work in its own process."""
 ENCRYPTED = ("verify-full", "verify-ca")
 """The values of `sslmode` with which libpq refuses a server that the certificate does not vouch for."""
+
+ENCRYPTED_PROTOCOLS = ("SASL_SSL", "SSL")
+PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", *ENCRYPTED_PROTOCOLS)
 
 
 class PlainAddress(Refusal):
@@ -34,6 +37,37 @@ class MissingAddress(Refusal):
             f"the settings name {', '.join(named)}, but not {', '.join(missing)}. An installation names all its parts, "
             "or none, which is the embedded stack. Add what is missing (docs/settings.md)."
         )
+
+
+class WrongProtocol(Refusal):
+    """`kafka.protocol` has a value that no client of Kafka knows."""
+
+    def __init__(self, protocol: str) -> None:
+        super().__init__(f"kafka.protocol is {protocol!r}, but must be one of {', '.join(PROTOCOLS)}. Correct it.")
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """How Kafka is reached: `bootstrap` is host:port, several with commas. `ca` is the file of the certificate
+    authority; empty: those of the system. Each user's password is in a file of its own in the secrets folder."""
+
+    bootstrap: str = ""
+    protocol: str = "SASL_SSL"
+    ca: str = ""
+    allow_plain: bool = False
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether clients sign in."""
+        return self.protocol.startswith("SASL_")
+
+    def check(self) -> None:
+        """Raises WrongProtocol, PlainAddress."""
+        if self.protocol not in PROTOCOLS:
+            raise WrongProtocol(self.protocol)
+        hosts = (address.strip().rpartition(":")[0].strip("[]") for address in self.bootstrap.split(","))
+        if self.protocol not in ENCRYPTED_PROTOCOLS and not (self.allow_plain or all(map(is_loopback, hosts))):
+            raise PlainAddress("kafka.protocol", self.protocol, f"Use one of {', '.join(ENCRYPTED_PROTOCOLS)}")
 
 
 @dataclass(frozen=True)

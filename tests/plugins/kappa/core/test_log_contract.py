@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -12,9 +13,12 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
-from kappa.core.kafka_log import KafkaLog, Log, MissingTopic, Topic, WrongTimestampType, check_stamping
+from kappa.core.installation.addresses import Kafka
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.kafka_log import KafkaLog, Log, MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
 from kappa.core.settings import Settings
 from stack.layout import Layout
+from stack.services import kafka_users
 from stack.waiting import until
 from tests.plugins.fakes import FakeLog
 
@@ -30,15 +34,16 @@ def log(request: pytest.FixtureRequest) -> Iterator[Log]:
     settings: Settings = request.getfixturevalue("parts").settings
     name = f"contract-{secrets.token_hex(4)}"
     _create(settings, name)
-    with KafkaLog(settings.kafka, name) as kafka:
+    with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), name) as kafka:
         yield kafka
 
 
 def _create(settings: Settings, name: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=settings.kafka)
+    admin = KafkaAdminClient(**settings.kafka_access(KafkaUser.ADMIN).kafka_python())
     admin.create_topics([NewTopic(name, 2, 1, topic_configs={"message.timestamp.type": "LogAppendTime"})])
+    admin.create_acls(list(kafka_users.rights(name)))
     admin.close()
-    producer = Producer({"bootstrap.servers": settings.kafka, "compression.type": "lz4"})
+    producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "compression.type": "lz4"})
     for number in range(3):
         producer.produce(name, str(number).encode(), partition=0)
     assert producer.flush(30) == 0
@@ -91,12 +96,18 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
 @pytest.mark.rig
 def test_a_missing_topic_is_named(parts: Layout) -> None:
     with pytest.raises(MissingTopic, match="nowhere"):
-        KafkaLog(parts.settings.kafka, "nowhere").describe()
+        KafkaLog(parts.settings.kafka_access(KafkaUser.ADMIN), "nowhere").describe()
+
+
+@pytest.mark.rig
+def test_who_may_not_see_a_topic_is_not_told_whether_there_is_one(parts: Layout) -> None:
+    with pytest.raises(TopicHidden, match="kafka_control may not see topic 'nowhere'"):
+        KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), "nowhere").describe()
 
 
 def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kappa.core.kafka_log.REQUEST_TIMEOUT_MS", 500)
     before = threading.active_count()
     with pytest.raises(KafkaError):
-        KafkaLog("127.0.0.1:1", "nowhere")
+        KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")
     assert until(lambda: threading.active_count() <= before, 30)

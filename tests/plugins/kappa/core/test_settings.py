@@ -20,7 +20,7 @@ def test_a_file_beside_the_state_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "kappa.toml").write_text('[ports]\nkafka = 5\n[topic]\nname = "t"')
     settings = load(tmp_path / ".kappa")
     assert (settings.ports.kafka, settings.topic.name) == (5, "t")
-    assert settings.kafka == "127.0.0.1:5"
+    assert settings.kafka_server.bootstrap == "127.0.0.1:5"
 
 
 @pytest.mark.parametrize(

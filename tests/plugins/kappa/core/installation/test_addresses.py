@@ -8,9 +8,13 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings, load
 
 ELSEWHERE = """
+[kafka]
+bootstrap = "k1.example.com:9093,k2.example.com:9093"
+ca = "/etc/kappa/ca.pem"
 [postgres]
 host = "pg.example.com"
 sslrootcert = "/etc/kappa/ca.pem"
@@ -45,6 +49,9 @@ def test_each_part_is_reached_where_the_settings_say(tmp_path: Path) -> None:
     assert settings.spark_master == "spark://m1:7077,m2:7077"
     assert (settings.spark_rest, settings.spark_ui) == ("https://m1:6066", "https://m1:8080")
     assert settings.airflow_url == "https://airflow.example.com"
+    access = settings.kafka_access(KafkaUser.STREAM)
+    assert (access.address, access.server.protocol) == ("k1.example.com:9093,k2.example.com:9093", "SASL_SSL")
+    assert access.file == Path("/etc/kappa/kafka_stream.properties")
     said = conninfo_to_dict(settings.dsn("kappa_writer"))
     assert (said["host"], said["port"], said["sslmode"]) == ("pg.example.com", "5432", "verify-full")
     assert (said["sslrootcert"], said["passfile"]) == ("/etc/kappa/ca.pem", "/etc/kappa/kappa_writer.pgpass")

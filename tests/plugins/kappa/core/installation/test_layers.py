@@ -24,6 +24,7 @@ def test_the_file_is_another_one_where_the_environment_names_it(tmp_path: Path) 
 
 def test_a_list_a_number_and_a_truth_value_are_written_as_in_toml_and_anything_else_is_text(tmp_path: Path) -> None:
     given = {
+        "KAPPA__KAFKA__BOOTSTRAP": "k1:9093",
         "KAPPA__POSTGRES__HOST": "pg",
         "KAPPA__POSTGRES__PORT": "6432",
         "KAPPA__SPARK__MASTER": "spark://m1:7077",

@@ -1,0 +1,56 @@
+"""A client of kafka-python that was let in, or an error that says what kept it out."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.errors import KafkaTimeoutError
+
+from kappa.core.installation.kafka_access import KafkaAccess
+
+logging.getLogger("kafka.net.sasl").setLevel(logging.ERROR)
+"""kafka-python warns of each password that goes over a connection without TLS: the settings refuse what leaves this
+machine so."""
+
+_C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
+
+
+class NotLetInError(KafkaTimeoutError):  # type: ignore[misc]
+    """The broker listens, and closes each connection: to kafka-python a wrong password looks like nothing else."""
+
+    def __init__(self, access: KafkaAccess) -> None:
+        super().__init__(
+            f"{access.address} listens, but does not let {access.user} in by {access.server.protocol}: "
+            f"is what {access.file} says right, and the protocol?"
+        )
+
+
+def connected(access: KafkaAccess, make: type[_C], **settings: Any) -> _C:
+    """A client of the broker. One that finds no broker is ended: kafka-python would leave it asking for ever, on a
+    thread of its own, with nobody who could close it. Raises NotLetInError, UserUnknown, KafkaError."""
+    begun: list[Any] = []
+
+    def connect(**given: Any) -> Any:
+        begun.append(make.DEFAULT_CONFIG["kafka_client"](**given))
+        return begun[-1]
+
+    try:
+        return make(kafka_client=connect, **access.kafka_python(), **settings)
+    except BaseException as error:
+        for client in begun:
+            client.close()
+        if isinstance(error, KafkaTimeoutError) and any(map(_listens, access.address.split(","))):
+            raise NotLetInError(access) from error
+        raise
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.strip().rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
+    except (OSError, ValueError):
+        return False
+    return True
