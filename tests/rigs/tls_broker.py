@@ -38,7 +38,7 @@ def tls_broker(partitions: int) -> Iterator[Settings]:
 
 
 def certify(folder: Path) -> Path:
-    """A key and a certificate for `localhost` that vouches for itself; `key.pem` holds both. Returns the certificate."""
+    """A certificate for `localhost` that vouches for itself, which is returned; `key.pem` has its key, too."""
     certificate, key = folder / "ca.pem", folder / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", DAYS, "-subj", "/CN=localhost"]
     named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
