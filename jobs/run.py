@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -95,11 +96,15 @@ def _given_up(registry: DriverRegistry, launch: tuple[str, str], refusal: Refusa
 
 
 def _claimed(registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
-    """Claim the launch; where another submission holds it, wait to see whether it is alive."""
-    deadline = time.monotonic() + 1.5 * ALIVE.total_seconds()
+    """Claim the launch; where another submission holds it, wait to see whether it is alive. One that is, but that this
+    process was started to replace, is superseded then: it ends by itself at its next heartbeat."""
+    begun = time.monotonic()
     while not registry.claim(launch_id, submission_id):
-        if registry.launch_has_ended(launch_id) is not False or time.monotonic() > deadline:
+        if registry.launch_has_ended(launch_id) is not False:
             return False
+        waited = timedelta(seconds=time.monotonic() - begun)
+        if waited > 1.5 * ALIVE:
+            return registry.supersede(launch_id, submission_id, waited)
         time.sleep(1)
     return True
 

@@ -158,6 +158,7 @@ class Execution:
             self._witness,
             last_read,
         )
+        sink.await_turn = self.watcher.heartbeats.await_heard
         self._write_to(sink)
         return run, sink, query.writer_of(spark, self._settings, self._version, run, self._checkpoint, sink)
 

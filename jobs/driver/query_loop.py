@@ -48,7 +48,7 @@ class Driver:
             self._failures.check_checkpoint()
             spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
             self._run_while_wanted(spark)
-            if self._watcher.taken_over:
+            if self._watcher.heartbeats.taken_over:
                 raise Fenced(query.owner_of(self._version, self._identity.epoch))
         finally:
             self._watcher.stop()
@@ -57,6 +57,7 @@ class Driver:
     def _run_while_wanted(self, spark: SparkSession) -> None:
         in_a_row = 0
         while self._execution.goes_on():
+            self._watcher.heartbeats.await_heard()
             self._attempt(spark)
             in_a_row = in_a_row + 1 if self._execution.committed.batch_id is None else 0
             if self._failures.why:

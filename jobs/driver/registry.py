@@ -20,6 +20,8 @@ from kappa.core.versions import Desired, State, Version
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)
 """A driver whose claim or heartbeat is younger than this is taken to be alive."""
+TOGETHER = timedelta(minutes=2)
+"""Drivers of one request that was sent twice begin within this, as long as a request is repeated."""
 
 
 def connect(settings: Settings, job: str, version: int, epoch: int | None) -> postgres.Connection:
@@ -70,6 +72,17 @@ class DriverRegistry:
                 or greatest(claimed_at, (select beat_at from registry.heartbeat h where h.job = l.job
                     and h.version = l.version and h.submission_id = l.claimed_by)) < clock_timestamp() - %(alive)s)""",
             {"submission": submission_id, "launch": launch_id, "alive": ALIVE},
+        )
+        return found.rowcount == 1
+
+    def supersede(self, launch_id: str, submission_id: str, begun: timedelta) -> bool:
+        """Make the launch this submission's own although the driver of another one beats; this process has `begun` so
+        long ago. True where that one claimed it long before: the cluster lost sight of it, and this one replaces it.
+        False where both began together: a request that was sent twice starts a driver too many."""
+        found = self._connection.execute(
+            """update registry.launch set claimed_by = %(submission)s, claimed_at = clock_timestamp()
+            where launch_id = %(launch)s and ended_at is null and claimed_at < clock_timestamp() - %(before)s""",
+            {"submission": submission_id, "launch": launch_id, "before": begun + TOGETHER},
         )
         return found.rowcount == 1
 

@@ -1,4 +1,4 @@
-"""The driver's second thread: heartbeat, ends of the log, lag, what an operator asked for, and the driver's rank."""
+"""What a driver does beside its query: it beats, follows the ends of the log and the lag, and keeps its rank."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from kafka.errors import KafkaError
 
 from jobs.driver import batch_sizing, root_cause, watermark
 from jobs.driver.cpu_priority import Priority, gives_way
-from jobs.driver.heartbeat import Beat
+from jobs.driver.heartbeat import Beat, Heartbeats
 from jobs.driver.log_identity import once_there
 from jobs.driver.registry import DriverRegistry
 from jobs.driver.watermark import Ends
@@ -26,16 +27,13 @@ from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
 
 logger = logging.getLogger("kappa.watcher")
-BEAT_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 RED_AFTER_ROUNDS = 3
 
 
 class Watcher:
-    """Beats once a second on connections of its own; survives the absence of Postgres and of the broker.
-
-    `desired` is what the registry last asked for, `taken_over` whether a newer driver owns the version, `ends` the
-    newest known ends of the log.
-    """
+    """Looks once a second by connections of its own; survives the absence of Postgres and of the broker. `heartbeats`
+    are the driver's, `ends` the newest known ends of the log."""
 
     def __init__(
         self,
@@ -54,7 +52,8 @@ class Watcher:
         self._trouble, self._broken = "", 0
         self._shown: dict[str, str] = {}
         self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
-        self.desired, self.taken_over = version.desired, False
+        connect = partial(DriverRegistry, settings, version.job, version.version, beat.epoch)
+        self.heartbeats = Heartbeats(connect, self._beat, beat.epoch, version.desired, version.state)
         self.ends: Ends | None = None
         self.delay_ms: int | None = None
         self.state: tuple[int, int] | None = None
@@ -63,16 +62,18 @@ class Watcher:
     @property
     def is_wanted(self) -> bool:
         """Whether this driver is to go on."""
-        return self.desired is Desired.RUNNING and not self.taken_over
+        return self.heartbeats.desired is Desired.RUNNING and not self.heartbeats.taken_over
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Begin to beat and to look."""
+        self.heartbeats.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat a last time and end."""
+        """Look and beat a last time, and end."""
         self._stop.set()
         self._thread.join(timeout=20)
+        self.heartbeats.stop()
 
     def fresh_ends(self, unread: Offsets) -> Ends:
         """The ends of the log as of now, by connections of the caller's own; `unread` as `fresh_ends` has it."""
@@ -81,19 +82,18 @@ class Watcher:
     def _loop(self) -> None:
         while not self._stop.is_set():
             self.look()
-            self._stop.wait(BEAT_SECONDS)
+            self._stop.wait(LOOK_SECONDS)
         self.look()
         self._leave_registry()
         self._leave_log()
 
     def look(self) -> None:
-        """One round; what is away is connected again in the next one. Nothing ends the beats: without them nobody would
-        hear of a stop, nor see what the driver does."""
+        """One round; what is away is connected again in the next one, and nothing ends the rounds."""
         try:
             self._round()
             self._broken = 0
         except psycopg.Error as error:
-            logger.warning("postgres does not answer the heartbeat: %s", str(error).splitlines()[:1])
+            logger.warning("postgres does not answer the watcher: %s", str(error).splitlines()[:1])
             self._leave_registry()
         except MissingTopic as missing:
             logger.error("%s", missing)
@@ -125,12 +125,10 @@ class Watcher:
         if self._registry is None:
             self._registry = DriverRegistry(self._settings, self._version.job, self._version.version, self._first.epoch)
         self._tell(self._registry)
-        self.desired, state, owner = self._registry.beat(self._beat())
-        self.taken_over = owner > self._first.epoch
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka_access(KafkaUser.STREAM), self._version.topic)
         self.ends = _ends(self._registry, self._log, self._version)
-        self._rank(state)
+        self._rank(self.heartbeats.state)
         self._registry.note_ends(self.ends, watermark.drained(self._committed().next_offsets, self.ends))
         self._topic_trouble = topic_trouble(self._version, self._log.identity())
 
@@ -157,7 +155,7 @@ class Watcher:
     def _tell(self, registry: DriverRegistry) -> None:
         """Show what the last round found of the topic, that rounds fail again and again, and why a batch is not
         committed; or take it away. What an earlier driver said of a batch stays until one is committed."""
-        broken = f"{self._trouble}; heartbeat and lag are not told" if self._broken >= RED_AFTER_ROUNDS else ""
+        broken = f"{self._trouble}; lag is not told" if self._broken >= RED_AFTER_ROUNDS else ""
         uncommitted = self._uncommitted() or ("" if "commit" in self._shown else None)
         found: dict[str, str | None] = {"topic": self._topic_trouble, "watcher": broken, "commit": uncommitted}
         for what, said in found.items():

@@ -51,7 +51,8 @@ class BatchSink:
     """Writes the batches of one query; `failure` is the refusal that ended it, where one did; `trouble` says why the
     present batch has not been committed for TOLD_AFTER_SECONDS, and is empty otherwise.
 
-    With `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
+    `await_turn` returns once the driver may begin a batch: at once, unless it is set to wait for something. With
+    `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class BatchSink:
         self.failure: Exception | None = None
         self.trouble = ""
         self.gives_way = False
+        self.await_turn: Callable[[], None] = lambda: None
         self.committed = Committed()
 
     def attach(self, query: Any) -> None:
@@ -88,6 +90,7 @@ class BatchSink:
         try:
             if self.gives_way:
                 raise GaveWay
+            self.await_turn()
             self._commit(frame, batch_id)
         except Exception as error:
             self.failure = error

@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 import psycopg
 import pytest
 
+from jobs import run
 from jobs.driver import ownership
 from jobs.driver.ownership import Driven, LaunchLost
 from jobs.driver.registry import DriverRegistry
@@ -110,6 +112,38 @@ def test_who_takes_over_ends_the_transaction_in_which_the_owner_before_stopped(
         assert other.take_over() == epoch(case) > (owned or 0)
         with pytest.raises(psycopg.OperationalError, match="terminating connection"):
             stopped.execute("select 1")
+
+
+def test_a_driver_that_the_cluster_lost_sight_of_is_superseded_although_it_beats(
+    case: Case, paused: Process, other: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its host is cut off from the master alone; the one in its place was refused, and in the end nobody ran."""
+    monkeypatch.setattr(run, "ALIVE", timedelta(seconds=1))
+    paused.take_over()
+    beating_since(case, minutes=3)
+    assert run._claimed(other.registry, other.launch, other.submission)
+    assert other.take_over() == epoch(case)
+    with pytest.raises(LaunchLost):
+        paused.fail()
+
+
+def test_a_second_driver_of_a_request_that_was_sent_twice_leaves(
+    case: Case, paused: Process, other: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "ALIVE", timedelta(seconds=1))
+    owned = paused.take_over()
+    beating_since(case, minutes=1)
+    assert not run._claimed(other.registry, other.launch, other.submission)
+    assert epoch(case) == owned
+
+
+def beating_since(case: Case, minutes: int) -> None:
+    """The claim is so old, and the driver's heartbeat is of now."""
+    case.query("update registry.launch set claimed_at = clock_timestamp() - make_interval(mins => %s)", minutes)
+    case.query(
+        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation) "
+        "select job, version, 1, clock_timestamp() + interval '1 minute', 7, 'driver-1', 1 from registry.job_version"
+    )
 
 
 def test_who_was_paused_over_a_change_in_place_does_not_start_with_the_old_generation(

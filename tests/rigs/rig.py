@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from jobs.driver import execution, watcher
+from jobs.driver import execution, heartbeat, watcher
 from kappa.core.settings import Settings, load
 from stack import schema
 from stack.layout import Layout
@@ -55,7 +55,11 @@ def rig_on(parts: Layout, folder: Path) -> Rig:
     template = replace(parts.settings, database=TEMPLATE)
     postgres.ensure_roles(template)
     schema.migrate(template)
-    for module, name, seconds in ((execution, "POLL_SECONDS", 0.1), (watcher, "BEAT_SECONDS", 0.25)):
+    for module, name, seconds in (
+        (execution, "POLL_SECONDS", 0.1),
+        (watcher, "LOOK_SECONDS", 0.25),
+        (heartbeat, "BEAT_SECONDS", 0.25),
+    ):
         vars(module)[name] = seconds
     return Rig(parts, folder)
 

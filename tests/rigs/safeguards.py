@@ -139,6 +139,9 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
     "fence": Safeguard(
         "jobs.sinks.ledger:_hold_fence", "who was taken over may write", _nothing
     ),
+    "heard": Safeguard(
+        "jobs.driver.heartbeat:Heartbeats.await_heard", "a driver that nobody hears begins batches", _nothing
+    ),
     "one transaction": Safeguard(
         "jobs.sinks.ledger:_record", "rows are committed before counts and offsets", _committed_before
     ),

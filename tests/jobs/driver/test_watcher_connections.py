@@ -29,13 +29,10 @@ class Silent:
 
 
 class Registry:
-    """Takes every beat."""
+    """Takes whatever it is told."""
 
     def __init__(self, *_: object) -> None:
         pass
-
-    def beat(self, _: object) -> tuple[str, str, int]:
-        return "running", "LIVE", 1
 
     def now_ms(self) -> int:
         return 0
@@ -48,8 +45,15 @@ def test_a_client_that_got_no_answer_is_closed_before_the_next_one_is_made(monke
     monkeypatch.setattr(watcher, "KafkaLog", Silent)
     monkeypatch.setattr(watcher, "DriverRegistry", Registry)
     monkeypatch.setattr(Watcher, "_tell", lambda *_: None)
-    monkeypatch.setattr(Watcher, "_beat", lambda *_: None)
-    given: Any = SimpleNamespace(job="ad_ctr", version=1, topic="t", desired="running", start_offsets={}, kafka="")
+    given: Any = SimpleNamespace(
+        job="ad_ctr",
+        version=1,
+        topic="t",
+        desired="running",
+        state="LIVE",
+        start_offsets={},
+        kafka_access=lambda user: None,
+    )
     beat: Any = SimpleNamespace(jvm_pid=None, epoch=1)
     looking = Watcher(given, given, beat, lambda: None, lambda: "")  # type: ignore[arg-type,return-value]
     for _ in range(3):
