@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from kappa.airflow_api import RESULT_TASK, Airflow, Run, Seen
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.registry.port import Registry
 from kappa.unavailable import Unreachable
@@ -44,17 +45,13 @@ class OutOfSight(Refusal):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """How a run ended, in one sentence."""
 
     job: str
     run_id: str
     success: bool
     sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The outcome for machines."""
-        return asdict(self)
 
 
 class Watch(Protocol):

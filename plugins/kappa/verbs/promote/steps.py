@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Release, Replay, Standing
 from kappa.core.verbs import Verb
@@ -65,7 +65,7 @@ class NotApproved(Refusal):
 
 
 @dataclass(frozen=True)
-class MovePlan:
+class MovePlan(Record):
     """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
 
     hand: HandOverPlan
@@ -75,17 +75,6 @@ class MovePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         return [*self.hand.rows(), *self.said]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        said = [list(row) for row in self.said]
-        return {"hand": self.hand.to_json(), "said": said, "eta_seconds": self.eta_seconds}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> MovePlan:
-        """The plan that `to_json` wrote."""
-        said = tuple((name, value) for name, value in held["said"])
-        return cls(HandOverPlan.from_json(held["hand"]), said, held["eta_seconds"])
 
 
 def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: Collection[str] = ()) -> MovePlan:

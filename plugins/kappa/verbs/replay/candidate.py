@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from kappa.cluster import Capacity
 from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.versions import Desired, State, Version
@@ -57,7 +57,7 @@ class RateGivenTwice(Refusal):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Record):
     """A version that a replay makes of one job, and what it reads: `records` per partition, `bytes` about.
 
     `differences` are those to the live version, which started at `live_starts_ms` (None: with the log).
@@ -110,21 +110,6 @@ class Candidate:
             starts_at=self.start.starts_at,
             start_offsets=self.start.offsets,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The candidate as JSON."""
-        records = {str(partition): count for partition, count in self.records.items()}
-        differences = [difference.to_json() for difference in self.differences]
-        return {**vars(self), "settings": dict(self.settings), "start": self.start.to_json(), "records": records,
-                "differences": differences}  # fmt: skip
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Candidate:
-        """The candidate that `to_json` wrote."""
-        records = {int(partition): count for partition, count in held["records"].items()}
-        differences = tuple(Difference(**difference) for difference in held["differences"])
-        start = StartPoint.from_json(held["start"])
-        return cls(**{**held, "start": start, "records": records, "differences": differences})
 
 
 def candidate(

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
 from kappa.core.verbs import ReplayStep
@@ -39,24 +39,13 @@ class NeverReady(Refusal):
 
 
 @dataclass(frozen=True)
-class Pursuit:
+class Pursuit(Record):
     """Versions that are to catch up, by job: `expected` records each, since and until when. It is kept in the audit."""
 
     versions: Mapping[str, int]
     expected: int
     began: datetime
     deadline: datetime
-
-    def to_json(self) -> dict[str, Any]:
-        """The pursuit as JSON."""
-        times = {"began": self.began.isoformat(), "deadline": self.deadline.isoformat()}
-        return {"versions": dict(self.versions), "expected": self.expected, **times}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Pursuit:
-        """The pursuit that `to_json` wrote."""
-        times = {name: datetime.fromisoformat(held[name]) for name in ("began", "deadline")}
-        return cls(held["versions"], held["expected"], **times)
 
 
 def launch(

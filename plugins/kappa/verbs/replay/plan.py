@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from kappa.cluster import Capacity
 from kappa.code.differences import UNKNOWN, Difference, Parts, differing_settings, forbidden, table
 from kappa.code.digests import ENVIRONMENT
 from kappa.core.catalog import Effect, Job
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
@@ -48,7 +49,7 @@ class ExactParityOfOtherLogic(Refusal):
 
 
 @dataclass(frozen=True)
-class ReprocessPlan:
+class ReprocessPlan(Record):
     """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
 
     candidates: tuple[Candidate, ...]
@@ -119,25 +120,13 @@ class ReprocessPlan:
         return "somebody is asked before the promotion" if self.asks else "promoted by itself once validated"
 
     def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        words = {
-            "parity": self.parity.value,
-            "approval": self.approval.value,
-            "bands": [band_text(b) for b in self.bands],
-        }
-        held = {"candidates": [c.to_json() for c in self.candidates], "price": self.price.to_json()}
-        return {**vars(self), **words, **held, "why": list(self.why), "steps": list(self.steps)}
+        """The plan for machines, with its steps; bands as they are written in a request."""
+        return super().to_json() | {"bands": [band_text(band) for band in self.bands], "steps": list(self.steps)}
 
     @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> ReprocessPlan:
+    def from_json(cls, held: Mapping[str, Any]) -> Self:
         """The plan that `to_json` wrote."""
-        fields = {name: value for name, value in held.items() if name != "steps"}
-        words = {"parity": Parity(held["parity"]), "approval": Approval(held["approval"]), "why": tuple(held["why"])}
-        bands = tuple(read_band(band) for band in held["bands"])
-        candidates = tuple(Candidate.from_json(c) for c in held["candidates"])
-        return cls(
-            **{**fields, **words, "bands": bands, "candidates": candidates, "price": Price.from_json(held["price"])}
-        )
+        return super().from_json({**held, "bands": [vars(read_band(band)) for band in held["bands"]]})
 
 
 def future_bound_ms(wanted: Mapping[str, Wanted]) -> int:

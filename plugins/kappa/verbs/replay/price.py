@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kappa.core.kafka_log import Offsets
+from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
 from kappa.verbs.start_point import utc
@@ -74,7 +74,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Price:
+class Price(Record):
     """What a replay costs. `records` and `bytes` are read by all candidates together; `eta_seconds` is up to the last
     of them being ready; `speeds` are records a second by job, `assumed` the jobs whose speed was never measured.
 
@@ -111,15 +111,6 @@ class Price:
         if self.retention_slack_seconds is None:
             return "the log drops nothing for its age"
         return f"{duration(self.retention_slack_seconds)} at the tightest record"
-
-    def to_json(self) -> dict[str, Any]:
-        """The price for machines."""
-        return {**vars(self), "speeds": dict(self.speeds), "assumed": list(self.assumed)}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Price:
-        """The price that `to_json` wrote."""
-        return cls(**{**held, "assumed": tuple(held["assumed"])})
 
 
 def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: Mapping[str, float]) -> Price:
