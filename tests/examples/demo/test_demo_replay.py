@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from cli.approval_prompt import Always, Keys
-from cli.demo import replay as demo_replay
-from cli.demo.play import Laid
-from cli.demo.replay import NotShown, NotTheOldNumbers, OtherRule
-from cli.demo.served import Served
-from cli.demo.stage import Measured, Stage
 from cli.follow import Outcome
+from examples.demo import replay as demo_replay
+from examples.demo.play import Laid
+from examples.demo.replay import NotShown, NotTheOldNumbers, OtherRule
+from examples.demo.served import Served
+from examples.demo.stage import Measured, Stage
 from kappa.core.catalog import find
 from kappa.core.validation import Parity
 from kappa.verbs.replay import bands
