@@ -167,7 +167,7 @@ def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: dat
         ages = {p: log.append_time(p, offset) for p, offset in there.items()}
         samples = {p: ((there[p], at_ms),) if at_ms is not None else () for p, at_ms in ages.items()}
         now_ms = round(now.timestamp() * 1000)
-        facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms)
+        facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms, before_ms=0)
         return _LogView(ends, firsts, facts)
 
 

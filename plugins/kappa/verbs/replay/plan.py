@@ -19,7 +19,6 @@ from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
-from kappa.verbs.replay.bands import check_bands
 from kappa.verbs.replay.candidate import Candidate, candidate, check_room
 from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
 from kappa.verbs.start_point import StartPoint, utc
@@ -129,12 +128,6 @@ class ReprocessPlan(Record):
         return super().from_json({**held, "bands": [vars(read_band(band)) for band in held["bands"]]})
 
 
-def future_bound_ms(wanted: Mapping[str, Wanted]) -> int:
-    """How far before T the log is read, for all jobs alike: the greatest future bound; more only gives more records
-    the fate before_start."""
-    return max(one.settings["future_bound_ms"] for one in wanted.values())
-
-
 def decide_reprocess(
     request: ReprocessRequest,
     found: Mapping[str, Found],
@@ -152,7 +145,6 @@ def decide_reprocess(
     ExactParityOfOtherLogic, NoFreeCores, DoesNotFit, NeverCatchesUp, LogWillBeTooShort.
     """
     jobs, live = request.catalogued(), live_versions(found)
-    check_bands(jobs, request.parity, request.bands)
     approval = decide_approval(jobs, request.approval) if request.promote else Approval.AUTO
     why = _why(wanted, live, start)
     differing = {
@@ -170,7 +162,7 @@ def decide_reprocess(
     costs = price(
         log, start.offsets, {one.job: weights[one.job] for one in made}, {one.job: one.most_per_s for one in made}
     )
-    check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
+    check_feasible(costs, log, start.offsets)
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
     return ReprocessPlan(made, start.starts_ms, costs, *terms, capacity.free_cores, why)
 
