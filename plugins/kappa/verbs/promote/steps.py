@@ -20,9 +20,9 @@ from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, segments_of, versions_of
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
-from kappa.verbs.promote.size_after_replay import remedy
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay.approval import check_answerer, check_promotable, names
+from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.verbs.replay.progress import Reading
 from kappa.verbs.retire.plan import kept_until

@@ -1,4 +1,5 @@
-"""What a candidate of a replay runs as: the request's settings, cores and read rate over what the live version has."""
+"""What a candidate of a replay runs as: the request's settings, cores and read rate over what the live version has;
+and what gives it the live version's size once it serves."""
 
 from __future__ import annotations
 
@@ -23,6 +24,8 @@ CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
 records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
+SIZES = (EXECUTOR_CORES, CADENCE, RECORDS)
+"""The settings by which `--cores` and `--rate` keep a replay small beside the live versions."""
 
 
 class NoFreeCores(Refusal):
@@ -154,6 +157,20 @@ def throttle(job: Job, rate: int) -> dict[str, int]:
         raise RateOutOfRange(rate, LEAST_RATE, records.most)
     per_batch = min(max(rate * CADENCE_MS // 1000, records.least), records.most)
     return {RECORDS: per_batch, CADENCE: -(-1000 * per_batch // rate)}
+
+
+def remedy(promoted: Version, before: Version) -> str | None:
+    """A sentence with the deployment in place that gives the promoted version the size of the one before it; None
+    where both have the same."""
+    was, now = before.settings, promoted.settings
+    other = [name for name in SIZES if name in was and was[name] != now.get(name)]
+    if not other:
+        return None
+    given = " ".join(f"--set {name}={was[name]}" for name in other)
+    return (
+        f"{promoted.job} v{promoted.version} goes on as small as its replay was; as v{before.version} ran: "
+        f"./kappa deploy {promoted.job} {given} --reason TEXT."
+    )
 
 
 def _throttle(request: ReprocessRequest, job: Job) -> dict[str, int]:

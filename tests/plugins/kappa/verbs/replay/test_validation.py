@@ -18,8 +18,8 @@ from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity, Subject
 from kappa.verbs.replay import validation as step
+from kappa.verbs.replay.report import validated
 from kappa.verbs.replay.validation import Ended, database, read_outcome, request, subject, validate
-from kappa.verbs.replay.validation_text import validated
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version
 
