@@ -14,8 +14,7 @@ from kafka.errors import KafkaError
 from kappa.core.kafka_log import KafkaLog, Log
 from kappa.core.settings import Settings
 from kappa.registry.port import Registry
-from kappa.registry.postgres import PostgresRegistry
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
 from kappa.spark import Cluster, StandaloneCluster
 from kappa.unavailable import Unreachable
