@@ -14,8 +14,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from kappa.airflow_api import RESULT_TASK, Airflow, Run, Seen
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.registry.port import Registry
 from kappa.unavailable import Unreachable
 from stack.programs import LONGEST_START_SECONDS
@@ -45,7 +45,7 @@ class OutOfSight(Refusal):
 
 
 @dataclass(frozen=True)
-class Outcome(Record):
+class Outcome(Serializable):
     """How a run ended, in one sentence."""
 
     job: str

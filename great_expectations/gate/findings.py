@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 
 MOST_ROWS = 50
 """Offending rows that are listed of an expectation; all are counted."""
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding(Record):
+class Finding(Serializable):
     """The result of an expectation: `observed` in words, `count` of the offending rows, at most MOST_ROWS of them.
 
     `problem` is the exception that kept it from being looked at, if there was one.
@@ -46,7 +46,7 @@ class Finding(Record):
 
 
 @dataclass(frozen=True)
-class Comparison(Record):
+class Comparison(Serializable):
     """What was compared of a job: `figures` is the one row of its statement."""
 
     job: str

@@ -18,8 +18,8 @@ from kappa.code.digests import KERNEL
 from kappa.core import environment
 from kappa.core.catalog import JOBS, Job
 from kappa.core.environment import MANIFEST
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 
 
 class UnknownArtifact(Refusal):
@@ -66,7 +66,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Artifact(Record):
+class Artifact(Serializable):
     """An artifact: its folder, digest, when and from which commit it was built, per job its code fingerprints, and the
     versions that it was built with (`environment.present`), empty in one from before they were kept."""
 

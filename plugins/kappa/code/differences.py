@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kappa.code.digests import ENVIRONMENT, STATEFUL_MODULES
 from kappa.core.catalog import STATE_PARTITIONS, Effect, Job
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 
 NONE, UNSAID = "none", "unknown"
 LABELS: Mapping[str, str] = {
@@ -45,7 +45,7 @@ _WHY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Difference(Record):
+class Difference(Serializable):
     """One thing that differs: what, how it was, how it would be, and why that matters."""
 
     what: str

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Desired
 
 
@@ -44,7 +44,7 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True)
-class RunsAs(Record):
+class RunsAs(Serializable):
     """What a version's driver runs: code, all resolved settings, and the generation of its checkpoint."""
 
     artifact: str
@@ -53,7 +53,7 @@ class RunsAs(Record):
 
 
 @dataclass(frozen=True)
-class Change(Record):
+class Change(Serializable):
     """One change of a version in place, by one run of a verb.
 
     `desired` is what the operator wants of the version, whatever the change holds it to meanwhile; `marks` are the
@@ -88,7 +88,7 @@ class Change(Record):
 
 
 @dataclass(frozen=True)
-class Outcome(Record):
+class Outcome(Serializable):
     """What a finite program of a change leaves of its end: what was done, in a sentence for people, what shows it, and
     whether it was done."""
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 
 Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,62}\Z")]
 """A job, table or column: it may stand in a statement as it is."""
@@ -58,7 +58,7 @@ def telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Band(Record):
+class Band(Serializable):
     """A measure that may differ, in a direction, by at most so many thousandths of the live value (None: any)."""
 
     column: str
@@ -67,7 +67,7 @@ class Band(Record):
 
 
 @dataclass(frozen=True)
-class Subject(Record):
+class Subject(Serializable):
     """A candidate and the live version that it is compared with.
 
     `starts` are the first windows that the versions hold (None: all that the log holds), `through` what is final of
@@ -108,7 +108,7 @@ class Subject(Record):
 
 
 @dataclass(frozen=True)
-class Request(Record):
+class Request(Serializable):
     """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
     is the schema of the rows."""
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 
 
 class State(StrEnum):
@@ -72,7 +72,7 @@ BEGINNING = "-infinity"
 
 
 @dataclass(frozen=True)
-class Version(Record):
+class Version(Serializable):
     """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
 
     job: str
@@ -131,7 +131,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True)
-class Segment(Record):
+class Segment(Serializable):
     """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be
     infinite."""
 

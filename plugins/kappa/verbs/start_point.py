@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import EARLIEST as EARLIEST
 from kappa.core.requests.by_verb import LATEST
+from kappa.core.serialization import Serializable
 
 
 class StartNotFinal(Refusal):
@@ -70,7 +70,7 @@ class LogHead:
 
 
 @dataclass(frozen=True)
-class StartPoint(Record):
+class StartPoint(Serializable):
     """Where a version starts: first offset per partition, and T, before which a record is `before_start`.
 
     `starts_ms` is None for a version that starts with the log.

@@ -21,8 +21,8 @@ from kappa.code.differences import (
 )
 from kappa.core.catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.changes import RunsAs
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import DeployStep
 from kappa.core.versions import OVER, Desired, State, Version
 from kappa.verbs.desired import Found, Wanted
@@ -55,7 +55,7 @@ class DeployRefused(Refusal):
 
 
 @dataclass(frozen=True)
-class DeployPlan(Record):
+class DeployPlan(Serializable):
     """What a deployment of one job will do, and why. `replaces` is an unfinished version that never served.
 
     `differences` are those that a change in place makes, or for which it is refused; `old` and `new` are what the

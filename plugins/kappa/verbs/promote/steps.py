@@ -8,9 +8,9 @@ from datetime import datetime
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Release, Replay, Standing
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import Verb
 from kappa.core.versions import BEGINNING, State
 from kappa.platform import Platform
@@ -65,7 +65,7 @@ class NotApproved(Refusal):
 
 
 @dataclass(frozen=True)
-class MovePlan(Record):
+class MovePlan(Serializable):
     """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
 
     hand: HandOverPlan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, working_cores
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Health
 
 BEHIND_SECONDS = 60.0
@@ -29,7 +29,7 @@ class Size(StrEnum):
 
 
 @dataclass(frozen=True)
-class Advice(Record):
+class Advice(Serializable):
     """What would suit a version better, in words, and the numbers it is told from."""
 
     size: Size

@@ -10,8 +10,8 @@ from kappa.core.catalog import STATE_PARTITIONS
 from kappa.core.checkpoint import restore
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.checkpoint.restore import Mend, Source
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
@@ -22,7 +22,7 @@ from kappa.verbs.stop.plan import NothingDeployed
 
 
 @dataclass(frozen=True)
-class RestorePlan(Record):
+class RestorePlan(Serializable):
     """What has to be done to the files of one version's checkpoint; nothing where Spark can read them all."""
 
     job: str

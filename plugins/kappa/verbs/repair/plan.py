@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from kappa.core.changes import Change
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 from kappa.core.versions import OVER, Desired, Health, Lease, State, Version
 from kappa.verbs.repair.advice import Advice, advise
 
@@ -76,7 +76,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Finding(Record):
+class Finding(Serializable):
     """What was found of a version, in words, and what it calls for."""
 
     job: str
@@ -92,7 +92,7 @@ class Finding(Record):
 
 
 @dataclass(frozen=True)
-class RepairPlan(Record):
+class RepairPlan(Serializable):
     """What was found, version by version; advice on size by the version's name."""
 
     findings: tuple[Finding, ...]

@@ -12,9 +12,9 @@ from kappa.cluster import Capacity
 from kappa.code.differences import Difference
 from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Wanted
 from kappa.verbs.drivers.size import check_fits, size_of
@@ -60,7 +60,7 @@ class RateGivenTwice(Refusal):
 
 
 @dataclass(frozen=True)
-class Candidate(Record):
+class Candidate(Serializable):
     """A version that a replay makes of one job, and what it reads: `records` per partition, `bytes` about.
 
     `differences` are those to the live version, which started at `live_starts_ms` (None: with the log).

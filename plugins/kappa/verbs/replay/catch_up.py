@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import OVER, State, Version
 from kappa.platform import Platform
@@ -39,7 +39,7 @@ class NeverReady(Refusal):
 
 
 @dataclass(frozen=True)
-class Pursuit(Record):
+class Pursuit(Serializable):
     """Versions that are to catch up, by job: `expected` records each, since and until when. It is kept in the audit."""
 
     versions: Mapping[str, int]

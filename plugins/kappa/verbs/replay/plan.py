@@ -11,10 +11,10 @@ from kappa.cluster import Capacity
 from kappa.code.differences import UNKNOWN, Difference, Parts, differing_settings, forbidden, table
 from kappa.code.digests import ENVIRONMENT
 from kappa.core.catalog import Effect, Job
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
+from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
@@ -48,7 +48,7 @@ class ExactParityOfOtherLogic(Refusal):
 
 
 @dataclass(frozen=True)
-class ReprocessPlan(Record):
+class ReprocessPlan(Serializable):
     """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
 
     candidates: tuple[Candidate, ...]

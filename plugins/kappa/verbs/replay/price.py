@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.verbs.start_point import utc
 
 START_SECONDS = 30.0
@@ -75,7 +75,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Price(Record):
+class Price(Serializable):
     """What a replay costs. `records` and `bytes` are read by all candidates together; `eta_seconds` is up to the last
     of them being ready; `speeds` are records a second by job, `assumed` the jobs whose speed was never measured.
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from itertools import pairwise
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.records import Record
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.core.versions import State
 from kappa.verbs.replay.price import duration, to_read
 
@@ -78,7 +78,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Progress(Record):
+class Progress(Serializable):
     """How far a candidate has come: records read and to be read in all, records/s, and seconds to the end (None: not
     known, or it does not come nearer)."""
 

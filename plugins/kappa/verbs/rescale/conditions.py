@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kappa.core.catalog import STATE_PARTITIONS, Job
 from kappa.core.checkpoint.repartitionable import check_repartitionable
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.versions import State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.stop.plan import NothingDeployed
@@ -79,7 +79,7 @@ class CountsDisagree(Refusal):
 
 
 @dataclass(frozen=True)
-class StateFacts(Record):
+class StateFacts(Serializable):
     """What the checkpoint says of the state: its provider (a class name), stateful operators, number of partitions,
     rows and bytes (None: not known), and whether a batch was planned and not committed."""
 

@@ -9,8 +9,8 @@ from typing import Any
 from kappa.cluster import Capacity
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.records import Record
 from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
@@ -34,7 +34,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class RescalePlan(Record):
+class RescalePlan(Serializable):
     """What a rescale of one job will do, and why.
 
     `free_cores` and `free_memory_mb` are what the version may use: free on the cluster, which has `cluster` in all, or

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from kappa.core.records import Record
+from kappa.core.serialization import Serializable
 from kappa.core.versions import OPEN_END, Desired, Segment, State, Version
 
 Key = tuple[str, int]
@@ -38,7 +38,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Verdict(Record):
+class Verdict(Serializable):
     """What becomes of one version, and why."""
 
     job: str
@@ -53,7 +53,7 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
-class RetirePlan(Record):
+class RetirePlan(Serializable):
     """What becomes of each version that is not retired yet."""
 
     verdicts: tuple[Verdict, ...]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kappa.core.records import Record
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import StopStep
 from kappa.core.versions import OVER, Desired
 from kappa.verbs.desired import Found
@@ -28,7 +28,7 @@ class AlreadyOver(Refusal):
 
 
 @dataclass(frozen=True)
-class StopPlan(Record):
+class StopPlan(Serializable):
     """What stopping a job does: nothing when it is stopped already."""
 
     job: str

@@ -1,4 +1,4 @@
-"""Records are written as JSON has it and read back by their types; what an earlier release wrote is read, too."""
+"""Values are written as JSON has it and read back by their types; what an earlier release wrote is read, too."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 from kappa.code.artifacts import Artifact
 from kappa.core.changes import Change, Outcome, RunsAs
-from kappa.core.records import Record
 from kappa.core.replays import Replay
+from kappa.core.serialization import Serializable
 from kappa.core.validation import Band
 from kappa.core.versions import Segment, Version
 from kappa.verbs.promote.steps import MovePlan
@@ -41,7 +41,7 @@ PRICE = {
 }  # fmt: skip
 SEGMENTS = [{"job": "ad_ctr", "from_window": "-infinity", "to_window": "infinity", "version": 1}]
 STATE = {"provider": "p", "operators": ["op"], "partitions": 4, "rows": None, "bytes": 7, "pending": False}
-EARLIER: list[tuple[type[Record], dict[str, Any]]] = [
+EARLIER: list[tuple[type[Serializable], dict[str, Any]]] = [
     (RunsAs, OLD),
     (Band, {"column": "clicks", "direction": "down", "most_permille": 50}),
     (Segment, SEGMENTS[0]),
@@ -86,7 +86,7 @@ EARLIER: list[tuple[type[Record], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "written"), EARLIER, ids=lambda value: getattr(value, "__name__", ""))
 def test_what_an_earlier_release_wrote_is_read_and_written_as_it_was(
-    kind: type[Record], written: dict[str, Any]
+    kind: type[Serializable], written: dict[str, Any]
 ) -> None:
     read = kind.from_json(json.loads(json.dumps(written)))
     again = read.to_json()
@@ -125,13 +125,13 @@ class Colour(StrEnum):
 
 
 @dataclass(frozen=True)
-class Sample(Record):
+class Sample(Serializable):
     number: int
     colours: tuple[Colour, ...] = ()
     by_number: Mapping[int, float] = field(default_factory=dict)
 
 
-def test_a_record_is_plain_json() -> None:
+def test_a_value_is_plain_json() -> None:
     written = Sample(1, (Colour.RED,), {7: 0.5}).to_json()
     assert written == {"number": 1, "colours": ["red"], "by_number": {"7": 0.5}}
     assert type(written["colours"][0]) is str, "an enum would be known to whoever imports it only"
@@ -145,10 +145,10 @@ def test_a_record_is_plain_json() -> None:
         ({"number": 1, "colours": ["blue"]}, r"Invalid enum value 'blue' - at `\$.colours\[0\]`"),
     ],
 )
-def test_what_is_no_such_record_is_refused_by_the_name_of_the_field(held: dict[str, Any], says: str) -> None:
+def test_what_is_no_such_value_is_refused_by_the_name_of_the_field(held: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Sample.from_json(held)
 
 
-def test_a_field_that_the_record_does_not_have_is_passed_over() -> None:
+def test_a_member_that_there_is_no_field_for_is_passed_over() -> None:
     assert Sample.from_json({"number": 1, "of_a_later_release": 2}) == Sample(1)
