@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from kappa.airflow_api import RESULT_TASK, Airflow, Run, Seen
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.registry.port import Registry
 from kappa.unavailable import Unreachable
 from stack.programs import LONGEST_START_SECONDS
@@ -44,17 +45,13 @@ class OutOfSight(Refusal):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Serializable):
     """How a run ended, in one sentence."""
 
     job: str
     run_id: str
     success: bool
     sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The outcome for machines."""
-        return asdict(self)
 
 
 class Watch(Protocol):

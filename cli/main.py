@@ -13,10 +13,10 @@ from rich.markup import escape
 from kappa.core.refusals import Refusal
 
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
+OTHERS = ("releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "doctor", "test")
 COMMANDS = (
-    "commands.stack", "demo.command", *(f"commands.lifecycle.{verb}" for verb in LIFECYCLE), "commands.releases",
-    "commands.login", "commands.audit", "commands.explain", "commands.reconcile", "commands.client",
-    "commands.produce", "commands.db", "commands.doctor", "commands.test",
+    "cli.commands.stack", "examples.demo.command",
+    *(f"cli.commands.lifecycle.{verb}" for verb in LIFECYCLE), *(f"cli.commands.{command}" for command in OTHERS),
 )  # fmt: skip
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in COMMANDS:
-    importlib.import_module(f"cli.{command}").register(app)
+    importlib.import_module(command).register(app)
 
 
 def main() -> None:

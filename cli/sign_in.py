@@ -6,7 +6,6 @@ Who signed in lies in a file of mode 0600 beside the stack's secrets: {"user", "
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,15 +23,14 @@ def file(settings: Settings) -> Path:
 def keep(settings: Settings, login: Login) -> None:
     """Remember who signed in, readable by the owner of the file only."""
     settings.secrets.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_private(file(settings), json.dumps({**asdict(login), "expires": login.expires.isoformat()}))
+    write_private(file(settings), json.dumps(login.to_json()))
 
 
 def kept(settings: Settings) -> Login | None:
     """Who signed in, if anybody did; what cannot be read is nobody."""
     try:
-        held = json.loads(file(settings).read_text())
-        return Login(held["user"], held["url"], held["token"], datetime.fromisoformat(held["expires"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Login.from_json(json.loads(file(settings).read_text()))
+    except (OSError, ValueError, TypeError):
         return None
 
 

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from jobs.rescale.change_store import ChangeEnded
 from kappa.core import environment
+from kappa.core.changes import Outcome
 from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.outcome")
@@ -31,14 +31,6 @@ class Exit(IntEnum):
 
 class ParentGone(Exception):  # noqa: N818 - an end, not an error
     """The process that started this program was ended; whoever ended it wants this one gone, too."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was done, in a sentence for people, and what shows it."""
-
-    sentence: str
-    evidence: Mapping[str, Any]
 
 
 def folder(home: Path, change_id: str) -> Path:
@@ -66,7 +58,7 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def carry_out(program: str, home: Path, change_id: str, act: Callable[[], Outcome]) -> Exit:
-    """Act, and leave the result as `<home>/work/<change_id>/<program>.json`: {ok, sentence, evidence}."""
+    """Act, and leave the outcome as `<home>/work/<change_id>/<program>.json`."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -92,6 +84,6 @@ def _leave(file: Path, code: Exit, sentence: str, evidence: Mapping[str, Any]) -
     """Write the result under a temporary name, then give it its own: it is read whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    part.write_text(json.dumps({"ok": code is Exit.DONE, "sentence": sentence, "evidence": dict(evidence)}, indent=2))
+    part.write_text(json.dumps(Outcome(sentence, evidence, code is Exit.DONE).to_json(), indent=2))
     part.rename(file)
     return code

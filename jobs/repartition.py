@@ -18,13 +18,12 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, session
 from jobs.driver.registry import DriverRegistry
-from jobs.outcome import Outcome
 from jobs.rescale import generations
 from jobs.rescale.change_store import ChangeEnded, ChangeStore, PostgresChangeStore, check_open
 from jobs.rescale.checkpoint_lock import CheckpointLock
 from jobs.rescale.drain import drain
 from kappa.core import settings as platform
-from kappa.core.changes import Change, Mark, Phase
+from kappa.core.changes import Change, Mark, Outcome, Phase
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings

@@ -22,10 +22,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import outcome, query, session
 from jobs.driver.registry import DriverRegistry
-from jobs.outcome import Outcome
 from jobs.rescale.change_store import PostgresChangeStore, check_open
 from jobs.sinks.noop_sink import NoopSink
 from kappa.core import settings as platform
+from kappa.core.changes import Outcome
 from kappa.core.checkpoint.copies import copy_running
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.refusals import Refusal

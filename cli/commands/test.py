@@ -19,7 +19,18 @@ from rich.table import Table
 from cli.entry import CHECKOUT
 from cli.suite import Count, Part, Run, Step, end
 
-TYPED = ("jobs", "stack", "cli", "installed", "plugins/kappa", "dags", "great_expectations", "bench", "tests")
+TYPED = (
+    "jobs",
+    "stack",
+    "cli",
+    "examples",
+    "installed",
+    "plugins/kappa",
+    "dags",
+    "great_expectations",
+    "bench",
+    "tests",
+)
 SCRIPTS = ("kappa", ".ci/run")
 LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0

@@ -9,6 +9,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from kappa.core.serialization import Serializable
+
 MOST_ROWS = 50
 """Offending rows that are listed of an expectation; all are counted."""
 
@@ -21,7 +23,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Serializable):
     """The result of an expectation: `observed` in words, `count` of the offending rows, at most MOST_ROWS of them.
 
     `problem` is the exception that kept it from being looked at, if there was one.
@@ -42,13 +44,9 @@ class Finding:
         """Whether it alone keeps the candidate from being promoted: an exception does, whatever its severity."""
         return self.problem is not None or (not self.success and self.severity is Severity.BLOCK)
 
-    def to_json(self) -> dict[str, Any]:
-        """The finding as JSON."""
-        return {**vars(self), "rows": list(self.rows)}
-
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Serializable):
     """What was compared of a job: `figures` is the one row of its statement."""
 
     job: str
@@ -58,12 +56,6 @@ class Comparison:
     until: datetime | None
     compared: int
     figures: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """The comparison as JSON."""
-        return {name: plain(value) for name, value in vars(self).items() if name != "figures"} | {
-            "figures": dict(self.figures)
-        }
 
 
 @dataclass(frozen=True)

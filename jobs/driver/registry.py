@@ -62,7 +62,7 @@ class DriverRegistry:
                 "select * from registry.job_version where job = %(job)s and version = %(version)s", self._key
             ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
-        return Version.from_row(row)
+        return Version.from_json(row)
 
     def claim(self, launch_id: str, submission_id: str) -> bool:
         """Make the launch this submission's own; False while another that seems alive holds it, or once it ended."""

@@ -80,7 +80,7 @@ class PostgresChangeStore:
         )
         if row is None:
             raise UnknownChange(self._key["change_id"], self._key["job"], self._key["version"])
-        return Change.from_row(row)
+        return Change.from_json(row)
 
     def mark(self, moment: Mark) -> None:
         """Keep the time of a moment; the first one stays."""

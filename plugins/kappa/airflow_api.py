@@ -15,10 +15,10 @@ from urllib.parse import quote
 import httpx
 
 from kappa.airflow_sign_in import SignedIn
-from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
+from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 
 RESULT_TASK = "conclude"

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
 
@@ -49,7 +50,7 @@ class SignInRefused(Refusal):
 
 
 @dataclass(frozen=True)
-class Login:
+class Login(Serializable):
     """A user of the Airflow at this address, by a token that it takes until `expires`."""
 
     user: str

@@ -15,8 +15,7 @@ from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
 from kappa.core.settings import Settings
 from kappa.registry.port import Registry
-from kappa.registry.postgres import PostgresRegistry
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
 from kappa.spark import Cluster, StandaloneCluster
 from kappa.unavailable import Unreachable

@@ -11,10 +11,10 @@ from cli import lifecycle_verbs, run_verb
 from cli.follow import Outcome
 from kappa.core.audit import Author
 from kappa.core.catalog import UnknownJob
-from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.settings import Settings
+from kappa.core.versions import Lease
 from kappa.platform import Platform
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import NOON, FakeCluster, FakeLog, FakeRegistry

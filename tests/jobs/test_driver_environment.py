@@ -76,8 +76,8 @@ def test_a_finite_program_refuses_before_it_acts(foreign: Path, tmp_path: Path) 
     code = (
         "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plugins']\n"
         "from pathlib import Path\n"
-        "from jobs import outcome\n"
-        "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: outcome.Outcome('it acted', {})))\n"
+        "from jobs import outcome\nfrom kappa.core.changes import Outcome\n"
+        "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: Outcome('it acted', {})))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code, foreign, tmp_path], cwd=tmp_path, check=False)
     held = json.loads((outcome.folder(tmp_path, "c") / "trial.json").read_text())

@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from jobs import outcome, session
-from jobs.outcome import Exit, Outcome, ParentGone
+from jobs.outcome import Exit, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
 from jobs.rescale.change_store import ChangeEnded, Generation
-from kappa.core.changes import Change, Mark, Phase, RunsAs
+from kappa.core.changes import Change, Mark, Outcome, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired

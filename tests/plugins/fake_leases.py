@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from kappa.core.audit import Author, Entry
-from kappa.core.leases import Lease
+from kappa.core.versions import Lease
 from kappa.registry.port import UnderWay
 from tests.plugins.fake_memory import Key, Memory
 

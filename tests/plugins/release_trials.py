@@ -17,8 +17,7 @@ from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, State
 from kappa.registry.port import Registry
-from kappa.registry.postgres import PostgresRegistry
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
 from tests.plugins.fake_releases import FakeReleases
 from tests.plugins.fakes import FakeRegistry

@@ -40,6 +40,7 @@ LOG = LogFacts(
     bytes_per_record=250.0,
     arrivals_per_s=500.0,
     now_ms=NOW,
+    before_ms=5 * MINUTE_MS,
 )
 WEIGHT = Weight(rows_bytes=3_000_000, checkpoint_bytes=1_000_000, state_keys=40_000, replays_per_s=5_500.0)
 CLICKS_DOWN = Band("clicks", Direction.DOWN, 50)

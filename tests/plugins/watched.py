@@ -10,8 +10,7 @@ from typing import Any, Self
 import psycopg
 from psycopg.rows import DictRow
 
-from kappa.registry.postgres import PostgresRegistry
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases.retiring import Owner
 from kappa.registry.transactions import Connection, Database
 

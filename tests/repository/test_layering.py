@@ -24,7 +24,8 @@ KAPPA = (
     "spark",
     "unavailable",
 )
-FOLDERS = {name: name for name in ("cli", "dags", "stack", "traffic", "oracle", "jobs", "great_expectations")} | {
+TOP = ("cli", "dags", "examples", "stack", "traffic", "oracle", "jobs", "great_expectations")
+FOLDERS = {name: name for name in TOP} | {
     f"kappa.{name}": f"plugins/kappa/{name}" for name in KAPPA
 }  # fmt: skip
 """The importers of the page: folders, and modules that stand beside them."""

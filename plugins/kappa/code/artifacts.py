@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kappa.core import environment
 from kappa.core.catalog import JOBS, Job
 from kappa.core.environment import MANIFEST
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 
 
 class UnknownArtifact(Refusal):
@@ -65,7 +66,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Artifact:
+class Artifact(Serializable):
     """An artifact: its folder, digest, when and from which commit it was built, per job its code fingerprints, and the
     versions that it was built with (`environment.present`), empty in one from before they were kept."""
 
@@ -88,16 +89,8 @@ class Artifact:
         return self.jobs[job]
 
     def to_json(self) -> dict[str, Any]:
-        """The artifact as JSON, without its folder: what its manifest holds."""
-        jobs = {name: asdict(code) for name, code in self.jobs.items()}
-        created = self.created_at.isoformat()
-        return {
-            "digest": self.digest,
-            "created_at": created,
-            "commit": self.commit,
-            "environment": dict(self.environment),
-            "jobs": jobs,
-        }
+        """What its manifest holds: all but its folder."""
+        return {name: value for name, value in super().to_json().items() if name != "folder"}
 
 
 def checkout_digest(checkout: Path) -> str:
@@ -221,7 +214,4 @@ def verify(artifact: Artifact) -> None:
 
 
 def _read(manifest: Path) -> Artifact:
-    held = json.loads(manifest.read_text())
-    jobs = {name: Code(**code) for name, code in held["jobs"].items()}
-    created_at, versions = datetime.fromisoformat(held["created_at"]), held.get("environment", {})
-    return Artifact(manifest.parent, held["digest"], created_at, held["commit"], jobs, versions)
+    return Artifact.from_json({**json.loads(manifest.read_text()), "folder": str(manifest.parent)})

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kappa.code.digests import ENVIRONMENT, STATEFUL_MODULES
 from kappa.core.catalog import STATE_PARTITIONS, Effect, Job
+from kappa.core.serialization import Serializable
 
 NONE, UNSAID = "none", "unknown"
 LABELS: Mapping[str, str] = {
@@ -44,17 +45,13 @@ _WHY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Serializable):
     """One thing that differs: what, how it was, how it would be, and why that matters."""
 
     what: str
     old: str
     new: str
     why: str
-
-    def to_json(self) -> dict[str, str]:
-        """The difference as JSON."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)

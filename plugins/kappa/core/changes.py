@@ -1,4 +1,5 @@
-"""A version that is to run as something else, in place: what it ran as, what it shall, and how far that has come."""
+"""A version that is to run as something else, in place: what it ran as, what it shall, and how far that has come; and
+what a program that works for it leaves."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Desired
 
 
@@ -42,25 +44,16 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True)
-class RunsAs:
+class RunsAs(Serializable):
     """What a version's driver runs: code, all resolved settings, and the generation of its checkpoint."""
 
     artifact: str
     settings: Mapping[str, int]
     generation: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The value as JSON."""
-        return {"artifact": self.artifact, "settings": dict(self.settings), "generation": self.generation}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> RunsAs:
-        """The value that `to_json` wrote."""
-        return cls(held["artifact"], held["settings"], held["generation"])
-
 
 @dataclass(frozen=True)
-class Change:
+class Change(Serializable):
     """One change of a version in place, by one run of a verb.
 
     `desired` is what the operator wants of the version, whatever the change holds it to meanwhile; `marks` are the
@@ -78,13 +71,6 @@ class Change:
     phase: Phase = Phase.BEGUN
     marks: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Change:
-        """The change that a row of `registry.change` holds: one value for each field, JSON as it was parsed."""
-        parts = {"old": RunsAs.from_json(row["old"]), "new": RunsAs.from_json(row["new"])}
-        given = {name: row[name] for name in cls.__dataclass_fields__}
-        return cls(**{**given, **parts, "desired": Desired(row["desired"]), "phase": Phase(row["phase"])})
-
     @property
     def has_ended(self) -> bool:
         """Whether it was done or undone."""
@@ -99,3 +85,13 @@ class Change:
     def name(self) -> str:
         """The version for people."""
         return f"{self.job} v{self.version}"
+
+
+@dataclass(frozen=True)
+class Outcome(Serializable):
+    """What a finite program of a change leaves of its end: what was done, in a sentence for people, what shows it, and
+    whether it was done."""
+
+    sentence: str
+    evidence: Mapping[str, Any]
+    ok: bool = True

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from kappa.core.catalog import Approval as Approval
 from kappa.core.kafka_log import Offsets
+from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity
 from kappa.core.versions import Segment
 
@@ -24,7 +25,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Serializable):
     """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.
 
     `starts_ms` is T in epoch ms, None for candidates that start with the log. `answer` is an Answer, `outcome` a
@@ -61,7 +62,7 @@ def approver(replay: Replay | None, first: bool, promoted_by: str) -> str | None
 
 
 @dataclass(frozen=True)
-class HandOver:
+class HandOver(Serializable):
     """Segments to be moved, for all jobs at once: `before` is what the plan saw, `after` what shall be.
 
     `olds` serve the live end now and `targets` shall, by job; `from_window` is the first window that moves.

@@ -1,20 +1,22 @@
 """What a validation is asked: the candidates, what each is compared with, and what may differ.
 
-A validation is a program of its own, so the request travels as JSON: moments in epoch ms, null where one is unknown.
+A validation is a program of its own, so the request travels as JSON.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-MOMENTS = ("candidate_starts", "live_starts", "candidate_through", "live_through")
-EPOCH = datetime.fromtimestamp(0, UTC)
-IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
+from msgspec import Meta
+
+from kappa.core.serialization import Serializable
+
+Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,62}\Z")]
+"""A job, table or column: it may stand in a statement as it is."""
 
 
 class Parity(StrEnum):
@@ -56,36 +58,26 @@ def telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Band:
+class Band(Serializable):
     """A measure that may differ, in a direction, by at most so many thousandths of the live value (None: any)."""
 
     column: str
     direction: Direction
-    most_permille: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The band as JSON."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Band:
-        """The band that `to_json` wrote. Raises KeyError, ValueError."""
-        most = held["most_permille"]
-        return cls(held["column"], Direction(held["direction"]), None if most is None else int(most))
+    most_permille: Annotated[int, Meta(ge=0)] | None
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(Serializable):
     """A candidate and the live version that it is compared with.
 
     `starts` are the first windows that the versions hold (None: all that the log holds), `through` what is final of
     them (None: unknown, so nothing is).
     """
 
-    job: str
-    table: str
-    keys: tuple[str, ...]
-    measures: tuple[str, ...]
+    job: Name
+    table: Name
+    keys: tuple[Name, ...]
+    measures: tuple[Name, ...]
     window: timedelta
     candidate: int
     live: int
@@ -114,17 +106,9 @@ class Subject:
         """Windows that end by then are final in both; None where that is unknown of one."""
         return earliest(self.candidate_through, self.live_through)
 
-    def to_json(self) -> dict[str, Any]:
-        """The subject as JSON."""
-        names = {"keys": list(self.keys), "measures": list(self.measures)}
-        window = {"window_ms": self.window // timedelta(milliseconds=1)}
-        moments = {f"{name}_ms": _epoch_ms(getattr(self, name)) for name in MOMENTS}
-        plain = {name: getattr(self, name) for name in ("job", "table", "candidate", "live")}
-        return {**plain, **names, **window, **moments}
-
 
 @dataclass(frozen=True)
-class Request:
+class Request(Serializable):
     """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
     is the schema of the rows."""
 
@@ -141,28 +125,13 @@ class Request:
         """The subject of a job, if it is a candidate's."""
         return next((s for s in self.subjects if s.job == job), None)
 
-    def to_json(self) -> dict[str, Any]:
-        """The request as JSON, which `read` reads."""
-        lists = {"bands": [band.to_json() for band in self.bands], "jobs": [s.to_json() for s in self.subjects]}
-        plain = {name: getattr(self, name) for name in ("replay_id", "run_id", "asked_by", "reason", "database")}
-        return {**plain, "parity": str(self.parity), **lists}
-
 
 def read(held: Mapping[str, Any]) -> Request:
     """The request that the JSON holds. Raises BadRequest."""
     try:
-        request = Request(
-            replay_id=str(held["replay_id"]),
-            run_id=str(held["run_id"]),
-            asked_by=str(held["asked_by"]),
-            reason=held["reason"],
-            database=held["database"],
-            parity=Parity(held["parity"]),
-            bands=tuple(Band.from_json(band) for band in held["bands"]),
-            subjects=tuple(_subject(job) for job in held["jobs"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadRequest(f"{type(error).__name__}: {error}") from error
+        request = Request.from_json(held)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
     _check(request)
     return request
 
@@ -178,35 +147,6 @@ def earliest(*moments: datetime | None) -> datetime | None:
     return min(known) if len(known) == len(moments) else None
 
 
-def _subject(held: Mapping[str, Any]) -> Subject:
-    return Subject(
-        job=_name(held["job"]),
-        table=_name(held["table"]),
-        keys=tuple(_name(key) for key in held["keys"]),
-        measures=tuple(_name(measure) for measure in held["measures"]),
-        window=timedelta(milliseconds=int(held["window_ms"])),
-        candidate=int(held["candidate"]),
-        live=int(held["live"]),
-        **{name: _moment(held[f"{name}_ms"]) for name in MOMENTS},
-    )
-
-
-def _moment(epoch_ms: int | None) -> datetime | None:
-    return None if epoch_ms is None else EPOCH + timedelta(milliseconds=int(epoch_ms))
-
-
-def _epoch_ms(moment: datetime | None) -> int | None:
-    """The last whole millisecond up to a moment: rounded up, a window could seem final before it is."""
-    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
-
-
-def _name(given: str) -> str:
-    """A name that may stand in a statement as it is."""
-    if not IDENTIFIER.fullmatch(given):
-        raise BadRequest(f"{given!r} is no name of a job, table or column")
-    return given
-
-
 def _check(request: Request) -> None:
     if not request.subjects:
         raise BadRequest("it names no candidate")
@@ -216,7 +156,5 @@ def _check(request: Request) -> None:
             raise BadRequest(
                 f"the band's column {band.column!r} is no measure; measures are {', '.join(sorted(known))}"
             )
-        if band.most_permille is not None and band.most_permille < 0:
-            raise BadRequest(f"the band of {band.column} allows {band.most_permille} thousandths, it must be 0 or more")
     if len({subject.job for subject in request.subjects}) < len(request.subjects):
         raise BadRequest("it names a job twice")

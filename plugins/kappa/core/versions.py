@@ -1,5 +1,5 @@
-"""What the registry knows of a version: its state and what may follow, what it runs as, launches, signs of life, and
-the windows that it serves."""
+"""What the registry knows of a version: its state and what may follow, what it runs as, launches, signs of life, the
+windows that it serves, and who may act on it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 
 
 class State(StrEnum):
@@ -72,7 +72,7 @@ BEGINNING = "-infinity"
 
 
 @dataclass(frozen=True)
-class Version:
+class Version(Serializable):
     """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
 
     job: str
@@ -88,14 +88,6 @@ class Version:
     starts_at: datetime | None
     start_offsets: Offsets
     generation: int = 1
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Version:
-        """The version that a row of `registry.job_version` holds: one value for each field, JSON as it was parsed."""
-        given = {name: row[name] for name in cls.__dataclass_fields__}
-        offsets = {int(partition): int(offset) for partition, offset in row["start_offsets"].items()}
-        states = {"state": State(row["state"]), "desired": Desired(row["desired"])}
-        return cls(**{**given, **states, "start_offsets": offsets})
 
     @property
     def starts_at_ms(self) -> int | None:
@@ -139,7 +131,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True)
-class Segment:
+class Segment(Serializable):
     """Which version serves the windows from `from_window` up to `to_window`; as text, for they may be
     infinite."""
 
@@ -147,10 +139,6 @@ class Segment:
     from_window: str
     to_window: str
     version: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The segment as JSON."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -169,3 +157,28 @@ class Health:
     repairs: tuple[datetime, ...] = ()
     log_away_at: datetime | None = None
     log_back_at: datetime | None = None
+
+
+LIVE_END = 0
+"""The version number under which a job's live end is leased, for a hand-over only."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right of one run to act on one version of a job, for a verb, until it is given back or its time is over."""
+
+    job: str
+    version: int
+    run_id: str
+    verb: str
+    actor: str
+    reason: str | None
+    taken_at: datetime
+    ends_at: datetime
+
+    def sentence(self) -> str:
+        """The holder in words, with the day: a replay holds for days."""
+        why = f" ({self.reason})" if self.reason else ""
+        until = self.ends_at.strftime("%Y-%m-%d %H:%M UTC")
+        what = f"{self.job} v{self.version} is held by a {self.verb} of {self.actor}{why}"
+        return f"{what}, run {self.run_id}, until {until}"

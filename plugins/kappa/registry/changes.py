@@ -195,7 +195,7 @@ def _open(connection: Connection, job: str, version: int) -> Change | None:
 
 def _find(connection: Connection, statement: str, values: list[Any]) -> Change | None:
     row = connection.execute(statement, values).fetchone()
-    return Change.from_row(row) if row else None
+    return Change.from_json(row) if row else None
 
 
 def _planned(row: DictRow) -> Planned:

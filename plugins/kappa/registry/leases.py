@@ -9,7 +9,7 @@ from typing import Any
 from psycopg.rows import DictRow
 
 from kappa.core.audit import Author, Entry
-from kappa.core.leases import Lease
+from kappa.core.versions import Lease
 from kappa.registry.port import UnderWay
 from kappa.registry.transactions import Connection, Database, audit, take_turn
 

@@ -10,9 +10,8 @@ from uuid import UUID
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.checkpoint.reader import Planned
-from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
-from kappa.core.versions import Desired, Health, Heartbeat, Launch, Segment, State, Version
+from kappa.core.versions import Desired, Health, Heartbeat, Launch, Lease, Segment, State, Version
 from kappa.registry.bookkeeping_port import Bookkeeping
 
 

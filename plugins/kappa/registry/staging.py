@@ -55,5 +55,5 @@ def stager(connection: Connection, version: Version) -> str | None:
 
 
 def _row(version: Version) -> dict[str, Any]:
-    offsets = {str(partition): offset for partition, offset in version.start_offsets.items()}
-    return {**vars(version), "settings": Jsonb(dict(version.settings)), "start_offsets": Jsonb(offsets)}
+    held = {name: Jsonb(dict(getattr(version, name))) for name in ("settings", "start_offsets")}
+    return {**vars(version), **held}

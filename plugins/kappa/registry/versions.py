@@ -39,7 +39,7 @@ class PostgresVersions:
         """All versions of a job, in order."""
         with self.database.transaction() as connection:
             rows = connection.execute("select * from registry.job_version where job = %s order by version", [job])
-            return [Version.from_row(row) for row in rows]
+            return [Version.from_json(row) for row in rows]
 
     def segments(self, job: str) -> list[Segment]:
         """The segments of a job, in order."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kappa.core.audit import Author
-from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
+from kappa.core.versions import Lease
 from kappa.platform import Platform
 from kappa.registry.port import UnderWay
 from kappa.verbs.change.recovery import settle

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from kappa.core.catalog import MINUTE_MS
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import EARLIEST as EARLIEST
 from kappa.core.requests.by_verb import LATEST
+from kappa.core.serialization import Serializable
 
 
 class StartNotFinal(Refusal):
@@ -70,7 +70,7 @@ class LogHead:
 
 
 @dataclass(frozen=True)
-class StartPoint:
+class StartPoint(Serializable):
     """Where a version starts: first offset per partition, and T, before which a record is `before_start`.
 
     `starts_ms` is None for a version that starts with the log.
@@ -88,16 +88,6 @@ class StartPoint:
     def sentence(self) -> str:
         """The start in words."""
         return "with the log" if self.starts_ms is None else f"at {utc(self.starts_ms)}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The start as JSON."""
-        offsets = {str(partition): offset for partition, offset in self.offsets.items()}
-        return {"asked": self.asked, "starts_ms": self.starts_ms, "offsets": offsets}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> StartPoint:
-        """The start that `to_json` wrote."""
-        return cls(held["asked"], held["starts_ms"], {int(p): int(o) for p, o in held["offsets"].items()})
 
 
 def start_ms(asked: str, head: LogHead, now_ms: int, future_bound_ms: int) -> int | None:

@@ -66,4 +66,4 @@ def test_the_output_of_an_earlier_run_is_not_taken_for_that_of_a_crash(desk: Des
     (tmp_path / "out.json").write_text('{"success": true, "crashed": false, "compared_rows": 15, "results": []}')
     outcome = run({**desk.asked("ad_ctr"), "parity": "roughly"}, tmp_path, expect=3)
     assert (outcome["success"], outcome["crashed"]) == (False, True)
-    assert "'roughly' is not a valid Parity" in outcome["problem"]
+    assert "Invalid enum value 'roughly'" in outcome["problem"]

@@ -10,15 +10,14 @@ import pytest
 from kappa.core.validation import BadRequest, read
 from tests.great_expectations.gate.desk import NOON
 
-NOON_MS = int(NOON.timestamp() * 1000)
 JOB = {
     "job": "ad_ctr", "table": "ad_ctr_minute", "keys": ["client_id", "ad_id"], "measures": ["clicks"],
-    "window_ms": 60_000, "candidate": 2, "live": 1, "candidate_starts_ms": None, "live_starts_ms": NOON_MS,
-    "candidate_through_ms": NOON_MS + 1, "live_through_ms": NOON_MS,
+    "window": "PT60S", "candidate": 2, "live": 1, "candidate_starts": None, "live_starts": NOON.isoformat(),
+    "candidate_through": (NOON + timedelta(milliseconds=1)).isoformat(), "live_through": NOON.isoformat(),
 }  # fmt: skip
 ASKED = {
     "replay_id": "r", "run_id": "r", "asked_by": "a", "reason": None, "database": "d", "parity": "declared",
-    "bands": [{"column": "clicks", "direction": "up", "most_permille": 300}], "jobs": [JOB],
+    "bands": [{"column": "clicks", "direction": "up", "most_permille": 300}], "subjects": [JOB],
 }  # fmt: skip
 
 
@@ -30,13 +29,19 @@ def test_the_later_start_and_the_earlier_end_bound_the_comparison() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"jobs": []}, "names no candidate"),
-        ({"jobs": [JOB, JOB]}, "names a job twice"),
-        ({"jobs": [{**JOB, "table": "x; drop table y"}]}, "no name of a job, table or column"),
-        ({"jobs": [{**JOB, "measures": ["clicks", "a{batch}"]}]}, "no name of a job, table or column"),
-        ({"jobs": [{**JOB, "live": "1 or true"}]}, "invalid literal for int"),
+        ({"subjects": []}, "names no candidate"),
+        ({"subjects": [JOB, JOB]}, "names a job twice"),
+        ({"subjects": [{**JOB, "table": "x; drop table y"}]}, r"matching regex .* - at `\$.subjects\[0\].table`"),
+        (
+            {"subjects": [{**JOB, "measures": ["clicks", "a{batch}"]}]},
+            r"matching regex .* - at `\$.subjects\[0\].measures\[1\]`",
+        ),
+        ({"subjects": [{**JOB, "live": "1 or true"}]}, r"Expected `int`, got `str` - at `\$.subjects\[0\].live`"),
         ({"bands": [{"column": "spend", "direction": "up", "most_permille": 1}]}, "'spend' is no measure"),
-        ({"bands": [{"column": "clicks", "direction": "up", "most_permille": -1}]}, "must be 0 or more"),
+        (
+            {"bands": [{"column": "clicks", "direction": "up", "most_permille": -1}]},
+            r"Expected `int` >= 0 - at `\$.bands",
+        ),
         ({"bands": [{"column": "clicks", "direction": "sideways", "most_permille": 1}]}, "sideways"),
         ({"parity": "roughly"}, "roughly"),
     ],

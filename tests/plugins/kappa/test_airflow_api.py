@@ -14,8 +14,8 @@ import pytest
 
 from kappa.airflow_api import Airflow, AirflowRefused, Holders, Run
 from kappa.airflow_sign_in import NotSignedIn, SignedIn
-from kappa.core.leases import Lease
 from kappa.core.settings import Settings
+from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

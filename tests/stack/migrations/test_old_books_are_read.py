@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresReleases
 from oracle.lineage import holding
 from oracle.postgres import PostgresDatabase
 from oracle.postgres_lineage import PostgresLineage

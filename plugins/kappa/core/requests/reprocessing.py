@@ -1,13 +1,15 @@
-"""The requests that replay the log, to be promoted or as a proof, and bands as they are written in them."""
+"""The requests that replay the log, to be promoted or as a proof; the bands in them, as they are written, and which of
+them go with the jobs and the parity that are asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from kappa.core.catalog import EXECUTOR_CORES, Approval, Job, find
+from kappa.core.measures import MEASURES
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import (
     EARLIEST,
@@ -48,6 +50,37 @@ class InvalidBand(Refusal):
         )
 
 
+class UnknownBand(Refusal):
+    """No job that is replayed has a measure of that name."""
+
+    def __init__(self, column: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"band '{column}' names no measure of the jobs to be replayed (they have {', '.join(known) or 'none'}); "
+            "nothing was changed. Name one of these, or leave the band out."
+        )
+
+
+class NoBands(Refusal):
+    """Declared parity declares nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "parity declared needs at least one band that says what may differ; nothing was changed. Give one (such "
+            "as clicks:down), or use parity exact or report."
+        )
+
+
+class UnusedBands(Refusal):
+    """Bands were given to a parity that has none."""
+
+    def __init__(self, parity: Parity, bands: Sequence[Band]) -> None:
+        given = ", ".join(band_text(band) for band in bands)
+        super().__init__(
+            f"bands ({given}) count under parity declared only, and parity {parity} was asked for; nothing was "
+            "changed. Use parity declared, or leave the bands out."
+        )
+
+
 class NoJobs(Refusal):
     """A replay of nothing."""
 
@@ -68,6 +101,20 @@ def band_text(band: Band) -> str:
     """A band as `read_band` takes it."""
     most = "" if band.most_permille is None else f":{band.most_permille}"
     return f"{band.column}:{band.direction}{most}"
+
+
+def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> None:
+    """Pass when parity and bands go together. Raises NoBands, UnusedBands, UnknownBand, InvalidBand."""
+    if parity is Parity.DECLARED and not bands:
+        raise NoBands
+    if parity is not Parity.DECLARED and bands:
+        raise UnusedBands(parity, bands)
+    known = MEASURES if any(job.stateful for job in jobs) else ()
+    for band in bands:
+        if band.column not in known:
+            raise UnknownBand(band.column, known)
+        if (band.most_permille or 0) < 0:
+            raise InvalidBand(band_text(band))
 
 
 Bands = Annotated[
@@ -135,10 +182,13 @@ class ReprocessRequest(Request):
     when_held: Held = WhenHeld.REFUSE
 
     def catalogued(self) -> tuple[Job, ...]:
-        """The jobs, each once, by name. Raises NoJobs, UnknownJob."""
+        """The jobs, each once, by name, once it is known that the bands are theirs. Raises NoJobs, UnknownJob, NoBands,
+        UnusedBands, UnknownBand, InvalidBand."""
         if not self.jobs:
             raise NoJobs
-        return tuple(find(name) for name in sorted(set(self.jobs)))
+        jobs = tuple(find(name) for name in sorted(set(self.jobs)))
+        check_bands(jobs, self.parity, self.bands)
+        return jobs
 
 
 @dataclass(frozen=True)

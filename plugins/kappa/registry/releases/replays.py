@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,8 +12,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
-from kappa.core.replays import Answer, Approval, Replay
-from kappa.core.validation import Band, Parity
+from kappa.core.replays import Answer, Replay
 from kappa.core.versions import Version
 from kappa.registry import staging
 from kappa.registry.releases_port import UnknownReplay
@@ -141,6 +140,4 @@ def _row(replay: Replay) -> dict[str, Any]:
 
 
 def _replay(row: DictRow) -> Replay:
-    held = {field.name: row[field.name] for field in fields(Replay)}
-    bands = tuple(Band.from_json(band) for band in row["bands"])
-    return Replay(**{**held, "parity": Parity(row["parity"]), "approval": Approval(row["approval"]), "bands": bands})
+    return Replay.from_json(row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -198,7 +197,7 @@ def _refused(platform: Platform, change: Change) -> str | None:
 def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:
     """What each program of the change that has ended said."""
     said = {program.value: finite_program.outcome(platform.settings, change, program) for program in Program}
-    return {name: asdict(outcome) for name, outcome in said.items() if outcome is not None}
+    return {name: outcome.to_json() for name, outcome in said.items() if outcome is not None}
 
 
 def _tidy(platform: Platform, change: Change) -> None:

@@ -22,6 +22,7 @@ from kappa.code.differences import (
 from kappa.core.catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.changes import RunsAs
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import DeployStep
 from kappa.core.versions import OVER, Desired, State, Version
 from kappa.verbs.desired import Found, Wanted
@@ -54,7 +55,7 @@ class DeployRefused(Refusal):
 
 
 @dataclass(frozen=True)
-class DeployPlan:
+class DeployPlan(Serializable):
     """What a deployment of one job will do, and why. `replaces` is an unfinished version that never served.
 
     `differences` are those that a change in place makes, or for which it is refused; `old` and `new` are what the
@@ -98,32 +99,8 @@ class DeployPlan:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        return {
-            "action": self.action.value,
-            "version": self.version,
-            "wanted": {**vars(self.wanted), "settings": dict(self.wanted.settings)},
-            "why": list(self.why),
-            "start": self.start.to_json() if self.start else None,
-            "replaces": self.replaces,
-            "differences": [difference.to_json() for difference in self.differences],
-            "old": self.old.to_json() if self.old else None,
-            "new": self.new.to_json() if self.new else None,
-            "environment": dict(self.environment),
-            "steps": list(self.steps),
-        }
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> DeployPlan:
-        """The plan that `to_json` wrote."""
-        start = StartPoint.from_json(held["start"]) if held["start"] else None
-        wanted, why = Wanted(**held["wanted"]), tuple(held["why"])
-        differing = tuple(Difference(**difference) for difference in held["differences"])
-        old, new = (RunsAs.from_json(held[side]) if held[side] else None for side in ("old", "new"))
-        return cls(
-            Action(held["action"]), held["version"], wanted, why, start, held["replaces"], differing, old, new,
-            held.get("environment", {}),
-        )  # fmt: skip
+        """The plan for machines, with its steps."""
+        return super().to_json() | {"steps": list(self.steps)}
 
 
 def built_with(environment: Mapping[str, str]) -> str:

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from kappa.core.changes import Change
+from kappa.core.changes import Change, Outcome
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
@@ -37,15 +36,6 @@ class FiniteWork:
     driver_memory: str
     configuration: Mapping[str, str]
     environment: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a program wrote of its end."""
-
-    ok: bool
-    sentence: str
-    evidence: Mapping[str, Any]
 
 
 class FiniteWorkRefused(Refusal):
@@ -101,5 +91,4 @@ def outcome(settings: Settings, change: Change, program: Program) -> Outcome | N
     file = outcome_file(settings, change, program)
     if not file.exists():
         return None
-    held = json.loads(file.read_text())
-    return Outcome(held["ok"], held["sentence"], held["evidence"])
+    return Outcome.from_json(json.loads(file.read_text()))

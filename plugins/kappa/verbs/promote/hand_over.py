@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kappa.core.audit import Author
-from kappa.core.leases import LIVE_END
 from kappa.core.refusals import Refusal
 from kappa.core.replays import HandOver, Release, Replay
-from kappa.core.versions import Segment, State, Version
+from kappa.core.versions import LIVE_END, Segment, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.registry.releases.segments import canonical, carried_out, ordered, serving_end
 from kappa.verbs import lease

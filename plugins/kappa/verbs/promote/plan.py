@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
@@ -115,18 +114,6 @@ class HandOverPlan(HandOver):
     def _served(self, job: str) -> str:
         was, will = (sentence(of_job(job, held)) for held in (self.before, self.after))
         return f"{was}\n-> {will}" if was != will else f"{was} (as it is)"
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        lists = {side: [s.to_json() for s in held] for side, held in (("before", self.before), ("after", self.after))}
-        by_job = {"targets": dict(self.targets), "olds": dict(self.olds)}
-        return {**vars(self), "jobs": list(self.jobs), **lists, **by_job}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> HandOverPlan:
-        """The plan that `to_json` wrote."""
-        lists = {side: tuple(Segment(**s) for s in held[side]) for side in ("before", "after")}
-        return cls(**{**held, "jobs": tuple(held["jobs"]), **lists})
 
 
 def forward(segments: Iterable[Segment], replay: Replay, versions: Sequence[Version] = ()) -> HandOverPlan:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Release, Replay, Standing
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import Verb
 from kappa.core.versions import BEGINNING, State
 from kappa.platform import Platform
@@ -20,9 +20,9 @@ from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, segments_of, versions_of
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
-from kappa.verbs.promote.size_after_replay import remedy
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay.approval import check_answerer, check_promotable, names
+from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.verbs.replay.progress import Reading
 from kappa.verbs.retire.plan import kept_until
@@ -65,7 +65,7 @@ class NotApproved(Refusal):
 
 
 @dataclass(frozen=True)
-class MovePlan:
+class MovePlan(Serializable):
     """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
 
     hand: HandOverPlan
@@ -75,17 +75,6 @@ class MovePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         return [*self.hand.rows(), *self.said]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        said = [list(row) for row in self.said]
-        return {"hand": self.hand.to_json(), "said": said, "eta_seconds": self.eta_seconds}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> MovePlan:
-        """The plan that `to_json` wrote."""
-        said = tuple((name, value) for name, value in held["said"])
-        return cls(HandOverPlan.from_json(held["hand"]), said, held["eta_seconds"])
 
 
 def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: Collection[str] = ()) -> MovePlan:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, working_cores
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Health
 
 BEHIND_SECONDS = 60.0
@@ -29,21 +29,12 @@ class Size(StrEnum):
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Serializable):
     """What would suit a version better, in words, and the numbers it is told from."""
 
     size: Size
     sentence: str
     numbers: Mapping[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """The advice as JSON."""
-        return {"size": self.size.value, "sentence": self.sentence, "numbers": dict(self.numbers)}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Advice:
-        """The advice that `to_json` wrote."""
-        return cls(Size(held["size"]), held["sentence"], held["numbers"])
 
 
 def advise(health: Health, settings: Mapping[str, int], job: str = "JOB") -> Advice | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import STATE_PARTITIONS
@@ -12,6 +11,7 @@ from kappa.core.checkpoint import restore
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.checkpoint.restore import Mend, Source
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
@@ -22,7 +22,7 @@ from kappa.verbs.stop.plan import NothingDeployed
 
 
 @dataclass(frozen=True)
-class RestorePlan:
+class RestorePlan(Serializable):
     """What has to be done to the files of one version's checkpoint; nothing where Spark can read them all."""
 
     job: str
@@ -39,11 +39,6 @@ class RestorePlan:
         """The plan for people."""
         found = [(mend.file, f"{_act(mend)}: {mend.why}") for mend in self.mends]
         return [(self.name, "restored from the database's offsets" if found else "nothing is damaged"), *found]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        return {"job": self.job, "version": self.version, "generation": self.generation,
-                "mends": [dict(vars(mend)) for mend in self.mends]}  # fmt: skip
 
     def sentence(self) -> str:
         """What was done, once it was."""

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from kappa.core.changes import Change
-from kappa.core.leases import Lease
-from kappa.core.versions import OVER, Desired, Health, State, Version
+from kappa.core.serialization import Serializable
+from kappa.core.versions import OVER, Desired, Health, Lease, State, Version
 from kappa.verbs.repair.advice import Advice, advise
 
 SILENT_SECONDS = 60.0
@@ -77,7 +76,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Serializable):
     """What was found of a version, in words, and what it calls for."""
 
     job: str
@@ -91,14 +90,9 @@ class Finding:
         """The version for people."""
         return f"{self.job} v{self.version}"
 
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Finding:
-        """The finding that the plan's `to_json` wrote."""
-        return cls(**{**held, "kind": Kind(held["kind"]), "action": Action(held["action"])})
-
 
 @dataclass(frozen=True)
-class RepairPlan:
+class RepairPlan(Serializable):
     """What was found, version by version; advice on size by the version's name."""
 
     findings: tuple[Finding, ...]
@@ -118,18 +112,6 @@ class RepairPlan:
         """The plan for people."""
         found = [(finding.name, f"{finding.action}: {finding.sentence}") for finding in self.findings]
         return found + [(f"{name} (advice)", advice.sentence) for name, advice in self.advice.items()]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        findings = [{**vars(finding), "kind": finding.kind.value, "action": finding.action.value}
-                    for finding in self.findings]  # fmt: skip
-        return {"findings": findings, "advice": {name: advice.to_json() for name, advice in self.advice.items()}}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> RepairPlan:
-        """The plan that `to_json` wrote."""
-        advice = {name: Advice.from_json(one) for name, one in held["advice"].items()}
-        return cls(tuple(Finding.from_json(one) for one in held["findings"]), advice)
 
 
 def decide(seen: Sequence[Observed]) -> RepairPlan:

@@ -1,4 +1,5 @@
-"""What a candidate of a replay runs as: the request's settings, cores and read rate over what the live version has."""
+"""What a candidate of a replay runs as: the request's settings, cores and read rate over what the live version has;
+and what gives it the live version's size once it serves."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from kappa.cluster import Capacity
 from kappa.code.differences import Difference
@@ -14,6 +14,7 @@ from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
+from kappa.core.serialization import Serializable
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.desired import Wanted
 from kappa.verbs.drivers.size import check_fits, size_of
@@ -23,6 +24,8 @@ CADENCE_MS = 2_000
 """The least time between two batches of a candidate whose read rate is limited. A batch costs about as much for few
 records as for many, so at one a second the candidates alone took more than the cores; READY_SECONDS bounds it above."""
 CADENCE, RECORDS = "cadence_ms", "records_per_batch"
+SIZES = (EXECUTOR_CORES, CADENCE, RECORDS)
+"""The settings by which `--cores` and `--rate` keep a replay small beside the live versions."""
 
 
 class NoFreeCores(Refusal):
@@ -57,7 +60,7 @@ class RateGivenTwice(Refusal):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Serializable):
     """A version that a replay makes of one job, and what it reads: `records` per partition, `bytes` about.
 
     `differences` are those to the live version, which started at `live_starts_ms` (None: with the log).
@@ -111,21 +114,6 @@ class Candidate:
             start_offsets=self.start.offsets,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The candidate as JSON."""
-        records = {str(partition): count for partition, count in self.records.items()}
-        differences = [difference.to_json() for difference in self.differences]
-        return {**vars(self), "settings": dict(self.settings), "start": self.start.to_json(), "records": records,
-                "differences": differences}  # fmt: skip
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Candidate:
-        """The candidate that `to_json` wrote."""
-        records = {int(partition): count for partition, count in held["records"].items()}
-        differences = tuple(Difference(**difference) for difference in held["differences"])
-        start = StartPoint.from_json(held["start"])
-        return cls(**{**held, "start": start, "records": records, "differences": differences})
-
 
 def candidate(
     wanted: Wanted, live: Version, number: int, start: StartPoint, records: Offsets, size: float,
@@ -169,6 +157,20 @@ def throttle(job: Job, rate: int) -> dict[str, int]:
         raise RateOutOfRange(rate, LEAST_RATE, records.most)
     per_batch = min(max(rate * CADENCE_MS // 1000, records.least), records.most)
     return {RECORDS: per_batch, CADENCE: -(-1000 * per_batch // rate)}
+
+
+def remedy(promoted: Version, before: Version) -> str | None:
+    """A sentence with the deployment in place that gives the promoted version the size of the one before it; None
+    where both have the same."""
+    was, now = before.settings, promoted.settings
+    other = [name for name in SIZES if name in was and was[name] != now.get(name)]
+    if not other:
+        return None
+    given = " ".join(f"--set {name}={was[name]}" for name in other)
+    return (
+        f"{promoted.job} v{promoted.version} goes on as small as its replay was; as v{before.version} ran: "
+        f"./kappa deploy {promoted.job} {given} --reason TEXT."
+    )
 
 
 def _throttle(request: ReprocessRequest, job: Job) -> dict[str, int]:

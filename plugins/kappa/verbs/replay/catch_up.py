@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import OVER, State, Version
 from kappa.platform import Platform
@@ -39,24 +39,13 @@ class NeverReady(Refusal):
 
 
 @dataclass(frozen=True)
-class Pursuit:
+class Pursuit(Serializable):
     """Versions that are to catch up, by job: `expected` records each, since and until when. It is kept in the audit."""
 
     versions: Mapping[str, int]
     expected: int
     began: datetime
     deadline: datetime
-
-    def to_json(self) -> dict[str, Any]:
-        """The pursuit as JSON."""
-        times = {"began": self.began.isoformat(), "deadline": self.deadline.isoformat()}
-        return {"versions": dict(self.versions), "expected": self.expected, **times}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Pursuit:
-        """The pursuit that `to_json` wrote."""
-        times = {name: datetime.fromisoformat(held[name]) for name in ("began", "deadline")}
-        return cls(held["versions"], held["expected"], **times)
 
 
 def launch(
@@ -178,7 +167,7 @@ def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: dat
         ages = {p: log.append_time(p, offset) for p, offset in there.items()}
         samples = {p: ((there[p], at_ms),) if at_ms is not None else () for p, at_ms in ages.items()}
         now_ms = round(now.timestamp() * 1000)
-        facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms)
+        facts = LogFacts(ends, samples, log.describe().retention_ms, 0.0, 0.0, now_ms, before_ms=0)
         return _LogView(ends, firsts, facts)
 
 

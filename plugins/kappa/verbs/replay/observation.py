@@ -17,7 +17,7 @@ from kappa.verbs.desired import want
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside, found, parts_of
 from kappa.verbs.replay.candidate import given
-from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess, future_bound_ms, live_versions
+from kappa.verbs.replay.plan import ReprocessPlan, decide_reprocess, live_versions
 from kappa.verbs.replay.price import LogFacts, Weight, to_read
 from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, replay_start_ms, smallest_exact_ms, utc
 
@@ -58,11 +58,12 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
         if request.promote:
             moved = {job: Ruled(there[job].next_number(), one.settings) for job, one in wanted.items()}
             check_one_rule("the replay", moved, beside(platform, moved))
-        bound_ms = future_bound_ms(wanted)
+        # For all jobs alike: more only gives more records the fate before_start.
+        bound_ms = max(one.settings["future_bound_ms"] for one in wanted.values())
         window_ms = math.lcm(*(job.window_ms for job in jobs))
         starts = replay_start_ms(request.start, window_ms, head(log), now_ms, bound_ms, final)
         offsets = log.earliest() if starts is None else log.offsets_at(starts - bound_ms)
-        facts = log_facts(log, topic, offsets, now_ms)
+        facts = log_facts(log, topic, offsets, now_ms, bound_ms)
     start = StartPoint(request.start, starts, offsets)
     return decide_reprocess(request, there, wanted, start, facts, weights, platform.cluster.capacity(), parts)
 
@@ -106,8 +107,8 @@ def head(log: Log) -> LogHead:
     return LogHead(firsts, {p: log.append_time(p, offset) if offset else None for p, offset in firsts.items()})
 
 
-def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int) -> LogFacts:
-    """The log from these offsets on, by a few of its records."""
+def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int, before_ms: int) -> LogFacts:
+    """The log from these offsets on, `before_ms` before T, by a few of its records."""
     ends = log.ends()
     unread = to_read(starts, ends)
     looks = {p: sorted({starts.get(p, 0) + int(records * share) for share in SHARES}) for p, records in unread.items()}
@@ -125,6 +126,7 @@ def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int) -> LogFacts:
         bytes_per_record=sum(sizes) / len(sizes) if sizes else 0.0,
         arrivals_per_s=sum(recent.values()) / ARRIVALS_SECONDS,
         now_ms=now_ms,
+        before_ms=before_ms,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from kappa.cluster import Capacity
@@ -14,11 +14,11 @@ from kappa.core.catalog import Effect, Job
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
+from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity
 from kappa.core.verbs import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
-from kappa.verbs.replay.bands import check_bands
 from kappa.verbs.replay.candidate import Candidate, candidate, check_room
 from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
 from kappa.verbs.start_point import StartPoint, utc
@@ -48,7 +48,7 @@ class ExactParityOfOtherLogic(Refusal):
 
 
 @dataclass(frozen=True)
-class ReprocessPlan:
+class ReprocessPlan(Serializable):
     """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
 
     candidates: tuple[Candidate, ...]
@@ -119,31 +119,13 @@ class ReprocessPlan:
         return "somebody is asked before the promotion" if self.asks else "promoted by itself once validated"
 
     def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        words = {
-            "parity": self.parity.value,
-            "approval": self.approval.value,
-            "bands": [band_text(b) for b in self.bands],
-        }
-        held = {"candidates": [c.to_json() for c in self.candidates], "price": self.price.to_json()}
-        return {**vars(self), **words, **held, "why": list(self.why), "steps": list(self.steps)}
+        """The plan for machines, with its steps; bands as they are written in a request."""
+        return super().to_json() | {"bands": [band_text(band) for band in self.bands], "steps": list(self.steps)}
 
     @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> ReprocessPlan:
+    def from_json(cls, held: Mapping[str, Any]) -> Self:
         """The plan that `to_json` wrote."""
-        fields = {name: value for name, value in held.items() if name != "steps"}
-        words = {"parity": Parity(held["parity"]), "approval": Approval(held["approval"]), "why": tuple(held["why"])}
-        bands = tuple(read_band(band) for band in held["bands"])
-        candidates = tuple(Candidate.from_json(c) for c in held["candidates"])
-        return cls(
-            **{**fields, **words, "bands": bands, "candidates": candidates, "price": Price.from_json(held["price"])}
-        )
-
-
-def future_bound_ms(wanted: Mapping[str, Wanted]) -> int:
-    """How far before T the log is read, for all jobs alike: the greatest future bound; more only gives more records
-    the fate before_start."""
-    return max(one.settings["future_bound_ms"] for one in wanted.values())
+        return super().from_json({**held, "bands": [vars(read_band(band)) for band in held["bands"]]})
 
 
 def decide_reprocess(
@@ -163,7 +145,6 @@ def decide_reprocess(
     ExactParityOfOtherLogic, NoFreeCores, DoesNotFit, NeverCatchesUp, LogWillBeTooShort.
     """
     jobs, live = request.catalogued(), live_versions(found)
-    check_bands(jobs, request.parity, request.bands)
     approval = decide_approval(jobs, request.approval) if request.promote else Approval.AUTO
     why = _why(wanted, live, start)
     differing = {
@@ -181,7 +162,7 @@ def decide_reprocess(
     costs = price(
         log, start.offsets, {one.job: weights[one.job] for one in made}, {one.job: one.most_per_s for one in made}
     )
-    check_feasible(costs, log, start.offsets, future_bound_ms(wanted))
+    check_feasible(costs, log, start.offsets)
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
     return ReprocessPlan(made, start.starts_ms, costs, *terms, capacity.free_cores, why)
 

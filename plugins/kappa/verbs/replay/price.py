@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.verbs.start_point import utc
 
 START_SECONDS = 30.0
@@ -52,7 +52,7 @@ class NeverCatchesUp(Refusal):
 @dataclass(frozen=True)
 class LogFacts:
     """The log as the price sees it. `ends` is one past the last offset, `retention_ms` None where nothing is ever
-    deleted for its age, `arrivals_per_s` what producers add."""
+    deleted for its age, `arrivals_per_s` what producers add, `before_ms` how far before T it is to be read."""
 
     ends: Offsets
     samples: Samples
@@ -60,6 +60,7 @@ class LogFacts:
     bytes_per_record: float
     arrivals_per_s: float
     now_ms: int
+    before_ms: int
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Price:
+class Price(Serializable):
     """What a replay costs. `records` and `bytes` are read by all candidates together; `eta_seconds` is up to the last
     of them being ready; `speeds` are records a second by job, `assumed` the jobs whose speed was never measured.
 
@@ -111,15 +112,6 @@ class Price:
         if self.retention_slack_seconds is None:
             return "the log drops nothing for its age"
         return f"{duration(self.retention_slack_seconds)} at the tightest record"
-
-    def to_json(self) -> dict[str, Any]:
-        """The price for machines."""
-        return {**vars(self), "speeds": dict(self.speeds), "assumed": list(self.assumed)}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Price:
-        """The price that `to_json` wrote."""
-        return cls(**{**held, "assumed": tuple(held["assumed"])})
 
 
 def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: Mapping[str, float]) -> Price:
@@ -177,14 +169,14 @@ def slack_seconds(log: LogFacts, starts: Offsets, per_s: float, starting: float 
     return min(slacks, default=log.retention_ms / 1000)
 
 
-def smallest_safe_ms(log: LogFacts, starts: Offsets, per_s: float, future_bound_ms: int) -> int:
+def smallest_safe_ms(log: LogFacts, starts: Offsets, per_s: float) -> int:
     """A start (ms) at which the log certainly outlives the replay: what it needs is young enough to be there even
     after all that waits now was read."""
     takes = START_SECONDS + sum(to_read(starts, log.ends).values()) / per_s
-    return math.ceil(log.now_ms + 1000 * takes) - (log.retention_ms or 0) + future_bound_ms
+    return math.ceil(log.now_ms + 1000 * takes) - (log.retention_ms or 0) + log.before_ms
 
 
-def check_feasible(costs: Price, log: LogFacts, starts: Offsets, future_bound_ms: int) -> None:
+def check_feasible(costs: Price, log: LogFacts, starts: Offsets) -> None:
     """Pass when the slowest candidate catches up before the log drops what it needs. Raises NeverCatchesUp,
     LogWillBeTooShort."""
     job, slowest = min(costs.speeds.items(), key=lambda item: item[1])
@@ -192,7 +184,7 @@ def check_feasible(costs: Price, log: LogFacts, starts: Offsets, future_bound_ms
         raise NeverCatchesUp(job, slowest, log.arrivals_per_s)
     slack = costs.retention_slack_seconds
     if slack is not None and slack < 0:
-        safe_ms = -(-smallest_safe_ms(log, starts, slowest, future_bound_ms) // 60_000) * 60_000
+        safe_ms = -(-smallest_safe_ms(log, starts, slowest) // 60_000) * 60_000
         raise LogWillBeTooShort(-slack, slowest, log.retention_ms or 0, safe_ms, log.now_ms)
 
 

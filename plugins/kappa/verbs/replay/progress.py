@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.replays import Standing
+from kappa.core.serialization import Serializable
 from kappa.core.versions import State
 from kappa.verbs.replay.price import duration, to_read
 
@@ -78,7 +78,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(Serializable):
     """How far a candidate has come: records read and to be read in all, records/s, and seconds to the end (None: not
     known, or it does not come nearer)."""
 
@@ -88,15 +88,6 @@ class Progress:
     rate_per_s: float
     eta_s: float | None
     sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The progress as JSON."""
-        return {**vars(self), "state": self.state.value}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> Progress:
-        """The progress that `to_json` wrote."""
-        return cls(**{**held, "state": CatchUp(held["state"])})
 
 
 def judge(readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime) -> Progress:

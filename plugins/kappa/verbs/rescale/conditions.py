@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kappa.core.catalog import STATE_PARTITIONS, Job
 from kappa.core.checkpoint.repartitionable import check_repartitionable
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.versions import State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.stop.plan import NothingDeployed
@@ -79,7 +79,7 @@ class CountsDisagree(Refusal):
 
 
 @dataclass(frozen=True)
-class StateFacts:
+class StateFacts(Serializable):
     """What the checkpoint says of the state: its provider (a class name), stateful operators, number of partitions,
     rows and bytes (None: not known), and whether a batch was planned and not committed."""
 
@@ -89,11 +89,6 @@ class StateFacts:
     rows: int | None
     bytes: int | None
     pending: bool
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> StateFacts:
-        """The facts as `dataclasses.asdict` and JSON left them."""
-        return cls(**{**held, "operators": tuple(held["operators"])})
 
 
 def rescalable(job: Job, numbers: Mapping[str, int], found: Found) -> Version:

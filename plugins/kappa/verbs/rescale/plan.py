@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +10,7 @@ from kappa.cluster import Capacity
 from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
 from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
@@ -34,7 +34,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class RescalePlan:
+class RescalePlan(Serializable):
     """What a rescale of one job will do, and why.
 
     `free_cores` and `free_memory_mb` are what the version may use: free on the cluster, which has `cluster` in all, or
@@ -89,26 +89,8 @@ class RescalePlan:
         return f"{self.old.settings[name]} -> {self.new.settings[name]}"
 
     def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        return {
-            **vars(self),
-            "action": self.action.value,
-            "old": self.old.to_json(),
-            "new": self.new.to_json(),
-            "state": asdict(self.state) if self.state else None,
-            "why": list(self.why),
-            "desired": self.desired.value,
-            "steps": list(self.steps),
-        }
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> RescalePlan:
-        """The plan that `to_json` wrote."""
-        fields = {name: value for name, value in held.items() if name != "steps"}
-        state = StateFacts.from_json(held["state"]) if held["state"] else None
-        old, new = RunsAs.from_json(held["old"]), RunsAs.from_json(held["new"])
-        words = {"action": Action(held["action"]), "desired": Desired(held["desired"]), "why": tuple(held["why"])}
-        return cls(**{**fields, **words, "old": old, "new": new, "state": state})
+        """The plan for machines, with its steps."""
+        return super().to_json() | {"steps": list(self.steps)}
 
 
 def decide_rescale(

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
+from kappa.core.serialization import Serializable
 from kappa.core.versions import OPEN_END, Desired, Segment, State, Version
 
 Key = tuple[str, int]
@@ -38,7 +38,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Serializable):
     """What becomes of one version, and why."""
 
     job: str
@@ -53,7 +53,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class RetirePlan:
+class RetirePlan(Serializable):
     """What becomes of each version that is not retired yet."""
 
     verdicts: tuple[Verdict, ...]
@@ -65,15 +65,6 @@ class RetirePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         return [(verdict.name, f"{verdict.action}: {verdict.why}") for verdict in self.verdicts]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        return {"verdicts": [{**vars(verdict), "action": verdict.action.value} for verdict in self.verdicts]}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> RetirePlan:
-        """The plan that `to_json` wrote."""
-        return cls(tuple(Verdict(**{**verdict, "action": Action(verdict["action"])}) for verdict in held["verdicts"]))
 
 
 def decide_retire(

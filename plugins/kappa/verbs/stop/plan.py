@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kappa.core.refusals import Refusal
+from kappa.core.serialization import Serializable
 from kappa.core.verbs import StopStep
 from kappa.core.versions import OVER, Desired
 from kappa.verbs.desired import Found
@@ -29,7 +28,7 @@ class AlreadyOver(Refusal):
 
 
 @dataclass(frozen=True)
-class StopPlan:
+class StopPlan(Serializable):
     """What stopping a job does: nothing when it is stopped already."""
 
     job: str
@@ -41,15 +40,6 @@ class StopPlan:
         """The plan for people."""
         steps = " -> ".join(self.steps) or "none"
         return [("job", self.job), ("version", f"v{self.version}"), ("why", self.why), ("steps", steps)]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan for machines."""
-        return {"job": self.job, "version": self.version, "steps": list(self.steps), "why": self.why}
-
-    @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> StopPlan:
-        """The plan that `to_json` wrote."""
-        return cls(held["job"], held["version"], tuple(StopStep(step) for step in held["steps"]), held["why"])
 
 
 def decide_stop(job: str, found: Found, open_launch: bool) -> StopPlan:

@@ -16,7 +16,7 @@ from cli.commands.lifecycle.deploy import NotKeyValue
 from cli.follow import Outcome
 from kappa.core.catalog import UnknownJob
 from kappa.core.replays import Approval
-from kappa.core.requests.reprocessing import InvalidBand, ReprocessRequest
+from kappa.core.requests.reprocessing import InvalidBand, NoBands, ReprocessRequest, UnknownBand, UnusedBands
 from kappa.core.validation import Band, Direction, Parity
 from kappa.platform import Platform
 from tests.plugins.replay_plans import planned
@@ -79,7 +79,14 @@ def test_what_was_not_given_is_left_to_policy_and_settings(sent: Sent) -> None:
 
 @pytest.mark.parametrize(
     ("words", "refusal"),
-    [(("ad_crt",), UnknownJob), (("ad_ctr", "--band", "clicks"), InvalidBand), (("ad_ctr", "--set", "x"), NotKeyValue)],
+    [
+        (("ad_crt",), UnknownJob),
+        (("ad_ctr", "--band", "clicks"), InvalidBand),
+        (("ad_ctr", "--parity", "declared"), NoBands),
+        (("ad_ctr", "--parity", "declared", "--band", "ctr:up"), UnknownBand),
+        (("ad_ctr", "--band", "clicks:up"), UnusedBands),
+        (("ad_ctr", "--set", "x"), NotKeyValue),
+    ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
     sent: Sent, words: tuple[str, ...], refusal: type[Exception]

@@ -14,7 +14,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from kappa.airflow import lease_tasks, task_context
 from kappa.airflow.task_context import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease
 from kappa.airflow_api import Run
-from kappa.core.leases import Lease
+from kappa.core.versions import Lease
 from kappa.verbs import lease
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.leases import LIVE_END, Lease
+from kappa.core.versions import LIVE_END, Lease
 from kappa.registry.port import Registry, UnderWay
 from stack.layout import Layout
 from tests.plugins.registries import BY, OTHER, PostgresTrial, Trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.leases import Lease
+from kappa.core.versions import Lease
 from kappa.registry.port import UnderWay
 from kappa.verbs import lease
 from tests.plugins.conftest import Stage

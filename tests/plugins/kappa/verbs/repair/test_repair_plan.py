@@ -11,8 +11,7 @@ import pytest
 
 from kappa.core.catalog import JOBS, resolve
 from kappa.core.changes import Change, Phase, RunsAs
-from kappa.core.leases import Lease
-from kappa.core.versions import Desired, Health, State, Version
+from kappa.core.versions import Desired, Health, Lease, State, Version
 from kappa.verbs.repair.advice import Size, advise
 from kappa.verbs.repair.plan import Action, Kind, Observed, RepairPlan, decide, examine, red_lines
 from tests.plugins.fakes import NOON

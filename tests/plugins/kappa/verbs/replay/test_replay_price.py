@@ -126,7 +126,7 @@ def test_the_slack_is_that_of_a_replay_played_record_by_record(seed: int) -> Non
         samples[partition] = tuple((10 + n, ms) for n, ms in enumerate(times))
     ends = {p: 10 + len(held) for p, held in samples.items()}
     per_s, retention = chance.uniform(0.02, 5.0), chance.randrange(HOUR_MS)
-    log = LogFacts(ends, samples, retention, 1.0, 0.0, NOW)
+    log = LogFacts(ends, samples, retention, 1.0, 0.0, NOW, 0)
     takes = sum(len(held) for held in samples.values()) / per_s
     left = [
         (ms + retention - NOW) / 1000 - takes * n / len(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,6 +19,7 @@ from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.candidate import NoFreeCores
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
+from kappa.verbs.replay.price import LogWillBeTooShort
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, WRONG, deployed, run_all, serving
 
@@ -153,6 +155,17 @@ def test_the_price_is_read_off_the_log_and_the_live_versions(stage: Stage, autho
     assert (priced.records, priced.bytes, priced.disk_bytes) == (2, 500, 2 * 8192)
     assert (priced.speeds["ad_ctr"], priced.assumed) == (50.0, ("client_spend",))
     assert priced.retention_slack_seconds is None
+
+
+def test_a_start_is_safe_only_if_what_is_read_before_it_is_there_too(stage: Stage, author: Author) -> None:
+    """A start of two minutes ago would be young enough itself; the five minutes before it, which hold the events that
+    came early, are not."""
+    deployed(stage, author)
+    stage.log.topic = replace(stage.log.topic, retention_ms=180_000)
+    appended = round(stage.clock.now().timestamp() * 1000) - 170_000
+    stage.log.times = {0: [appended], 1: [appended]}
+    with pytest.raises(LogWillBeTooShort, match="No later start helps"):
+        plan_reprocess(stage.platform, ReprocessRequest(JOBS))
 
 
 def test_a_closed_span_ends_where_both_live_versions_are_final(stage: Stage, author: Author) -> None:

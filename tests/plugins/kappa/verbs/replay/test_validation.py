@@ -16,10 +16,10 @@ from sqlalchemy import make_url
 from kappa.core.environment import OWN_CODE
 from kappa.core.replays import Approval, Replay, Standing
 from kappa.core.settings import Settings
-from kappa.core.validation import Band, Direction, Parity
+from kappa.core.validation import Band, Direction, Parity, Subject
 from kappa.verbs.replay import validation as step
+from kappa.verbs.replay.report import validated
 from kappa.verbs.replay.validation import Ended, database, read_outcome, request, subject, validate
-from kappa.verbs.replay.validation_text import validated
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version
 
@@ -39,11 +39,11 @@ def standing(through: datetime | None) -> Standing:
     return Standing({}, {}, through, None, 0, 0.0, 0, None)
 
 
-def test_a_moment_is_told_as_the_last_whole_millisecond_so_that_nothing_is_final_too_early() -> None:
+def test_a_moment_is_told_to_the_microsecond_so_that_nothing_is_final_too_early() -> None:
     almost = NOON + timedelta(microseconds=999_999)
-    told = subject(version("ad_ctr", 2), version("ad_ctr"), standing(almost), standing(None)).to_json()
-    assert told["candidate_through_ms"] == NOON.timestamp() * 1000 + 999
-    assert told["live_through_ms"] is None
+    told = subject(version("ad_ctr", 2), version("ad_ctr"), standing(almost), standing(None))
+    read = Subject.from_json(json.loads(json.dumps(told.to_json())))
+    assert (read.candidate_through, read.live_through, read.window) == (almost, None, told.window)
 
 
 def test_the_database_is_named_by_its_password_file_and_cannot_be_written_to(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_each_attempt_has_files_of_its_own(stage: Stage) -> None:
     assert first["success"]
     assert first["folder"] != second["folder"]
     told = json.loads((stage.platform.settings.home / first["folder"] / "in.json").read_text())
-    assert (told["jobs"][0]["candidate"], told["jobs"][0]["live"]) == (2, 1)
+    assert (told["subjects"][0]["candidate"], told["subjects"][0]["live"]) == (2, 1)
 
 
 def test_the_files_are_named_below_the_state_folder_since_many_read_the_outcome(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from cli.demo.play import MARGIN_MS, MINUTE_MS, NotPlayed, gentle, lay, log_laid, playing
+from examples.demo.play import MARGIN_MS, MINUTE_MS, NotPlayed, gentle, lay, log_laid, playing
 from traffic.log import Delivery
 from traffic.open_bandit import CAMPAIGNS
 from traffic.records import Kind, Record

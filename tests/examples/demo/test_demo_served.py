@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from cli.demo import served
-from cli.demo.play import Laid
-from cli.demo.served import BESIDE, NumbersDiffer, Served
 from cli.operator_connection import Reading
+from examples.demo import served
+from examples.demo.play import Laid
+from examples.demo.served import BESIDE, NumbersDiffer, Served
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 FINAL = NOON - timedelta(hours=2, minutes=1)

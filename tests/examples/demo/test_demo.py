@@ -12,10 +12,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.demo import command as demo
-from cli.demo import replay as demo_replay
-from cli.demo.play import Laid, Playing
-from cli.demo.stage import Measured, Stage
+from examples.demo import command as demo
+from examples.demo import replay as demo_replay
+from examples.demo.play import Laid, Playing
+from examples.demo.stage import Measured, Stage
 
 pytestmark = pytest.mark.usefixtures("home")
 LAID = Laid(1_700_000_000_000, 1_700_000_100_000, 1_700_007_360_000)
@@ -44,7 +44,7 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     }  # fmt: skip
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(demo, name, stand_in)
-    monkeypatch.setattr("cli.demo.served.campaigns", lambda *_: {})
+    monkeypatch.setattr("examples.demo.served.campaigns", lambda *_: {})
     monkeypatch.setattr(demo_replay, "check_rule", lambda _: parts.append("rule"))
     cluster = SimpleNamespace(capacity=lambda: SimpleNamespace(free_cores=3))
     monkeypatch.setattr(demo, "connect", lambda _: SimpleNamespace(cluster=cluster))
@@ -82,8 +82,8 @@ def test_it_is_said_where_the_log_is_laid_and_why() -> None:
 
 def test_a_log_that_nobody_reads_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "PATIENCE_SECONDS", -1)
-    monkeypatch.setattr("cli.demo.served.read_past", lambda *_: False)
-    monkeypatch.setattr("cli.demo.served.freshness", lambda _: "")
+    monkeypatch.setattr("examples.demo.served.read_past", lambda *_: False)
+    monkeypatch.setattr("examples.demo.served.freshness", lambda _: "")
     monkeypatch.setattr(Stage, "campaigns", lambda *_: {})
     monkeypatch.setattr(Stage, "played", lambda _: {})
     stage = Stage(cast("Any", None), cast("Any", None), LAID, {}, {}, Measured(), yes=False)
@@ -99,8 +99,8 @@ def test_the_log_is_read_only_once_it_is_past_the_end_of_the_play(monkeypatch: p
         asked.append(since)
         return True
 
-    monkeypatch.setattr("cli.demo.served.read_past", read_past)
-    monkeypatch.setattr("cli.demo.served.freshness", lambda _: "")
+    monkeypatch.setattr("examples.demo.served.read_past", read_past)
+    monkeypatch.setattr("examples.demo.served.freshness", lambda _: "")
     monkeypatch.setattr(Stage, "campaigns", lambda *_: {"all": (1, 0, 1)})
     monkeypatch.setattr(Stage, "played", lambda _: {})
     monkeypatch.setattr("time.sleep", lambda _: None)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from kappa.registry.releases.postgres import PostgresReleases
+from kappa.registry.postgres import PostgresReleases
 from kappa.registry.releases_port import RowsInUse
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until_blocked
 from tests.plugins.registries import BY

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from rich.table import Table
 
-from cli.demo.play import FINAL_AFTER_MS, Laid
 from cli.operator_connection import Reading
+from examples.demo.play import FINAL_AFTER_MS, Laid
 from kappa.airflow_api import Run, Seen
 from kappa.core.refusals import Refusal
 from traffic.open_bandit import CAMPAIGNS

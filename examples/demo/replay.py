@@ -15,11 +15,11 @@ from rich.table import Table
 from cli import lifecycle_verbs
 from cli.approval_prompt import Always, keys
 from cli.commands.lifecycle import promote, reprocess, retire
-from cli.demo import served
-from cli.demo.play import Laid
-from cli.demo.served import NOTHING, Served, Totals
-from cli.demo.stage import Stage, err, screen
 from cli.follow import Outcome
+from examples.demo import served
+from examples.demo.play import Laid
+from examples.demo.served import NOTHING, Served, Totals
+from examples.demo.stage import Stage, err, screen
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from cli.demo import served
-from cli.demo.play import Laid
-from cli.demo.served import Totals
 from cli.operator_connection import Reading
+from examples.demo import served
+from examples.demo.play import Laid
+from examples.demo.served import Totals
 from kappa.core.settings import Settings
 from stack.footprint import memory_bytes
 

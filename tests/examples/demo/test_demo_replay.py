@@ -10,15 +10,13 @@ from typing import Any, cast
 import pytest
 
 from cli.approval_prompt import Always, Keys
-from cli.demo import replay as demo_replay
-from cli.demo.play import Laid
-from cli.demo.replay import NotShown, NotTheOldNumbers, OtherRule
-from cli.demo.served import Served
-from cli.demo.stage import Measured, Stage
 from cli.follow import Outcome
+from examples.demo import replay as demo_replay
+from examples.demo.play import Laid
+from examples.demo.replay import NotShown, NotTheOldNumbers, OtherRule
+from examples.demo.served import Served
+from examples.demo.stage import Measured, Stage
 from kappa.core.catalog import find
-from kappa.core.validation import Parity
-from kappa.verbs.replay import bands
 from kappa.verbs.replay.candidate import NoFreeCores
 from tests.plugins.registries import version
 
@@ -50,7 +48,7 @@ def test_what_is_asked_is_told_as_it_is_typed() -> None:
         "--band clicks:down:667 --band click_micros:down:667 --cores 1 --reason "
         "'demo: one click per 30 s instead of 10 s'"
     )
-    bands.check_bands([find(job) for job in asked.jobs], Parity.DECLARED, asked.bands)
+    assert asked.catalogued() == tuple(find(job) for job in sorted(asked.jobs))
 
 
 def test_the_wait_is_told_with_its_reason_and_never_below_zero() -> None:

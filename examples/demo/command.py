@@ -13,11 +13,11 @@ from rich.console import Group
 
 from cli import entry, lifecycle_verbs, output
 from cli.commands.stack import bring_up
-from cli.demo import replay as demo_replay
-from cli.demo import served
-from cli.demo.play import RATE, Laid, Playing, gentle, log_laid, playing
-from cli.demo.stage import Measured, Stage, err, screen
 from cli.operator_connection import looking
+from examples.demo import replay as demo_replay
+from examples.demo import served
+from examples.demo.play import RATE, Laid, Playing, gentle, log_laid, playing
+from examples.demo.stage import Measured, Stage, err, screen
 from kappa.airflow_sign_in import users_file
 from kappa.core import catalog
 from kappa.core.installation.kafka_access import KafkaUser

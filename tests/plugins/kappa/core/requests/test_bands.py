@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kappa.core.requests.reprocessing import InvalidBand, band_text, read_band
+from kappa.core.requests.reprocessing import InvalidBand, NoBands, UnknownBand, UnusedBands, band_text, read_band
 from kappa.core.validation import Band, Direction, Parity
-from kappa.verbs.replay.bands import NoBands, UnknownBand, UnusedBands
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
     refusal,

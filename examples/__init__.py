@@ -1,0 +1,1 @@
+"""Worked examples: the demo, and files to begin with."""

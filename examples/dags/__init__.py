@@ -1,0 +1,1 @@
+"""DAGs of one's own, beside those of the project."""
