@@ -136,11 +136,6 @@ class Airflow:
         held: list[dict[str, Any]] = self.of_run("to show what a run asks", "GET", run, "hitlDetails")["hitl_details"]
         return held
 
-    def question(self, run: Run, task_id: str) -> dict[str, Any] | None:
-        """What one task has asked, with what was answered; None where it has asked nothing. Raises AirflowRefused."""
-        answer = self._call("GET", f"{run.path}/taskInstances/{task_id}/-1/hitlDetails")
-        return None if answer.status_code == httpx.codes.NOT_FOUND else _checked("to show a question", answer)
-
     def answer(self, run: Run, task_id: str, index: int, option: str) -> None:
         """Answer a task's question as the session's user. Raises AirflowRefused."""
         rest = f"taskInstances/{task_id}/{index}/hitlDetails"

@@ -18,7 +18,7 @@ from kappa.airflow import assets, spark_program
 from kappa.core.catalog import JOBS
 from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.verbs.deploy import plan as deploy
-from stack.services.airflow_connections import CONNECTIONS, FINITE_CORES
+from stack.services.airflow_connections import FINITE_CORES, SPARK_LOCAL
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
@@ -236,7 +236,7 @@ def test_the_repartition_warms_up_while_the_stream_still_runs(bag: DagBag) -> No
 def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagBag, dag_id: str, task_id: str) -> None:
     task = bag.dags[dag_id].get_task(task_id)
     assert (task.pool, task.pool_slots) == ("spark_cores", FINITE_CORES)
-    assert CONNECTIONS[spark_program.CONNECTION]["host"] == f"local[{task.pool_slots}]"
+    assert SPARK_LOCAL["host"] == f"local[{task.pool_slots}]"
 
 
 def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> None:

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import Connection
 
+from kappa.airflow import run_note
 from kappa.airflow.task_context import DEFAULTS
 from kappa.core.settings import Cluster, Settings
 from stack.layout import Layout
@@ -82,7 +84,11 @@ def test_connections_lie_in_a_private_file_that_airflow_is_told_of(layout: Layou
     file = Path(told["connections_file_path"])
     assert config["secrets"]["backend"].endswith("LocalFilesystemBackend")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert json.loads(file.read_text())["spark_local"]["host"] == f"local[{airflow_connections.FINITE_CORES}]"
+    held = json.loads(file.read_text())
+    assert held["spark_local"]["host"] == f"local[{airflow_connections.FINITE_CORES}]"
+    notes = run_note.signed_in(Connection.from_json(json.dumps(held["kappa_airflow"]), "kappa_airflow"), False)
+    user, password = passwords.airflow_login(layout.settings)
+    assert (notes.url, notes.user, notes._password) == (layout.settings.airflow_url, user, password)
 
 
 def test_spark_submit_is_found_and_is_the_environments_own(layout: Layout) -> None:
