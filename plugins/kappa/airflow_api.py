@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from kappa.airflow_sign_in import SignedIn
+from kappa.core.installation.needs import Held
 from kappa.core.leases import Lease
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
@@ -144,6 +145,11 @@ class Airflow:
     def sign_out(self) -> None:
         """Have Airflow take the session's token no longer."""
         self._call("GET", "/api/v2/auth/logout")
+
+    def pools(self) -> dict[str, Held]:
+        """The pools there are, by name. Raises AirflowRefused."""
+        found = self.ask("to show its pools", "GET", "/api/v2/pools?limit=100")["pools"]
+        return {pool["name"]: Held(pool["slots"], pool["include_deferred"]) for pool in found}
 
     def make_pools(self, pools: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Have these pools as they are given, made or overwritten; what went wrong. Raises AirflowRefused."""

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.needs import FINITE_CORES, NOTES_CONNECTION, SPARK_CONNECTION
 from stack.layout import Layout
 from stack.services import passwords
 
 BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
-FINITE_CORES = 2
-"""Cores of one finite Spark program, which runs in the task's own process."""
 SPARK_LOCAL = {
     "conn_type": "spark",
     "host": f"local[{FINITE_CORES}]",
@@ -35,8 +34,8 @@ def wanted(layout: Layout) -> dict[str, dict[str, Any]]:
     """The connections by their ids."""
     user, password = passwords.airflow_login(layout.settings)
     return {
-        "spark_local": SPARK_LOCAL,
-        "kappa_airflow": {
+        SPARK_CONNECTION: SPARK_LOCAL,
+        NOTES_CONNECTION: {
             "conn_type": "http",
             "host": LOOPBACK,
             "port": layout.settings.ports.airflow,

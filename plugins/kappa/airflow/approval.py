@@ -48,7 +48,7 @@ class AskOperator(ApprovalOperator):
             return self._go_on(context, replay)
         if context["task_state_store"].get(ASKED_UNTIL) is None:
             self._ask(context, replay)
-        raise TaskAwaitingInput(method_name="execute_complete", timeout=_left(context))
+        raise TaskAwaitingInput(method_name="execute_complete", timeout=self._left(context))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Note the answer; a no skips what comes next. What the asker approved is asked again."""
@@ -63,7 +63,11 @@ class AskOperator(ApprovalOperator):
 
     def _ask(self, context: Any, replay: Replay) -> NoReturn:
         """Ask, or ask again, until the time at which the first question ends; an answer to the last one is dropped."""
-        self.subject, self.body, self.response_timeout = f"Promote {names(replay)}?", markdown(replay), _left(context)
+        self.subject, self.body, self.response_timeout = (
+            f"Promote {names(replay)}?",
+            markdown(replay),
+            self._left(context),
+        )
         try:
             super().execute(context)
         except TaskAwaitingInput:
@@ -73,6 +77,13 @@ class AskOperator(ApprovalOperator):
             context["task_state_store"].set(ASKED_UNTIL, until.isoformat())
             raise
         raise AssertionError("Airflow's operator asks by pausing")
+
+    def _left(self, context: Any) -> timedelta:
+        """How long the question stays open from now on."""
+        until = context["task_state_store"].get(ASKED_UNTIL)
+        if until is None:
+            return self.response_timeout or ANSWER_TIMEOUT
+        return max(datetime.fromisoformat(until) - datetime.now(UTC), timedelta(0))
 
     def _holds(self, run: Conduct, replay: Replay, answer: Answer, who: str | None, by: Author) -> bool:
         """Whether the answer counts; one that does not is told to the audit and on the run's page."""
@@ -114,11 +125,3 @@ def may_answer(replay: Replay) -> str:
     asked = user_of(replay.asked_by)
     hours = ANSWER_TIMEOUT / timedelta(hours=1)
     return f"somebody else than {asked} whom Airflow lets answer, within {hours:g} hours"
-
-
-def _left(context: Any) -> timedelta:
-    """How long the question stays open from now on."""
-    until = context["task_state_store"].get(ASKED_UNTIL)
-    if until is None:
-        return ANSWER_TIMEOUT
-    return max(datetime.fromisoformat(until) - datetime.now(UTC), timedelta(0))

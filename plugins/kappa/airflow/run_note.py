@@ -13,10 +13,11 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import SignedIn
 from kappa.core.installation.addresses import PlainAddress, is_loopback
+from kappa.core.installation.needs import NOTES_CONNECTION
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
-CONNECTION = "kappa_airflow"
+CONNECTION = NOTES_CONNECTION
 """Airflow's connection to its own api-server, as a user who may edit runs. With a login the password gets tokens;
 without one it is a token itself."""
 PATIENCE = httpx.Timeout(5.0)
@@ -34,12 +35,16 @@ class NoConnection(Refusal):
 def leave(settings: Settings, run: Run, text: str, transport: httpx.BaseTransport | None = None) -> bool:
     """Set the run's note; whether that worked. The audit is the record: a note that could not be left fails nothing."""
     try:
-        who = signed_in(_connection(), settings.airflow.allow_plain)
-        Airflow(who, transport, PATIENCE).note(run, text)
+        connected(settings, transport).note(run, text)
     except Refusal as problem:
         log.warning("no note was left on the run: %s", problem)
         return False
     return True
+
+
+def connected(settings: Settings, transport: httpx.BaseTransport | None = None) -> Airflow:
+    """Airflow as a task may ask it. Raises NoConnection, PlainAddress."""
+    return Airflow(signed_in(_connection(), settings.airflow.allow_plain), transport, PATIENCE)
 
 
 def signed_in(connection: Any, allow_plain: bool) -> SignedIn:
