@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from kappa.core.store.location import Store
+from kappa.core.store.location import Location, Store
 from kappa.core.store.places import FOLDER
 from kappa.core.store.s3 import Bucket
 
@@ -48,15 +48,17 @@ _IN_BUCKET = {
 }
 
 
-def create(name: str, settings: Mapping[str, int], master: str | None = None, *, store: Store = FOLDER) -> SparkSession:
-    """The session of one driver, whose checkpoints lie in `store`; `master` only where the submission has not set it
-    (tests, benches)."""
+def create(
+    name: str, settings: Mapping[str, int], master: str | None = None, *, store: Location | None = None
+) -> SparkSession:
+    """The session of one driver, whose checkpoints lie in `store`, by default in some folder; `master` only where the
+    submission has not set it (tests, benches)."""
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
     for key, value in {
         **_FIXED,
-        **files(store),
+        **files(store.store if store else FOLDER),
         "spark.sql.shuffle.partitions": settings.get("state_partitions", 1),
     }.items():
         builder = builder.config(key, value)

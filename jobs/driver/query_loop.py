@@ -17,6 +17,7 @@ from jobs.driver.ownership import Identity
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
 from jobs.sinks.ledger import Fenced
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
@@ -30,7 +31,7 @@ class Driver:
     def __init__(self, settings: Settings, version: Version, registry: DriverRegistry, identity: Identity) -> None:
         self._settings, self._version, self._identity = settings, version, identity
         self._witness = query.witness_of(settings, version)
-        self._failures = Failures(version, registry, query.checkpoint_of(settings, version), self._witness)
+        self._failures = Failures(version, registry, checkpoint_of(settings, version), self._witness)
         self._execution = Execution(settings, version, registry, identity, self._witness, self._failures)
         self._watcher = self._execution.watcher
 
@@ -43,7 +44,8 @@ class Driver:
         try:
             log_identity.check_once_there(self._settings.kafka, self._version, self._execution.goes_on, time.sleep)
             self._failures.check_checkpoint()
-            spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
+            name = f"kappa-{self._version.job}-v{self._version.version}"
+            spark = session.create(name, self._version.settings, store=self._settings.store)
             self._run_while_wanted(spark)
             if self._watcher.taken_over:
                 raise Fenced(query.owner_of(self._version, self._identity.epoch))

@@ -67,13 +67,20 @@ def check_transition(job: str, version: int, old: State, new: State) -> None:
         raise IllegalTransition(job, version, old, new)
 
 
+SELECT_VERSION = """
+select v.*, coalesce((select g.folder from registry.generation g
+    where (g.job, g.version, g.generation) = (v.job, v.version, v.generation)), 'g' || v.generation) as folder
+from registry.job_version v """
+"""What `Version.from_row` reads, but for the condition."""
+
 OPEN_END = "infinity"
 BEGINNING = "-infinity"
 
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
+    """A version of a job as the registry holds it. `settings` are all resolved settings of the job; `folder` is that of
+    its checkpoint's generation, below the version's own."""
 
     job: str
     version: int
@@ -88,10 +95,11 @@ class Version:
     starts_at: datetime | None
     start_offsets: Offsets
     generation: int = 1
+    folder: str = "g1"
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Version:
-        """The version that a row of `registry.job_version` holds: one value for each field, JSON as it was parsed."""
+        """The version that a row of `SELECT_VERSION` holds: one value for each field, JSON as it was parsed."""
         given = {name: row[name] for name in cls.__dataclass_fields__}
         offsets = {int(partition): int(offset) for partition, offset in row["start_offsets"].items()}
         states = {"state": State(row["state"]), "desired": Desired(row["desired"])}
