@@ -25,10 +25,10 @@ def mechanism(user: KafkaUser) -> str:
     return BOOTSTRAP_MECHANISM if user is KafkaUser.ADMIN else SCRAM
 
 
-def password_file(user: KafkaUser, password: str) -> str:
+def password_file(user: KafkaUser, protocol: str, password: str) -> str:
     """The text of a user's password file: all that a client needs beside the address, in librdkafka's names."""
     held = {MECHANISM: mechanism(user), USERNAME: str(user), PASSWORD: password}
-    return "".join(f"{name}={value}\n" for name, value in {"security.protocol": "SASL_PLAINTEXT", **held}.items())
+    return "".join(f"{name}={value}\n" for name, value in {"security.protocol": protocol, **held}.items())
 
 
 def properties(settings: Settings) -> dict[str, str]:

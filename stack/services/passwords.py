@@ -9,7 +9,6 @@ import secrets
 from pathlib import Path
 
 from kappa.airflow_sign_in import users_file
-from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import ROLES, Settings
 from stack.services import kafka_users
@@ -29,11 +28,15 @@ def make(settings: Settings) -> None:
     settings.secrets.chmod(0o700)
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
-            write_private(settings.passfile(role), f"{LOOPBACK}:*:*:{role}:{secrets.token_urlsafe(24)}\n")
+            write_private(
+                settings.passfile(role), f"{settings.database_server.host}:*:*:{role}:{secrets.token_urlsafe(24)}\n"
+            )
     for user in KafkaUser:
         file = settings.kafka_access(user).file
         if not file.exists():
-            write_private(file, kafka_users.password_file(user, secrets.token_urlsafe(24)))
+            write_private(
+                file, kafka_users.password_file(user, settings.kafka_server.protocol, secrets.token_urlsafe(24))
+            )
     _make_users(users_file(settings))
     if not _airflow_keys(settings).exists():
         write_private(_airflow_keys(settings), json.dumps(_new_keys()))

@@ -146,7 +146,8 @@ def test_a_new_file_is_a_new_password_from_the_next_up_on(parts: Layout, case: C
     settings = case.settings
     access = settings.kafka_access(KafkaUser.PRODUCER)
     before = access.librdkafka()
-    passwords.write_private(access.file, kafka_users.password_file(KafkaUser.PRODUCER, secrets.token_urlsafe(24)))
+    protocol, password = before["security.protocol"], secrets.token_urlsafe(24)
+    passwords.write_private(access.file, kafka_users.password_file(KafkaUser.PRODUCER, protocol, password))
     kafka.ensure_topic(settings)
     assert metadata(access.librdkafka())
     with pytest.raises(KafkaException):

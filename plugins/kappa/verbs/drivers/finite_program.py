@@ -14,7 +14,7 @@ from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
 from kappa.verbs.drivers.size import local_memory_mb
-from kappa.verbs.drivers.submission import AUTHENTICATED, SHORT_JVM_OPTIONS, archived, jars
+from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, guarded, jars
 
 
 class Program(StrEnum):
@@ -70,7 +70,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
             "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
-            **AUTHENTICATED,
+            **guarded(settings),
         },
         environment=environment(artifact, python),
     )

@@ -26,8 +26,15 @@ JVM_OPTIONS = (
 )
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
-AUTHENTICATED = {"spark.authenticate": "true"}
+_AUTHENTICATED = {"spark.authenticate": "true"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
+_ENCRYPTED = {"spark.network.crypto.enabled": "true"}
+
+
+def guarded(settings: Settings) -> dict[str, str]:
+    """Settings of every Spark process: who connects is asked for the secret, and what leaves a machine is encrypted.
+    Masters and workers that are not the embedded stack's must have the same."""
+    return _AUTHENTICATED | ({} if settings.is_embedded else _ENCRYPTED)
 
 
 def application_name(job: str, version: int) -> str:
@@ -97,7 +104,7 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
-        **AUTHENTICATED,
+        **guarded(settings),
         "spark.executorEnv.PYTHONPATH": search_path(artifact),
         **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
     }
@@ -114,5 +121,5 @@ def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict
         "spark.driver.cores": str(size_of(given).driver_cores),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.jars": "",
-        **AUTHENTICATED,
+        **guarded(settings),
     }
