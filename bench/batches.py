@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bench.live import Database, Version
 from kappa.core.settings import Settings
+from kappa.core.store.location import Location
 
 _BATCHES = """
-select batch_id, generation, read, rows_changed, extract(epoch from committed_at)::float8 * 1000
-from ops.batches where job = %s and version = %s and committed_at > to_timestamp(%s::float8 / 1000) and read > 0
+select batch_id, coalesce((select folder from ops.generations g where (g.job, g.version, g.generation)
+    = (b.job, b.version, b.generation)), 'g' || generation), read, rows_changed,
+    extract(epoch from committed_at)::float8 * 1000
+from ops.batches b where job = %s and version = %s and committed_at > to_timestamp(%s::float8 / 1000) and read > 0
 order by committed_at
 """
 
@@ -23,7 +25,7 @@ class Batch:
     """A committed batch: records read, rows changed, when it was committed (epoch ms)."""
 
     batch_id: int
-    generation: int
+    folder: str
     read: int
     rows_changed: int
     committed_ms: float
@@ -36,8 +38,8 @@ def since(database: Database, version: Version, start_ms: float) -> list[Batch]:
 
 def planned_ms(settings: Settings, version: Version, batch: Batch) -> float | None:
     """When Spark planned the batch (epoch ms), from the checkpoint's offset log; None where that is gone."""
-    folder = settings.checkpoint(version.job, version.version, batch.generation)
-    return _planned_ms(folder / "offsets" / str(batch.batch_id))
+    of_version = settings.checkpoints(version.job, version.version)
+    return _planned_ms(of_version / batch.folder / "offsets" / str(batch.batch_id))
 
 
 def rates(batches: Sequence[Batch], begun_ms: float) -> dict[str, Any]:
@@ -60,9 +62,9 @@ def rates(batches: Sequence[Batch], begun_ms: float) -> dict[str, Any]:
     }
 
 
-def _planned_ms(file: Path) -> float | None:
+def _planned_ms(file: Location) -> float | None:
     """The second line of an offsets file holds `batchTimestampMs`."""
     try:
-        return float(json.loads(file.read_text().splitlines()[1])["batchTimestampMs"])
+        return float(json.loads(file.read().decode().splitlines()[1])["batchTimestampMs"])
     except (OSError, IndexError, KeyError, ValueError):
         return None

@@ -15,6 +15,7 @@ from typing import Any
 from kappa.airflow_api import Airflow, AirflowRefused, Run, Seen
 from kappa.airflow_sign_in import NoPassword, NotSignedIn, SignInRefused
 from kappa.unavailable import Unreachable
+from stack.services.passwords import APPROVER, PERSON
 
 
 class Keys:
@@ -82,11 +83,10 @@ SignIn = Callable[[str | None], Airflow]
 
 @dataclass(frozen=True)
 class Question:
-    """What a task of a run asks; `who` may answer, by name: anybody where it is empty."""
+    """What a task of a run asks."""
 
     task: str
     index: int
-    who: tuple[str, ...]
 
 
 def open_question(airflow: Airflow, run: Run) -> Question | None:
@@ -100,7 +100,11 @@ def answer(airflow: Airflow, run: Run, question: Question, option: str) -> None:
 
 
 class Questions:
-    """Watches for a question: says where it is answered and, where somebody can press a key, takes the answer."""
+    """Watches for a question: says where it is answered and, where somebody can press a key, takes the answer.
+
+    Who asked for the run may not approve it, so keys answer as another user of the embedded stack. Elsewhere only that
+    user's own token is here, and somebody else has to answer.
+    """
 
     def __init__(self, sign_in: SignIn, keys: Keys) -> None:
         self._sign_in, self._keys = sign_in, keys
@@ -126,21 +130,21 @@ class Questions:
         self._question = open_question(self._airflow, run)
         if self._question is None:
             return False
-        self._as = self._answerer(self._question) if self._keys.there else None
+        other = self._other(self._airflow.user)
+        self._as = other if self._keys.there else None
         self._keys.forget()
         where = f"{self._airflow.page(run)}/tasks/{self._question.task}/required_actions"
-        offer = f"; or here, as {self._as[0]}: press a to approve, r to reject" if self._as else ""
-        who = f" by {' or '.join(self._question.who)}" if self._question.who else ""
-        self._said = f"waits to be approved or rejected{who} at {where}{offer}"
+        self._said = waiting(self._airflow.user, where, other[0] if other else None, self._as is not None)
         return True
 
-    def _answerer(self, question: Question) -> tuple[str, Airflow] | None:
-        """Who may answer and has a password in this stack's file, signed in."""
-        for user in question.who or (self._airflow.user,) if self._airflow else ():
-            try:
-                return user, self._sign_in(user)
-            except NoPassword:
-                continue
+    def _other(self, asker: str) -> tuple[str, Airflow] | None:
+        """Another user of the embedded stack than who asked, signed in; None on an Airflow of somebody else."""
+        for user in (APPROVER, PERSON):
+            if user != asker:
+                try:
+                    return user, self._sign_in(user)
+                except NoPassword:
+                    continue
         return None
 
     def _answer(self, run: Run, option: str) -> None:
@@ -158,7 +162,14 @@ class Questions:
             self._as, self._said = None, f"answered as {user}: {option}"
 
 
+def waiting(asker: str, where: str, other: str | None, keys: bool) -> str:
+    """What is said while the run waits: who may answer, where and how; `other` is a user of the embedded stack."""
+    said = f"waits to be approved or rejected by somebody else than {asker}, who asked: at {where}"
+    if other is None:
+        return f"{said}, signed in as another person"
+    return f"{said}, signed in as {other}" + (f"; or here, as {other}: press a to approve, r to reject" if keys else "")
+
+
 def _question(asked: dict[str, Any]) -> Question:
     task = asked["task_instance"]
-    who = tuple(user["name"] for user in asked.get("assigned_users") or ())
-    return Question(task["task_id"], task.get("map_index", -1), who)
+    return Question(task["task_id"], task.get("map_index", -1))

@@ -1,7 +1,7 @@
 """Promote by hand what a replay made, validated and nobody rejected: all its jobs in one transaction, or none.
 
 For a replay whose promotion failed or whose question nobody answered, and to go forward again after a roll-back. Where
-somebody has to agree, it cannot be who asked for the replay, if there is another user.
+somebody has to agree, it cannot be who asked for the replay.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
-from kappa.airflow.approval import users
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import move_graph
 from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
@@ -24,7 +23,7 @@ VERB = promote.PROMOTE
 @task
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
-        planned = promote.plan_promote(run.platform, read(PromoteRequest, run.params).jobs, run.author, users())
+        planned = promote.plan_promote(run.platform, read(PromoteRequest, run.params).jobs, run.author)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 

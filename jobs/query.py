@@ -22,7 +22,7 @@ from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
 from kappa.core import catalog
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
 from kappa.core.settings import Settings
@@ -95,7 +95,7 @@ def writer_of(
     writer: DataStreamWriter = (
         built.writeStream.queryName(version.job)
         .outputMode("update" if job.stateful else "append")
-        .option("checkpointLocation", str(checkpoint.path))
+        .option("checkpointLocation", str(checkpoint.place))
         .foreachBatch(callback)
     )
     return writer
@@ -147,11 +147,6 @@ def finish_pending(writer: DataStreamWriter, sink: BatchSink) -> None:
 def witness_of(settings: Settings, version: Version) -> LogWitness:
     """Who says whether the log is the one that the version has read."""
     return LogWitness(version, partial(KafkaLog, settings.kafka_access(KafkaUser.STREAM), version.topic))
-
-
-def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:
-    """The checkpoint that the version runs on."""
-    return Checkpoint(settings.checkpoint(version.job, version.version, version.generation))
 
 
 def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:

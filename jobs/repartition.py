@@ -24,7 +24,7 @@ from jobs.rescale.checkpoint_lock import CheckpointLock
 from jobs.rescale.drain import drain
 from kappa.core import settings as platform
 from kappa.core.changes import Change, Mark, Outcome, Phase
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
@@ -74,19 +74,19 @@ def rescale(
         lock.check()
         check_open(changes)
 
-    target = settings.checkpoint(job, version, change.new.generation)
-    if (known := changes.generation(change.new.generation)) is not None and target.is_dir():
+    of_version, number = settings.checkpoints(job, version), change.new.generation
+    if (known := changes.generation(number)) is not None and (of_version / known.folder).exists():
         return Outcome(f"g{known.generation} was made already", {"proof": known.proof, "again": True})
     check_waiting(change)
-    old = Checkpoint(settings.checkpoint(job, version, change.old.generation))
-    spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings)
+    old = checkpoint_of(settings, registry.describe())
+    spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings, store=settings.store)
     try:
-        with generations.draft(spark, old, target, change.new.settings["state_partitions"]) as work:
+        with generations.draft(spark, old, of_version, number, change.new.settings["state_partitions"]) as work:
             changes.mark(Mark.WARM)
             wait_until_held(changes, still)
             pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")
             changes.mark(Mark.DRAINED)
-            return _make(spark, changes, change, old, work, target, still, pending)
+            return _make(spark, changes, change, old, work, still, pending)
     finally:
         spark.stop()
 
@@ -106,7 +106,6 @@ def _make(
     change: Change,
     old: Checkpoint,
     work: Checkpoint,
-    target: Path,
     still: Callable[[], None],
     pending: int | None,
 ) -> Outcome:
@@ -116,8 +115,8 @@ def _make(
         changes.mark(moment)
         still()
 
-    made = generations.make(spark, old, work, target, wanted, pause)
-    entered = generations.entry(change.new.generation, change.old.generation, wanted, made)
+    made = generations.make(spark, old, work, wanted, pause)
+    entered = generations.entry(change.new.generation, work, change.old.generation, wanted, made)
     changes.enter(entered)
     rows = sum(measured.rows for measured in made[0].after)
     return Outcome(

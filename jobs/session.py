@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from kappa.core.store.location import Location, Store
+from kappa.core.store.places import FOLDER
+from kappa.core.store.s3 import Bucket
+
 _STREAMING = "spark.sql.streaming"
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
@@ -19,10 +23,6 @@ _FIXED = {
     f"{_STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{_STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": "256",
-    # The default manager forks a process for each file it renames; the fence keeps a second driver out anyway.
-    f"{_STREAMING}.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
     # Evicting state needs no batches of its own: finality comes from append times, not from the watermark.
     f"{_STREAMING}.noDataMicroBatches.enabled": "false",
     f"{_STREAMING}.numRecentProgressUpdates": "5",
@@ -33,13 +33,48 @@ _FIXED = {
 }
 
 
-def create(name: str, settings: Mapping[str, int], master: str | None = None) -> SparkSession:
-    """The session of one driver; `master` only where the submission has not set it (tests, benches)."""
+_FILE_MANAGER = f"{_STREAMING}.checkpointFileManagerClass"
+_IN_FOLDER = {
+    # The default manager forks a process for each file it renames; the fence keeps a second driver out anyway.
+    _FILE_MANAGER: "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+}
+_S3A = "spark.hadoop.fs.s3a"
+_IN_BUCKET = {
+    # Others lose a file that a second writer put first, or that was not put at all, in silence (decision 0056).
+    _FILE_MANAGER: "kappa.ConditionalCheckpointFileManager",
+    f"{_S3A}.fast.upload.buffer": "bytebuffer",
+    f"{_S3A}.input.stream.type": "classic",
+    f"{_S3A}.performance.flags": "create,mkdir,delete",
+}
+
+
+def create(
+    name: str, settings: Mapping[str, int], master: str | None = None, *, store: Location | None = None
+) -> SparkSession:
+    """The session of one driver, whose checkpoints lie in `store`, by default in some folder; `master` only where the
+    submission has not set it (tests, benches)."""
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
-    for key, value in {**_FIXED, "spark.sql.shuffle.partitions": settings.get("state_partitions", 1)}.items():
+    for key, value in {
+        **_FIXED,
+        **files(store.store if store else FOLDER),
+        "spark.sql.shuffle.partitions": settings.get("state_partitions", 1),
+    }.items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def files(store: Store) -> dict[str, str]:
+    """How Spark reads and writes what lies in a store. Keys are no part of it: they come from the environment or the
+    machine's role, since settings are seen in listings of processes, logs and pages."""
+    if not isinstance(store, Bucket):
+        return _IN_FOLDER
+    of_server = {
+        f"{_S3A}.endpoint": store.endpoint,
+        f"{_S3A}.path.style.access": "true",
+        f"{_S3A}.connection.ssl.enabled": str(not store.endpoint.startswith("http:")).lower(),
+    }
+    return {**_IN_BUCKET, f"{_S3A}.endpoint.region": store.region, **(of_server if store.endpoint else {})}

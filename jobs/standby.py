@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -23,6 +22,7 @@ from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog, Offsets
 from kappa.core.settings import Settings
+from kappa.core.store.location import Location
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.standby")
@@ -40,7 +40,7 @@ def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore,
     if (called := _call(registry, changes, change_id)) is not None:
         return called
     version = replace(registry.describe(), settings=changes.read().new.settings)
-    _try_to_warm(settings, version, registry.progress()[0], outcome.folder(settings.home, change_id) / Mark.STANDBY)
+    _try_to_warm(settings, version, registry.progress()[0], settings.scratch(change_id) / Mark.STANDBY)
     outcome.check_parent(parent)
     changes.mark(Mark.STANDBY)
     logger.info("warm; waiting for launch %s", change_id)
@@ -62,7 +62,7 @@ def wait_for_call(
 
 
 def warm(
-    spark: SparkSession, settings: Settings, version: Version, offsets: Offsets, scratch: Path, seconds: float
+    spark: SparkSession, settings: Settings, version: Version, offsets: Offsets, scratch: Location, seconds: float
 ) -> None:
     """Run both queries of a driver for a batch of the newest records before `offsets`, on empty checkpoints in
     `scratch`, and keep nothing of it: what a first batch compiles and loads is there afterwards."""
@@ -77,8 +77,8 @@ def warm(
         running.stop()
 
 
-def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch: Path) -> None:
-    spark = session.create(f"kappa-{version.job}-v{version.version}", version.settings)
+def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch: Location) -> None:
+    spark = session.create(f"kappa-{version.job}-v{version.version}", version.settings, store=settings.store)
     try:
         warm(spark, settings, version, offsets or version.start_offsets, scratch, WARM_SECONDS)
     except (PySparkException, OSError) as error:

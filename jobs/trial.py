@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -27,9 +26,10 @@ from jobs.sinks.noop_sink import NoopSink
 from kappa.core import settings as platform
 from kappa.core.changes import Outcome
 from kappa.core.checkpoint.copies import copy_running
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
+from kappa.core.store.location import Location
 
 logger = logging.getLogger("kappa.trial")
 PROGRAM = "trial"
@@ -70,13 +70,12 @@ def main() -> int:
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
     changes = PostgresChangeStore(settings, given.job, given.version, given.change)
     registry = DriverRegistry(settings, given.job, given.version)
-    copy = Checkpoint(outcome.folder(settings.home, given.change) / "checkpoint")
+    copy = Checkpoint(settings.scratch(given.change) / "checkpoint")
     try:
         change = check_open(changes)
         version = replace(registry.describe(), settings=change.new.settings)
-        spark = session.create(f"kappa-{PROGRAM}-{given.job}-v{given.version}", version.settings)
-        shutil.rmtree(copy.path, ignore_errors=True)
-        copy_running(settings.checkpoint(given.job, given.version, change.old.generation), copy.path)
+        spark = session.create(f"kappa-{PROGRAM}-{given.job}-v{given.version}", version.settings, store=settings.store)
+        copy_running(checkpoint_of(settings, version).place, copy.place)
         run, sink = query.run_of(settings, version, registry.progress()[0]), NoopSink()
         writer = query.writer_of(spark, settings, version, run, copy, sink)
         return attempt(f"{given.job} v{given.version}", writer, copy, sink)
@@ -88,7 +87,7 @@ def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
     finally:
         changes.close()
         registry.close()
-        _end(copy.path)
+        _end(copy.place)
 
 
 def attempt(name: str, writer: DataStreamWriter, copy: Checkpoint, sink: NoopSink) -> Outcome:
@@ -139,12 +138,12 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)[:500]
 
 
-def _end(copy: Path) -> None:
+def _end(copy: Location) -> None:
     """End Spark before its files go."""
     spark = SparkSession.getActiveSession()
     if spark is not None:
         spark.stop()
-    shutil.rmtree(copy, ignore_errors=True)
+    copy.delete()
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from jobs import session
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from stack.layout import Layout
-from stack.services import class_archive, jars
+from stack.services import checkpoint_files, class_archive, jars
 from tests.integration.replays.edge import Edge
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.running_stack import JOBS, SETTINGS, Stack, Starting, starting
+from tests.rigs.s3_server import KEYS, s3_server
 from tests.rigs.small_stack import small_stack
 from tests.rigs.staged_driver import local_spark
 from tests.tally import minutes
@@ -127,13 +128,13 @@ def parts() -> Iterator[Layout]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark as the jobs configure it, in this process, on two cores, with the jars that a driver has."""
+    """Spark as the jobs configure it, in this process, on two cores, with jars and keys of a driver that uses S3."""
     home = Settings(tmp_path_factory.mktemp("state"))
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
-    wanted = [jar for jar in jars.read() if jar.group == "spark"]
-    jars.fetch(wanted, jars.repository(os.environ), cache, {"spark": home.jars})
+    jars.fetch(jars.read(), jars.repository(os.environ), cache, {"spark": home.jars, "s3": home.jars})
+    checkpoint_files.put(home.jars)
     class_archive.name(Layout(home, CHECKOUT))
-    os.environ |= local_spark(home, SPARK_MEMORY_MB)
+    os.environ |= {**local_spark(home, SPARK_MEMORY_MB), **KEYS}
     spark = session.create("tests", resolve(find("ad_ctr"), {}))
     del os.environ["PYSPARK_SUBMIT_ARGS"]
     spark.sparkContext.setLogLevel("ERROR")
@@ -141,6 +142,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     yield spark
     _end_state_maintenance(spark)
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of S3 with an empty bucket, whose keys this process has; its URL."""
+    os.environ |= KEYS
+    with s3_server(tmp_path_factory.mktemp("s3")) as url:
+        yield url
 
 
 def _end_state_maintenance(spark: SparkSession) -> None:

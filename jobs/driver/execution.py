@@ -22,6 +22,7 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watcher import Watcher, own_beat
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
@@ -47,7 +48,7 @@ class Execution:
     ) -> None:
         self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
         self._witness, self._failures = witness, failures
-        self._checkpoint = query.checkpoint_of(settings, version)
+        self._checkpoint = checkpoint_of(settings, version)
         self._sink: BatchSink | None = None
         self._earlier = Committed()
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)

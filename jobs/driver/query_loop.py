@@ -17,6 +17,7 @@ from jobs.driver.ownership import Identity
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
 from jobs.sinks.ledger import Fenced
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -31,7 +32,7 @@ class Driver:
     def __init__(self, settings: Settings, version: Version, registry: DriverRegistry, identity: Identity) -> None:
         self._settings, self._version, self._identity = settings, version, identity
         self._witness = query.witness_of(settings, version)
-        self._failures = Failures(version, registry, query.checkpoint_of(settings, version), self._witness)
+        self._failures = Failures(version, registry, checkpoint_of(settings, version), self._witness)
         self._execution = Execution(settings, version, registry, identity, self._witness, self._failures)
         self._watcher = self._execution.watcher
 
@@ -46,7 +47,8 @@ class Driver:
                 self._settings.kafka_access(KafkaUser.STREAM), self._version, self._execution.goes_on, time.sleep
             )
             self._failures.check_checkpoint()
-            spark = session.create(f"kappa-{self._version.job}-v{self._version.version}", self._version.settings)
+            name = f"kappa-{self._version.job}-v{self._version.version}"
+            spark = session.create(name, self._version.settings, store=self._settings.store)
             self._run_while_wanted(spark)
             if self._watcher.heartbeats.taken_over:
                 raise Fenced(query.owner_of(self._version, self._identity.epoch))

@@ -15,7 +15,7 @@ from jobs.driver.restarts import COUNT_STARTS, Starts
 from jobs.driver.watermark import Ends
 from kappa.core.kafka_log import LastRead, Offsets
 from kappa.core.settings import Settings
-from kappa.core.versions import Desired, State, Version
+from kappa.core.versions import SELECT_VERSION, Desired, State, Version
 
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)
@@ -59,7 +59,7 @@ class DriverRegistry:
     def _describe(self, connection: Connection) -> Version:
         with connection.cursor(row_factory=dict_row) as cursor:
             row = cursor.execute(
-                "select * from registry.job_version where job = %(job)s and version = %(version)s", self._key
+                f"{SELECT_VERSION} where job = %(job)s and version = %(version)s", self._key
             ).fetchone()
         assert row is not None, f"the registry has no {self._key}"
         return Version.from_json(row)

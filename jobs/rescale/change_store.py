@@ -32,9 +32,11 @@ class ChangeEnded(Exception):  # noqa: N818 - an end, not an error
 
 @dataclass(frozen=True)
 class Generation:
-    """A repartitioned copy of a checkpoint, as it is entered: the newest batch it is committed to, and the proof."""
+    """A repartitioned copy of a checkpoint, as it is entered: its folder below the version's, the newest batch it is
+    committed to, and the proof."""
 
     generation: int
+    folder: str
     made_from: int
     state_partitions: int
     base_batch_id: int
@@ -57,7 +59,7 @@ class ChangeStore(Protocol):
         """A generation that was made and proved."""
 
     def enter(self, made: Generation) -> None:
-        """Enter a generation that was made and proved; entering it again changes nothing."""
+        """Enter a generation that was made and proved, which makes it real; the one that was entered last counts."""
 
 
 class PostgresChangeStore:
@@ -101,19 +103,22 @@ class PostgresChangeStore:
     def generation(self, number: int) -> Generation | None:
         """A generation that was made and proved."""
         row = self._one(
-            "select generation, made_from, state_partitions, base_batch_id, proof from registry.generation "
+            "select generation, coalesce(folder, 'g' || generation) as folder, made_from, "
+            " state_partitions, base_batch_id, proof from registry.generation "
             "where job = %(job)s and version = %(version)s and generation = %(generation)s",
             generation=number,
         )
         return None if row is None else Generation(**row)
 
     def enter(self, made: Generation) -> None:
-        """Enter a generation that was made and proved; entering it again changes nothing."""
+        """Enter a generation that was made and proved, which makes it real; the one that was entered last counts."""
         self._connection.execute(
             """insert into registry.generation
-                (job, version, generation, made_from, change_id, state_partitions, base_batch_id, proof)
-            values (%(job)s, %(version)s, %(generation)s, %(made_from)s, %(change_id)s, %(state_partitions)s,
-                %(base_batch_id)s, %(proof)s) on conflict do nothing""",
+                (job, version, generation, folder, made_from, change_id, state_partitions, base_batch_id, proof)
+            values (%(job)s, %(version)s, %(generation)s, %(folder)s, %(made_from)s, %(change_id)s,
+                %(state_partitions)s, %(base_batch_id)s, %(proof)s)
+            on conflict (job, version, generation) do update set (folder, change_id, base_batch_id, proof, made_at)
+                = (excluded.folder, excluded.change_id, excluded.base_batch_id, excluded.proof, excluded.made_at)""",
             {**self._key, **vars(made), "proof": json.dumps(made.proof)},
         )
 

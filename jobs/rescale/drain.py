@@ -15,7 +15,7 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watcher import fresh_ends
 from jobs.driver.watermark import WatermarkTooFast
 from jobs.rescale.generations import check_settled
-from kappa.core.checkpoint.reader import check, check_offsets
+from kappa.core.checkpoint.reader import check, check_offsets, checkpoint_of
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.versions import Version
@@ -31,7 +31,7 @@ def drain(spark: SparkSession, settings: Settings, registry: DriverRegistry, nam
     the database is, or the batch may not be committed; StreamingQueryException for what may pass.
     """
     version, epoch = registry.seize(name, os.getpid())
-    checkpoint, recorded = query.checkpoint_of(settings, version), registry.newest_batch(version.generation)
+    checkpoint, recorded = checkpoint_of(settings, version), registry.newest_batch(version.generation)
     check(checkpoint, recorded)
     check_offsets(checkpoint, recorded, version.topic, registry.progress()[0])
     pending = checkpoint.newest_planned()
@@ -61,7 +61,7 @@ def _finish(
     try:
         witness.look(progress[0], last_read)
         query.finish_pending(
-            query.writer_of(spark, settings, version, run, query.checkpoint_of(settings, version), sink), sink
+            query.writer_of(spark, settings, version, run, checkpoint_of(settings, version), sink), sink
         )
     except StreamingQueryException as error:
         if isinstance(sink.failure, Refusal):

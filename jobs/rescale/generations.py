@@ -1,13 +1,11 @@
-"""Making a generation of a checkpoint: copied, repartitioned, proved, and only then given its name."""
+"""Making a generation of a checkpoint: copied, repartitioned and proved in a folder of its own try."""
 
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +17,7 @@ from kappa.core.checkpoint.copies import complete, copy_running, link
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.checkpoint.repartitionable import UnsupportedOperator, check_repartitionable
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import Location
 
 logger = logging.getLogger("kappa.generations")
 PREPARED_BYTES = 8_000_000_000
@@ -30,8 +29,8 @@ class NoState(Refusal):
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__(
-            f"checkpoint {checkpoint.path.name} holds no state yet: it has no committed batch or no stateful operator. "
-            "Nothing was touched. Rescale once the version has committed a batch."
+            f"checkpoint {checkpoint.place.name} holds no state yet: it has no committed batch or no stateful "
+            "operator. Nothing was touched. Rescale once the version has committed a batch."
         )
 
 
@@ -40,7 +39,7 @@ class PendingBatch(Refusal):
 
     def __init__(self, checkpoint: Checkpoint, planned: int | None, committed: int | None) -> None:
         super().__init__(
-            f"checkpoint {checkpoint.path.name} planned batch {planned}, and committed {committed}. Nothing was "
+            f"checkpoint {checkpoint.place.name} planned batch {planned}, and committed {committed}. Nothing was "
             "repartitioned. Start the version again, so that it finishes that batch, then rescale."
         )
 
@@ -50,7 +49,7 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
 
     Raises NoState, UnsupportedProvider, UnsupportedOperator, DamagedOffsets.
     """
-    facts, (version, job) = checkpoint.facts(), (folder.name for folder in checkpoint.path.parents[:2])
+    facts, (version, job) = checkpoint.facts(), (checkpoint.place.parent.name, checkpoint.place.parent.parent.name)
     if facts.newest_committed is None or not facts.operators:
         raise NoState(checkpoint)
     operators = checkpoint.operators()
@@ -61,37 +60,42 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
 
 
 @contextmanager
-def draft(spark: SparkSession, running: Checkpoint, target: Path, partitions: int) -> Iterator[Checkpoint]:
-    """Begin the generation at `target` while its checkpoint is still written to: the copy that `make` completes.
+def draft(
+    spark: SparkSession, running: Checkpoint, of_version: Location, number: int, partitions: int
+) -> Iterator[Checkpoint]:
+    """Begin the generation of this number while its checkpoint is still written to: the copy that `make` completes.
 
-    What the stream is then paused for is done here first: most files are copied, and the rest is rehearsed on them, by
-    code that is thereby loaded and compiled; what cannot succeed is refused while the stream still runs. What an
-    earlier try left at `target` is removed, and at the end what this one leaves. Raises as `make` does.
+    It lies below `of_version` in a folder of this try: an orphan's late writes must not reach it, and no store need
+    rename it. It is real once the registry names it. What the stream is then paused for is done here first: most files
+    are copied, and the rest is rehearsed on them, by code that is thereby loaded and compiled; what cannot succeed is
+    refused while the stream still runs. What earlier tries left is removed, and what this one leaves where it fails.
+    Raises as `make` does.
     """
     check_supported(spark, running)
-    work = _clear(target)
+    _remove(of_version, number)
+    work = Checkpoint(of_version / f"g{number}-{uuid4().hex[:8]}")
     try:
         if running.facts().bytes <= PREPARED_BYTES:
-            copy_running(running.path, work.path)
+            copy_running(running.place, work.place)
             _rehearse(spark, work, partitions)
         yield work
-    finally:
-        for left in _left(target):
-            shutil.rmtree(left, ignore_errors=True)
+    except BaseException:
+        _remove(of_version, number)
+        raise
 
 
 def make(
-    spark: SparkSession, old: Checkpoint, work: Checkpoint, target: Path, partitions: int, pause: Callable[[Mark], None]
+    spark: SparkSession, old: Checkpoint, work: Checkpoint, partitions: int, pause: Callable[[Mark], None]
 ) -> tuple[Proof, int]:
-    """A proved copy of a stopped checkpoint at `target`, with that many partitions; the proof, and its newest batch.
+    """Make a draft of a stopped checkpoint the proved copy with that many partitions; the proof, and its newest batch.
 
-    `old` is only read; `work` is its draft, and becomes `target`. `pause` is told each part that is done (copied,
-    measured, repartitioned, proved), and may raise to go no further. Raises NoState, UnsupportedProvider,
-    UnsupportedOperator, PendingBatch, StateDiffers; OSError and Spark's own errors, after which it may be tried again.
+    `old` is only read. `pause` is told each part that is done (copied, measured, repartitioned, proved), and may raise
+    to go no further. Raises NoState, UnsupportedProvider, UnsupportedOperator, PendingBatch, StateDiffers; OSError and
+    Spark's own errors, after which it may be tried again.
     """
     check_supported(spark, old)
     check_settled(old)
-    complete(old.path, work.path)
+    complete(old.place, work.place)
     pause(Mark.COPIED)
     before = state_proof.measure(spark, old)
     pause(Mark.MEASURED)
@@ -100,20 +104,19 @@ def make(
     proof = Proof(before, state_proof.measure(spark, work))
     state_proof.check(proof)
     pause(Mark.PROVED)
-    work.path.rename(target)
-    base = Checkpoint(target).newest_committed()
+    base = work.newest_committed()
     assert base is not None
     return proof, base
 
 
 def _rehearse(spark: SparkSession, work: Checkpoint, partitions: int) -> None:
     """Repartition and prove a copy of the draft, and throw it away."""
-    copy = Checkpoint(work.path.with_name(f"{work.path.name}.rehearsal"))
-    link(work.path, copy.path)
+    copy = Checkpoint(work.place.parent / f"{work.place.name}.rehearsal")
+    link(work.place, copy.place)
     before = state_proof.measure(spark, copy)
     repartition(spark, copy, partitions)
     state_proof.check(Proof(before, state_proof.measure(spark, copy)))
-    shutil.rmtree(copy.path, ignore_errors=True)
+    copy.place.delete()
 
 
 def repartition(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> None:
@@ -123,16 +126,16 @@ def repartition(spark: SparkSession, checkpoint: Checkpoint, partitions: int) ->
     """
     check_settled(checkpoint)
     if checkpoint.facts().state_partitions == partitions:
-        logger.info("checkpoint %s has %s partitions already", checkpoint.path.name, partitions)
+        logger.info("checkpoint %s has %s partitions already", checkpoint.place.name, partitions)
         return
     manager = spark._streamingCheckpointManager
-    manager.repartition(str(checkpoint.path), partitions, enforce_exactly_once_sink=True)
+    manager.repartition(str(checkpoint.place), partitions, enforce_exactly_once_sink=True)
 
 
-def entry(number: int, made_from: int, partitions: int, made: tuple[Proof, int]) -> Generation:
+def entry(number: int, work: Checkpoint, made_from: int, partitions: int, made: tuple[Proof, int]) -> Generation:
     """What the registry keeps of a generation."""
     proof, base = made
-    return Generation(number, made_from, partitions, base, proof.to_json())
+    return Generation(number, work.place.name, made_from, partitions, base, proof.to_json())
 
 
 def check_settled(checkpoint: Checkpoint) -> None:
@@ -141,13 +144,8 @@ def check_settled(checkpoint: Checkpoint) -> None:
         raise PendingBatch(checkpoint, checkpoint.newest_planned(), checkpoint.newest_committed())
 
 
-def _clear(target: Path) -> Checkpoint:
-    """Remove what earlier tries left, and name this try's folder: an orphan's late writes must not reach it."""
-    for left in (target, *_left(target)):
-        shutil.rmtree(left, ignore_errors=True)
-    return Checkpoint(target.with_name(f"{target.name}.work-{os.getpid()}"))
-
-
-def _left(target: Path) -> list[Path]:
-    """The folders of unfinished tries, their rehearsals and what was never wholly copied."""
-    return [*target.parent.glob(f"{target.name}.work-*"), *target.parent.glob(f".{target.name}.work-*")]
+def _remove(of_version: Location, number: int) -> None:
+    """Remove what tries at the generation left, also those of older code, which named folders otherwise."""
+    for name in of_version.names():
+        if name == f"g{number}" or name.lstrip(".").startswith((f"g{number}-", f"g{number}.")):
+            (of_version / name).delete()

@@ -104,7 +104,7 @@ def _state(spark: SparkSession, checkpoint: Checkpoint, operator: StatefulOperat
     # Asking for the streams starts what coordinates the stores; without it, a session that ran no query cannot read.
     assert spark.streams is not None
     reader = spark.read.format("statestore").option("operatorId", operator.operator_id).option("batchId", batch_id)
-    state: DataFrame = reader.load(str(checkpoint.path))
+    state: DataFrame = reader.load(str(checkpoint.place))
     return state
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from kappa.airflow_sign_in import SignedIn
+from kappa.core.installation.needs import Held
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.verbs import Verb
@@ -136,11 +137,6 @@ class Airflow:
         held: list[dict[str, Any]] = self.of_run("to show what a run asks", "GET", run, "hitlDetails")["hitl_details"]
         return held
 
-    def question(self, run: Run, task_id: str) -> dict[str, Any] | None:
-        """What one task has asked, with what was answered; None where it has asked nothing. Raises AirflowRefused."""
-        answer = self._call("GET", f"{run.path}/taskInstances/{task_id}/-1/hitlDetails")
-        return None if answer.status_code == httpx.codes.NOT_FOUND else _checked("to show a question", answer)
-
     def answer(self, run: Run, task_id: str, index: int, option: str) -> None:
         """Answer a task's question as the session's user. Raises AirflowRefused."""
         rest = f"taskInstances/{task_id}/{index}/hitlDetails"
@@ -149,6 +145,11 @@ class Airflow:
     def sign_out(self) -> None:
         """Have Airflow take the session's token no longer."""
         self._call("GET", "/api/v2/auth/logout")
+
+    def pools(self) -> dict[str, Held]:
+        """The pools there are, by name. Raises AirflowRefused."""
+        found = self.ask("to show its pools", "GET", "/api/v2/pools?limit=100")["pools"]
+        return {pool["name"]: Held(pool["slots"], pool["include_deferred"]) for pool in found}
 
     def make_pools(self, pools: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Have these pools as they are given, made or overwritten; what went wrong. Raises AirflowRefused."""

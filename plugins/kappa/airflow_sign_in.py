@@ -104,9 +104,11 @@ def users_file(settings: Settings) -> Path:
 
 
 def password_of(settings: Settings, user: str) -> str:
-    """The password of a user of the embedded stack. Raises NoPassword."""
+    """The password of a user of the embedded stack, which goes to its own Airflow only. Raises NoPassword."""
     file = users_file(settings)
     try:
+        if not settings.is_embedded:
+            raise NoPassword(str(file), user)
         return str(json.loads(file.read_text())[user])
     except (OSError, ValueError, KeyError) as error:
         raise NoPassword(str(file), user) from error

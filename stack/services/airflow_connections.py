@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.needs import FINITE_CORES, NOTES_CONNECTION, SPARK_CONNECTION
 from stack.layout import Layout
 from stack.services import passwords
 
 BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
-FINITE_CORES = 2
-"""Cores of one finite Spark program, which runs in the task's own process."""
-CONNECTIONS = {
-    "spark_local": {
-        "conn_type": "spark",
-        "host": f"local[{FINITE_CORES}]",
-        "description": "Finite Spark work, beside the task that waits for it",
-        "extra": {"deploy-mode": "client", "spark-binary": "spark-submit"},
-    },
+SPARK_LOCAL = {
+    "conn_type": "spark",
+    "host": f"local[{FINITE_CORES}]",
+    "description": "Finite Spark work, beside the task that waits for it",
+    "extra": {"deploy-mode": "client", "spark-binary": "spark-submit"},
 }
 
 
@@ -28,7 +27,23 @@ def file(layout: Layout) -> Path:
 
 def write(layout: Layout) -> None:
     """Write the file, readable by its owner only."""
-    passwords.write_private(file(layout), json.dumps(CONNECTIONS, indent=2))
+    passwords.write_private(file(layout), json.dumps(wanted(layout), indent=2))
+
+
+def wanted(layout: Layout) -> dict[str, dict[str, Any]]:
+    """The connections by their ids."""
+    user, password = passwords.airflow_login(layout.settings)
+    return {
+        SPARK_CONNECTION: SPARK_LOCAL,
+        NOTES_CONNECTION: {
+            "conn_type": "http",
+            "host": LOOPBACK,
+            "port": layout.settings.ports.airflow,
+            "login": user,
+            "password": password,
+            "description": "The notes of runs",
+        },
+    }
 
 
 def section(layout: Layout) -> dict[str, str]:

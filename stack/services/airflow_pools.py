@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import httpx
 
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import embedded
+from kappa.core.installation.needs import REPLAY_POOL, SPARK_POOL
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
-from stack.services.airflow_connections import FINITE_CORES
 
 KEEPER = "admin"
 """The user of Airflow that the stack itself is."""
@@ -26,11 +27,8 @@ class PoolsRefused(Refusal):
 
 def wanted(settings: Settings) -> list[dict[str, Any]]:
     """The pools: `replay` for one catch-up at a time, also while deferred, `spark_cores` for finite Spark work."""
-    cores = max(settings.cluster.worker_cores, FINITE_CORES)
-    return [
-        {"name": "replay", "slots": 1, "include_deferred": True, "description": "One version at a time catches up"},
-        {"name": "spark_cores", "slots": cores, "description": "Cores that finite Spark work takes"},
-    ]
+    sized = (REPLAY_POOL, replace(SPARK_POOL, slots=max(settings.cluster.worker_cores, SPARK_POOL.slots)))
+    return [asdict(pool) for pool in sized]
 
 
 def ensure(settings: Settings) -> None:

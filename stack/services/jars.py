@@ -70,14 +70,15 @@ def repository(environment: Mapping[str, str]) -> str:
 
 
 def fetch(jars: list[Jar], base: str, cache: Path, folders: Mapping[str, Path]) -> int:
-    """Put every jar into the folder of its group; returns the bytes that were downloaded.
+    """Put every jar of these groups into the folder of its group; returns the bytes that were downloaded.
 
     Raises JarUnreachable, JarDamaged.
     """
+    wanted = [jar for jar in jars if jar.group in folders]
     for folder in (cache, *folders.values()):
         folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(8) as pool:
-        return sum(pool.map(lambda jar: _provide(jar, base, cache, folders[jar.group] / jar.name), jars))
+        return sum(pool.map(lambda jar: _provide(jar, base, cache, folders[jar.group] / jar.name), wanted))
 
 
 def _provide(jar: Jar, base: str, cache: Path, target: Path) -> int:

@@ -18,7 +18,7 @@ MARKS = {
 
 
 def batch(number: int, read: int) -> Batch:
-    return Batch(number, 0, read, read, 1000.0 * number)
+    return Batch(number, "g1", read, read, 1000.0 * number)
 
 
 def test_the_stretches_of_a_replay_follow_its_moments() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from cli.approval_prompt import Always, Keys, Questions
 from kappa.airflow_api import Airflow, Run, Seen
-from kappa.airflow_sign_in import embedded, users_file
+from kappa.airflow_sign_in import SignedIn, embedded
 from kappa.core.settings import Settings
+from stack.services import passwords
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")
 WAITING = Seen("running", {"plan": "success", "approve": "awaiting_input"})
@@ -39,10 +40,10 @@ class FakeKeys(Keys):
 
 
 class Server:
-    """Airflow with one open question, which only `who` may answer; each answer as (user, options)."""
+    """Airflow with one open question; each answer as (user, options)."""
 
-    def __init__(self, who: tuple[str, ...] = ("operator",), refuses: bool = False) -> None:
-        self.who, self.refuses = who, refuses
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
         self.answers: list[tuple[str, list[str]]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -52,28 +53,26 @@ class Server:
             return httpx.Response(200, json={"hitl_details": self._questions()})
         assert (request.method, request.url.path) == ("PATCH", f"{PATH}/taskInstances/approve/-1/hitlDetails")
         if self.refuses:
-            return httpx.Response(403, json={"detail": "not a respondent"})
+            return httpx.Response(403, json={"detail": "Forbidden"})
         user = request.headers["Authorization"].removeprefix("Bearer ")
         self.answers.append((user, json.loads(request.content)["chosen_options"]))
         return httpx.Response(200, json={})
 
     def _questions(self) -> list[dict[str, Any]]:
-        users = [{"id": name, "name": name} for name in self.who]
         answered = {"task_instance": {"task_id": "earlier", "map_index": -1}, "response_received": True}
         asked = {"task_instance": {"task_id": "approve", "map_index": -1}, "response_received": bool(self.answers)}
-        return [{**answered, "assigned_users": []}, {**asked, "assigned_users": users}]
-
-
-@pytest.fixture
-def sign_in(tmp_path: Path) -> Callable[[Server], Callable[[str | None], Airflow]]:
-    """Sessions with a server, of the users that have a password."""
-    settings = Settings(home=tmp_path)
-    settings.secrets.mkdir()
-    users_file(settings).write_text(json.dumps({"admin": "sesame", "operator": "open"}))
-    return lambda server: lambda user: Airflow(embedded(settings, user or "admin"), httpx.MockTransport(server))
+        return [answered, asked]
 
 
 Sessions = Callable[[Server], Callable[[str | None], Airflow]]
+
+
+@pytest.fixture
+def sign_in(tmp_path: Path) -> Sessions:
+    """Sessions with a server, of the embedded stack's users; `operator` asked for the run."""
+    settings = Settings(home=tmp_path)
+    passwords.make(settings)
+    return lambda server: lambda user: Airflow(embedded(settings, user or "operator"), httpx.MockTransport(server))
 
 
 def test_nothing_is_asked_of_airflow_before_a_task_waits(sign_in: Sessions) -> None:
@@ -86,9 +85,10 @@ def test_nothing_is_asked_of_airflow_before_a_task_waits(sign_in: Sessions) -> N
 def test_without_a_terminal_it_is_said_who_answers_where(sign_in: Sessions) -> None:
     server = Server()
     said = Questions(sign_in(server), Keys(None)).look(RUN, WAITING)
-    assert said is not None
-    assert said.startswith("waits to be approved or rejected by operator at http://")
-    assert said.endswith(PAGE)
+    page = f"{sign_in(server)(None).page(RUN)}/tasks/approve/required_actions"
+    assert said == (
+        f"waits to be approved or rejected by somebody else than operator, who asked: at {page}, signed in as approver"
+    )
     assert server.answers == []
 
 
@@ -98,15 +98,22 @@ def test_a_key_press_answers_once_as_one_who_may(sign_in: Sessions, key: str, op
     watch = Questions(sign_in(server), keys)
     offered = [watch.look(RUN, WAITING) for _ in range(4)]
     assert offered[0] is not None
-    assert offered[0].endswith("or here, as operator: press a to approve, r to reject")
-    assert offered[-1] == f"answered as operator: {option}"
-    assert server.answers == [("operator", [option])]
+    assert offered[0].endswith("or here, as approver: press a to approve, r to reject")
+    assert offered[-1] == f"answered as approver: {option}"
+    assert server.answers == [("approver", [option])]
 
 
 def test_who_always_presses_answers_at_once_as_one_who_may(sign_in: Sessions) -> None:
     server = Server()
-    assert Questions(sign_in(server), Always("a")).look(RUN, WAITING) == "answered as operator: Approve"
-    assert server.answers == [("operator", ["Approve"])]
+    assert Questions(sign_in(server), Always("a")).look(RUN, WAITING) == "answered as approver: Approve"
+    assert server.answers == [("approver", ["Approve"])]
+
+
+def test_who_asked_as_the_approver_is_answered_by_the_operator(sign_in: Sessions) -> None:
+    server = Server()
+    sessions = sign_in(server)
+    watch = Questions(lambda user: sessions(user or "approver"), Always("a"))
+    assert watch.look(RUN, WAITING) == "answered as operator: Approve"
 
 
 def test_a_key_that_was_pressed_before_the_question_is_no_answer(sign_in: Sessions) -> None:
@@ -116,12 +123,18 @@ def test_a_key_that_was_pressed_before_the_question_is_no_answer(sign_in: Sessio
     assert server.answers == []
 
 
-def test_who_has_no_password_here_answers_on_the_page(sign_in: Sessions) -> None:
-    server = Server(who=("ada",))
-    watch = Questions(sign_in(server), FakeKeys("a"))
+def test_on_an_airflow_of_somebody_else_another_person_answers_on_the_page(tmp_path: Path) -> None:
+    server, settings = Server(), Settings(home=tmp_path)
+    ada = SignedIn(settings.airflow_url, "ada", token="hers")
+
+    def sessions(user: str | None) -> Airflow:
+        return Airflow(ada if user is None else embedded(settings, user), httpx.MockTransport(server))
+
+    watch = Questions(sessions, FakeKeys("a"))
     said = watch.look(RUN, WAITING)
     assert said is not None
-    assert said.endswith(PAGE)
+    assert "by somebody else than ada, who asked: at http://" in said
+    assert said.endswith(f"{PAGE}, signed in as another person")
     watch.look(RUN, WAITING)
     assert server.answers == []
 
@@ -130,7 +143,7 @@ def test_a_refused_answer_is_shown_and_the_question_stays(sign_in: Sessions) -> 
     server = Server(refuses=True)
     watch = Questions(sign_in(server), FakeKeys("a"))
     said = [watch.look(RUN, WAITING) for _ in range(2)][-1]
-    assert said == "Airflow refused the answer (403): not a respondent"
+    assert said == "Airflow refused the answer (403): Forbidden"
     assert server.answers == []
 
 

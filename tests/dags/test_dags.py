@@ -16,15 +16,16 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from kappa.airflow import assets, spark_program
 from kappa.core.catalog import JOBS
+from kappa.core.installation.needs import FINITE_CORES
 from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.verbs.deploy import plan as deploy
-from stack.services.airflow_connections import CONNECTIONS, FINITE_CORES
+from stack.services.airflow_connections import SPARK_LOCAL
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
 REPLAYS = {"reprocess_stream", "prove_replay"}
 MOVES = {"promote_stream", "rollback_stream"}
-IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "retire_versions"}
+IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "retire_versions", "check_installation"}
 EVERYDAY = {
     "deploy_stream": ["job", "start", "artifact", "reason", "dry_run"],
     "rescale_stream": ["job", "partitions", "cores", "executors", "reason", "dry_run"],
@@ -46,6 +47,7 @@ EVERYDAY = {
     "promote_stream": ["jobs", "reason", "dry_run"],
     "rollback_stream": ["jobs", "reason", "dry_run"],
     "retire_versions": ["job", "version", "reason", "dry_run"],
+    "check_installation": [],
 }
 STEPS: dict[str, type[Step]] = {
     "deploy_stream": DeployStep,
@@ -153,7 +155,7 @@ def test_a_dag_survives_serialisation(bag: DagBag, dag_id: str) -> None:
     assert set(restored.task_ids) == {task.task_id for task in bag.dags[dag_id].tasks}
 
 
-@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions"}))
+@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions", "check_installation"}))
 def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: str) -> None:
     assert bag.dags[dag_id].get_task("conclude").outlets == [assets.CHANGED]
 
@@ -236,7 +238,7 @@ def test_the_repartition_warms_up_while_the_stream_still_runs(bag: DagBag) -> No
 def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagBag, dag_id: str, task_id: str) -> None:
     task = bag.dags[dag_id].get_task(task_id)
     assert (task.pool, task.pool_slots) == ("spark_cores", FINITE_CORES)
-    assert CONNECTIONS[spark_program.CONNECTION]["host"] == f"local[{task.pool_slots}]"
+    assert SPARK_LOCAL["host"] == f"local[{task.pool_slots}]"
 
 
 def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> None:

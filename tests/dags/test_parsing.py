@@ -41,6 +41,6 @@ def test_no_dag_file_looks_at_the_settings_or_into_the_state_folder(tmp_path: Pa
     )  # fmt: skip
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["errors"] == {}
-    assert len(found["dags"]) == 9
+    assert len(found["dags"]) == 10
     assert found["seen"] == []
     assert "1 2 3 4 5" in found["cron"]

@@ -11,6 +11,7 @@ from jobs import postgres as connections
 from jobs.driver import heartbeat
 from jobs.postgres import Connection
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events
 from tests.rigs.postgres_proxy import PostgresProxy
 from tests.rigs.rig import Rig
@@ -39,7 +40,7 @@ def test_who_is_not_heard_begins_no_batch_and_goes_on_where_it_was_once_it_is(
         before = states(case)
         case.produce(events(50, 100))
         program.until(
-            "the next batch is planned", lambda: len(list((case.checkpoint().path / "offsets").iterdir())) > 4
+            "the next batch is planned", lambda: len(list((folder_of(case.checkpoint()) / "offsets").iterdir())) > 4
         )
         time.sleep(2 * LOST_SECONDS)
         after = states(case)
@@ -53,5 +54,5 @@ def test_who_is_not_heard_begins_no_batch_and_goes_on_where_it_was_once_it_is(
 
 def states(case: Case) -> set[str]:
     """The files of the state that there are."""
-    folder = case.checkpoint().path / "state"
+    folder = folder_of(case.checkpoint()) / "state"
     return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}

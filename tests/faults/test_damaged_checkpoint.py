@@ -16,6 +16,7 @@ from kappa.verbs.lease import nobody_ended
 from kappa.verbs.repair import checkpoint as checkpoint_steps
 from tests.faults.recoveries import refused, revive, served
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events, mixture
 from tests.rigs.rig import Rig
 
@@ -26,7 +27,7 @@ DAMAGE: dict[str, float | None] = {"cut to nothing": 0.0, "cut by half": 0.5, "l
 
 def damage(case: Case, name: str, kept: float | None, job: str | None = None) -> None:
     """Cut or lose a file of the checkpoint."""
-    file = case.checkpoint(job).path / name
+    file = folder_of(case.checkpoint(job)) / name
     if kept is None:
         file.unlink()
     else:
@@ -36,7 +37,7 @@ def damage(case: Case, name: str, kept: float | None, job: str | None = None) ->
 @contextmanager
 def whole_again(case: Case) -> Iterator[None]:
     """Put the checkpoint back as it was before the body, and have the version go on."""
-    path = case.checkpoint().path
+    path = folder_of(case.checkpoint())
     shutil.copytree(path, path.with_name("whole"))
     yield
     shutil.rmtree(path)
@@ -113,7 +114,7 @@ def test_damaged_commits_are_restored_and_the_numbers_are_exact(rig: Rig, seed: 
     newest = case.checkpoint().newest_committed()
     assert newest is not None
     if how == "before a pending batch":
-        (case.checkpoint().path / "commits" / str(newest)).unlink()
+        (folder_of(case.checkpoint()) / "commits" / str(newest)).unlink()
         newest -= 1
     for number in (newest, newest - 1)[: 2 if how == "both newest" else 1]:
         damage(case, f"commits/{number}", 0.5)
@@ -130,7 +131,7 @@ def test_a_plan_that_was_cut_before_its_batch_ran_is_planned_anew(rig: Rig, seed
     case = read(rig)
     planned = case.checkpoint().newest_planned()
     assert planned is not None
-    (case.checkpoint().path / "offsets" / str(planned + 1)).write_text("v1\n")
+    (folder_of(case.checkpoint()) / "offsets" / str(planned + 1)).write_text("v1\n")
     assert f"offsets/{planned + 1}" in refused(case)
     assert f"offsets/{planned + 1} taken away" in restored(case)
     _go_on(case, seed)
@@ -139,7 +140,7 @@ def test_a_plan_that_was_cut_before_its_batch_ran_is_planned_anew(rig: Rig, seed
 @pytest.mark.fault("F6", "the repair refuses what it cannot prove, and names the replay")
 def test_a_gap_that_the_database_cannot_fill_is_left_to_a_replay(rig: Rig) -> None:
     case = read(rig)
-    for file in (case.checkpoint().path / "offsets").glob("*"):
+    for file in (folder_of(case.checkpoint()) / "offsets").glob("*"):
         file.unlink()
     refused(case)
     with pytest.raises(NotRestorable, match=r"'\./kappa reprocess'"):

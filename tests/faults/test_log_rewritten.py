@@ -18,6 +18,7 @@ from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from stack.waiting import until
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events
 from tests.rigs.rig import Rig
 
@@ -195,7 +196,7 @@ def test_a_log_that_ends_before_the_position_is_refused(rig: Rig) -> None:
                "next_offset = next_offset + 5 where \"partition\" = 0")  # fmt: skip
     case.query("update registry.batch set end_offsets = jsonb_set(end_offsets, '{0}', "
                "to_jsonb((end_offsets ->> '0')::bigint + 5))")  # fmt: skip
-    file = case.checkpoint().path / "offsets" / str(case.checkpoint().newest_planned())
+    file = folder_of(case.checkpoint()) / "offsets" / str(case.checkpoint().newest_planned())
     ends = case.ends()
     (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
     file.write_text(file.read_text().replace(f'"0":{ends[0]}', f'"0":{ends[0] + 5}'))

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from tests.faults.recoveries import refused, replay, served
+from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events, mixture
 from tests.rigs.rig import Rig
 
@@ -23,7 +24,7 @@ def test_a_batch_whose_commit_spark_has_lost_is_written_again_and_changes_nothin
     case.run_until_read()
     caplog.set_level(logging.INFO, "kappa.sink")
     before, newest = served(case), case.checkpoint().newest_committed()
-    (case.checkpoint().path / "commits" / str(newest)).unlink()
+    (folder_of(case.checkpoint()) / "commits" / str(newest)).unlink()
     case.run_until_read()
     assert f"batch {newest} (again)" in caplog.text
     assert case.checkpoint().newest_committed() == newest
@@ -39,7 +40,7 @@ def test_a_lost_checkpoint_is_refused_and_a_replay_is_exact(rig: Rig) -> None:
     case.produce(events(60))
     case.run_until_read()
     before = served(case)
-    shutil.rmtree(case.checkpoint().path)
+    shutil.rmtree(folder_of(case.checkpoint()))
     case.produce(events(10, 100))
     said = refused(case)
     assert f"the database holds batch {case.batches()[-1]['batch_id']} of checkpoint g1, but it holds no batch" in said
@@ -52,7 +53,7 @@ def test_a_lost_checkpoint_is_refused_and_a_replay_is_exact(rig: Rig) -> None:
 @pytest.mark.fault("F7", "FAILED: an older copy of the whole checkpoint is refused as well")
 def test_a_checkpoint_from_a_backup_is_refused(rig: Rig) -> None:
     case = rig.case()
-    path = case.checkpoint().path
+    path = folder_of(case.checkpoint())
     case.produce(events(20))
     case.run_until_read()
     shutil.copytree(path, path.with_name("backup"))

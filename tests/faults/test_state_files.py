@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.recoveries import replay, served
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events
 from tests.rigs.rig import Rig
 
@@ -21,7 +22,7 @@ def newest_state(case: Case) -> list[Path]:
     checkpoint = case.checkpoint()
     batch = checkpoint.newest_committed()
     assert batch is not None
-    found = sorted(checkpoint.path.glob(f"state/0/*/{batch + 1}.*"))
+    found = sorted(folder_of(checkpoint).glob(f"state/0/*/{batch + 1}.*"))
     assert found
     return found
 

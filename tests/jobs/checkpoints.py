@@ -11,6 +11,7 @@ from jobs.rescale import generations
 from jobs.rescale.state_proof import Proof
 from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
+from tests.rigs.checkpoint_folders import folder_of
 
 WINDOWS = 30
 
@@ -25,13 +26,13 @@ def fill(spark: SparkSession, folder: Path) -> None:
 def without_batch(checkpoint: Checkpoint, batch: int) -> Checkpoint:
     """The checkpoint as it was before its newest batch."""
     for folder in ("offsets", "commits"):
-        (checkpoint.path / folder / str(batch)).unlink()
+        (folder_of(checkpoint) / folder / str(batch)).unlink()
     return checkpoint
 
 
 def make(
-    spark: SparkSession, old: Checkpoint, target: Path, partitions: int, pause: Callable[[str], None] = lambda _: None
-) -> tuple[Proof, int]:
-    """A generation made from a draft, between which nothing happened."""
-    with generations.draft(spark, old, target, partitions) as work:
-        return generations.make(spark, old, work, target, partitions, pause)
+    spark: SparkSession, old: Checkpoint, number: int, partitions: int, pause: Callable[[str], None] = lambda _: None
+) -> tuple[Checkpoint, Proof, int]:
+    """A generation beside the one that it is made from, of a draft; between the two nothing happened."""
+    with generations.draft(spark, old, old.place.parent, number, partitions) as work:
+        return work, *generations.make(spark, old, work, partitions, pause)

@@ -13,6 +13,7 @@ from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import checkpoints, streams
 from tests.jobs.books import Desk, desk_of
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import in_folder
 from tests.rigs.rig import Rig
 
 
@@ -36,7 +37,7 @@ def made(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFac
 def old(made: Path, tmp_path: Path) -> Checkpoint:
     """A copy of that checkpoint."""
     shutil.copytree(made, tmp_path / "g1")
-    return Checkpoint(tmp_path / "g1")
+    return in_folder(tmp_path / "g1")
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from kappa.core.changes import Change, Mark, Outcome, Phase, RunsAs
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired
+from tests.rigs.checkpoint_folders import folder_of
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)
@@ -111,9 +112,10 @@ def test_an_orphan_does_not_wait_on() -> None:
 
 def test_a_generation_that_may_be_run_on_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beginning it removes what is there; a switched version runs on it, whether it was entered or not."""
-    monkeypatch.setattr(session, "create", lambda *_: pytest.fail("Spark is not needed"))
+    monkeypatch.setattr(session, "create", lambda *_, **__: pytest.fail("Spark is not needed"))
     settings = Settings(home=tmp_path)
-    settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).mkdir(parents=True)
+    folder = folder_of(settings.checkpoints("ad_ctr", 1) / f"g{RUNS_AS.generation}")
+    folder.mkdir(parents=True)
     with pytest.raises(ChangeEnded, match="switched"):
         rescale(settings, "ad_ctr", 1, FakeChangeStore("switched"), Mock(), Mock())
-    assert settings.checkpoint("ad_ctr", 1, RUNS_AS.generation).is_dir()
+    assert folder.is_dir()

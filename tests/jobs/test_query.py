@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from jobs import query
 from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
+from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 PATIENCE_SECONDS = 60
 """For whatever must come; the machine may be busy."""
@@ -40,8 +41,8 @@ def _asked_to_end(spark: SparkSession, folder: Path) -> tuple[StreamingQuery, Ch
     """A stream over two files that was asked to end, and waited for in vain: the batch of the first file is held."""
     for number in (1, 2):
         streams.add(spark, folder / "in", [streams.event(number, 0)])
-    batches, checkpoint = HeldBatches(), Checkpoint(folder / "g1")
-    running = streams.writer(spark, folder / "in", checkpoint.path, batches).start()
+    batches, checkpoint = HeldBatches(), in_folder(folder / "g1")
+    running = streams.writer(spark, folder / "in", folder_of(checkpoint), batches).start()
     batches.await_begun()
     query.end_after_batch(running, 1)
     return running, checkpoint, batches
@@ -69,7 +70,7 @@ def test_the_batch_of_a_query_for_one_is_waited_for_while_it_is_wanted(
 ) -> None:
     for number in (1, 2):
         streams.add(spark, tmp_path / "in", [streams.event(number, 0)])
-    batches, checkpoint = HeldBatches(), Checkpoint(tmp_path / "g1")
+    batches, checkpoint = HeldBatches(), in_folder(tmp_path / "g1")
 
     def wanted() -> bool:
         """Asked while it is waited for: only then the batch may end."""
@@ -77,7 +78,7 @@ def test_the_batch_of_a_query_for_one_is_waited_for_while_it_is_wanted(
             batches.go.set()
         return goes_on
 
-    running = query.start_one_batch(streams.writer(spark, tmp_path / "in", checkpoint.path, batches))
+    running = query.start_one_batch(streams.writer(spark, tmp_path / "in", folder_of(checkpoint), batches))
     batches.await_begun()
     query.until_through(running, wanted)
     assert (running.isActive, checkpoint.newest_committed(), batches.seen) == (True, committed, [0])

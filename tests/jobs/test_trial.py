@@ -15,7 +15,9 @@ from jobs.sinks.noop_sink import NoopSink
 from jobs.trial import TrialFailed, attempt, wait_for_batch
 from kappa.core.checkpoint.copies import copy_running
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.store.places import at
 from tests.jobs import streams
+from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,8 @@ def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def _copy(source: Path, target: Path) -> Checkpoint:
-    copy_running(source / "g1", target)
-    return Checkpoint(target)
+    copy_running(at(source / "g1"), at(target))
+    return in_folder(target)
 
 
 def test_without_a_new_record_a_start_is_all_that_is_tried(
@@ -37,7 +39,7 @@ def test_without_a_new_record_a_start_is_all_that_is_tried(
 ) -> None:
     monkeypatch.setattr(trial, "QUIET_SECONDS", 0.5)
     copy, sink = _copy(source, tmp_path / "copy"), NoopSink()
-    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, sink), copy, sink)
+    outcome = attempt("v", streams.writer(spark, source / "in", folder_of(copy), sink), copy, sink)
     assert "nothing to read" in outcome.sentence
     assert outcome.evidence["batch"] == "none"
 
@@ -45,7 +47,7 @@ def test_without_a_new_record_a_start_is_all_that_is_tried(
 def test_one_batch_is_computed_on_the_copy_alone(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     streams.add(spark, source / "in", [streams.event(2, 0), streams.event(3, 1)])
     before, copy, sink = streams.files(source / "g1"), _copy(source, tmp_path / "copy"), NoopSink()
-    outcome = attempt("v", streams.writer(spark, source / "in", copy.path, sink), copy, sink)
+    outcome = attempt("v", streams.writer(spark, source / "in", folder_of(copy), sink), copy, sink)
     assert outcome.evidence["rows"] == 2
     assert outcome.evidence["batch"] == "committed"
     assert copy.newest_committed() == 1
@@ -58,7 +60,7 @@ def test_code_that_does_not_fit_the_state_fails_the_trial(spark: SparkSession, s
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     copy, sink = _copy(source, tmp_path / "copy"), NoopSink()
     with pytest.raises(TrialFailed, match="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"):
-        attempt("v", streams.writer(spark, source / "in", copy.path, sink, job="client_spend"), copy, sink)
+        attempt("v", streams.writer(spark, source / "in", folder_of(copy), sink, job="client_spend"), copy, sink)
 
 
 class FakeQuery:

@@ -18,13 +18,14 @@ from tests.plugins.fake_memory import Key, Memory
 class FakeChanges(Memory):
     """What versions are to run as instead, in memory.
 
-    `generations` are the finished copies of checkpoints, `batches` the generations that a batch was committed from,
-    `planned` the batches that were told in detail, `occupied` the versions whose checkpoints finite Spark work holds.
+    `generations` are the folders of finished copies of checkpoints, `batches` the generations that a batch was
+    committed from, `planned` the batches that were told in detail, `occupied` the versions whose checkpoints finite
+    Spark work holds.
     """
 
     changes: dict[UUID, Change] = field(default_factory=dict)
     begun: dict[UUID, datetime] = field(default_factory=dict)
-    generations: dict[Key, set[int]] = field(default_factory=dict)
+    generations: dict[Key, dict[int, str]] = field(default_factory=dict)
     batches: set[tuple[str, int, int]] = field(default_factory=set)
     planned: dict[tuple[str, int, int], dict[int, Planned]] = field(default_factory=dict)
     occupied: set[Key] = field(default_factory=set)
@@ -49,7 +50,10 @@ class FakeChanges(Memory):
 
     def next_generation(self, job: str, version: int) -> int:
         wanted = {c.new.generation for c in self.changes.values() if (c.job, c.version) == (job, version)}
-        return 1 + max({self.known(job, version).generation} | wanted | self.generations.get((job, version), set()))
+        return 1 + max({self.known(job, version).generation} | wanted | self.generations.get((job, version), {}).keys())
+
+    def folder(self, job: str, version: int, generation: int) -> str:
+        return self.generations.get((job, version), {}).get(generation, f"g{generation}")
 
     def hold(self, change_id: UUID) -> None:
         if change := self._advance(change_id, {Phase.BEGUN}, Phase.HELD):
@@ -96,7 +100,8 @@ class FakeChanges(Memory):
         self.changes[change_id] = replace(change, marks=marks)
 
     def _run_as(self, change: Change, runs_as: RunsAs) -> None:
-        self.alter(change.job, change.version, **vars(runs_as))
+        folder = self.folder(change.job, change.version, runs_as.generation)
+        self.alter(change.job, change.version, **vars(runs_as), folder=folder)
 
     def _revive(self, job: str, version: int) -> None:
         serves = any((s.version, s.to_window) == (version, OPEN_END) for s in self.served.get(job, []))

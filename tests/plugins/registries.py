@@ -65,8 +65,8 @@ class Trial(Protocol):
     def commit(self, generation: int, batch_id: int = 0, planned: Planned = NOTHING_READ) -> None:
         """The driver commits a batch from a generation of the checkpoint."""
 
-    def copied(self, change: Change, generation: int) -> None:
-        """A repartition marks a moment of the change and registers a generation."""
+    def copied(self, change: Change, generation: int, folder: str | None = None) -> None:
+        """A repartition marks a moment of the change and registers a generation; older code names no folder."""
 
     def occupied(self) -> AbstractContextManager[None]:
         """Finite Spark work holds the checkpoints."""
@@ -97,9 +97,9 @@ class FakeTrial:
         self.registry.batches.add((self.job, 1, generation))
         self.registry.planned.setdefault((self.job, 1, generation), {})[batch_id] = planned
 
-    def copied(self, change: Change, generation: int) -> None:
+    def copied(self, change: Change, generation: int, folder: str | None = None) -> None:
         self.registry.mark(change.change_id, Mark.PROVED)
-        self.registry.generations.setdefault((self.job, 1), set()).add(generation)
+        self.registry.generations.setdefault((self.job, 1), {})[generation] = folder or f"g{generation}"
 
     @contextmanager
     def occupied(self) -> Iterator[None]:
@@ -148,7 +148,7 @@ class PostgresTrial:
             self.job, generation, batch_id, Jsonb(planned.end), planned.watermark_ms,
         )  # fmt: skip
 
-    def copied(self, change: Change, generation: int) -> None:
+    def copied(self, change: Change, generation: int, folder: str | None = None) -> None:
         known = self._as_writer("select phase, new from registry.change where change_id = %s", change.change_id)
         assert known == [(change.phase, change.new.to_json())]
         self._as_writer(
@@ -160,6 +160,8 @@ class PostgresTrial:
         for _ in range(2):
             self._as_writer("delete from registry.generation where job = %s", self.job)
             self._as_writer("insert into registry.generation values (%s, 1, %s, %s, %s, 4, 7, %s)", self.job, *row)
+        if folder is not None:
+            self._as_writer("update registry.generation set folder = %s where job = %s", folder, self.job)
 
     @contextmanager
     def occupied(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from kappa.verbs.stop.steps import end_driver
 from tests.plugins.kills import Death
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 from tests.plugins.stages import AnyStage
+from tests.rigs.checkpoint_folders import folder_of
 
 FIRST = Author("tester", "run-1", "because")
 OTHER, THIRD, SWEEP = (Author(f"user-{n}", f"run-{n}", "why") for n in (2, 3, 4))
@@ -101,7 +102,7 @@ def _replaced(stage: AnyStage) -> None:
     run_all(stage.platform, OTHER)
     for job in JOBS:
         for number in (1, 2):
-            folder = stage.platform.settings.checkpoint(job, number, 1)
+            folder = folder_of(stage.platform.settings.checkpoints(job, number) / "g1")
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "metadata").write_text("x" * 100)
     stage.clock.sleep(26 * 3600.0)

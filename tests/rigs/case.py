@@ -147,7 +147,7 @@ class Case:
     def checkpoint(self, job: str | None = None) -> Checkpoint:
         """The checkpoint of the version's first generation."""
         staged = self.version(job)
-        return Checkpoint(self.settings.checkpoint(staged.job, staged.version, 1))
+        return Checkpoint(self.settings.checkpoints(staged.job, staged.version) / "g1")
 
     def differences(self) -> list[Difference]:
         """Where what is served differs from what the oracle recomputes from the log, as far as each job has read."""

@@ -6,11 +6,12 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from cli.entry import CHECKOUT
 from kappa.core.settings import Settings
@@ -56,6 +57,14 @@ def s3_server(folder: Path) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+def told_late(spark: SparkSession, files: Mapping[str, str]) -> None:
+    """Tell a session that has begun how its files are kept; what is Hadoop's it else takes at its start only."""
+    for key, value in files.items():
+        spark.conf.set(key, value)
+        if (own := key.removeprefix("spark.hadoop.")) != key:
+            spark.sparkContext._jsc.hadoopConfiguration().set(own, value)
 
 
 def _free_port() -> int:

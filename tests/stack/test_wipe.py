@@ -69,7 +69,9 @@ def test_what_lies_beside_the_state_is_named_and_nothing_is_deleted(tmp_path: Pa
 
 def test_all_that_the_code_writes_into_a_state_folder_is_known() -> None:
     sources = [file.read_text() for folder in FOLDERS for file in (CHECKOUT / folder).rglob("*.py")]
-    written = {name for text in sources for name in re.findall(r'(?:settings|self)\.(?:home|shared) / "([^"]+)"', text)}
+    written = {
+        name for text in sources for name in re.findall(r'(?:settings|self)\.(?:home|shared|store) / "([^"]+)"', text)
+    }
     assert {"checkpoints", "secrets", "work"} <= written
     assert written <= {*ENTRIES, *KEPT}
 

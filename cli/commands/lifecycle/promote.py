@@ -25,7 +25,6 @@ from kappa.core.settings import Settings
 from kappa.platform import Platform, connect
 from kappa.verbs.promote import steps as promoting
 from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan
-from stack.services.passwords import AIRFLOW_USERS
 
 User = Annotated[
     str | None,
@@ -57,7 +56,7 @@ def promote(
     platform = connect(stack)
     if dry_run:
         by = Author(user or person(stack, datetime.now(UTC)).user, run_id(PROMOTE, ".".join(names)))
-        output.plans([promoting.plan_promote(platform, names, by, tuple(AIRFLOW_USERS))], as_json)
+        output.plans([promoting.plan_promote(platform, names, by)], as_json)
         return
     form = write(PromoteRequest(tuple(names), reason_required(PROMOTE, reason), when_held=when_held(wait)))
     watches = (CatchUps(platform, PROMOTE),)

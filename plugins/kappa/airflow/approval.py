@@ -2,58 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
 
-import httpx
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import TaskAwaitingInput
 
-from kappa.airflow.run_note import signed_in
-from kappa.airflow.task_context import conducting
-from kappa.airflow_api import Run
-from kappa.core.audit import Author
-from kappa.core.refusals import Refusal
+from kappa.airflow.task_context import Conduct, conducting
+from kappa.core.audit import Author, Entry
 from kappa.core.replays import Answer, Approval, Replay
-from kappa.core.settings import Settings
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.approval import answer_sentence, answerers, names
+from kappa.verbs.replay.approval import NobodyAnswered, OwnRequest, answer_sentence, check_approver, names, user_of
 from kappa.verbs.replay.report import markdown
 
-log = logging.getLogger(__name__)
-
-
-def taken(
-    settings: Settings, run: Run, task_id: str, transport: httpx.BaseTransport | None = None
-) -> Mapping[str, Any] | None:
-    """The answer as `execute_complete` is told of it; None where there is none, or Airflow cannot say.
-
-    A task that is answered in the very second in which it pauses is sometimes taken for failed: the executor tells of
-    the end of its first half when the second one waits already. It is then run again, and would ask again.
-    """
-    try:
-        held = signed_in(settings, transport).question(run, task_id)
-    except Refusal as problem:
-        log.warning("not known whether there is an answer already, so it is asked: %s", problem)
-        return None
-    if held is None or not held["response_received"]:
-        return None
-    told = {name: held[name] for name in ("chosen_options", "responded_by_user")}
-    return {**told, "timedout": told["responded_by_user"] is None}
-
-
-LOOKS_ONLY = "viewer"
 ANSWER_TIMEOUT = timedelta(hours=12)
 """The longest that a question stays open; then it is answered by no."""
+
+
+ASKED_UNTIL = "asked_until"
+"""What the task keeps between its tries: the question is there, and until when it stays open."""
+REFUSED = "replay.approval_refused"
 
 
 class AskOperator(ApprovalOperator):
     """Asks whether the run's candidates are to serve, where policy or form say so; else it succeeds at once.
 
-    Answer and answerer are noted in the replay, and the first answer counts. A no skips what comes next, and the run
-    goes on to its end. Run again after the answer, it does not ask again, also where Airflow has lost it on the way.
+    Who may answer is Airflow's to say: whoever may edit questions (`HITL_DETAIL`), by the auth manager that runs. Who
+    asked for the replay may not approve it: that answer is refused, and the question asked again. The first answer that
+    holds is noted in the replay. A no skips what comes next, and the run goes on to its end.
     """
 
     def __init__(self, *, verb: str, **given: Any) -> None:
@@ -66,26 +43,61 @@ class AskOperator(ApprovalOperator):
         with conducting(self.verb) as run:
             replay = reprocess.of_run(run.platform, run.author)
             if replay.answer is None and not replay.ended and is_asked(replay):
-                self._phrase(replay)
-                waits = f"{names(replay)} passed the validation; until {ANSWER_TIMEOUT} from now it waits for an answer"
-                run.say(f"{waits} by {', '.join(_may_answer(replay)) or 'anybody'}.")
+                run.say(f"{names(replay)} passed the validation and waits for an answer by {may_answer(replay)}.")
         if replay.answer is not None or replay.ended or not is_asked(replay):
             return self._go_on(context, replay)
-        known = taken(run.platform.settings, run.run, self.task_id)
-        return super().execute(context) if known is None else self.execute_complete(context, dict(known))
+        if context["task_state_store"].get(ASKED_UNTIL) is None:
+            self._ask(context, replay)
+        raise TaskAwaitingInput(method_name="execute_complete", timeout=self._left(context))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
-        """Note the answer; a no skips what comes next."""
+        """Note the answer; a no skips what comes next. What the asker approved is asked again."""
         with conducting(self.verb) as run:
             replay = reprocess.of_run(run.platform, run.author)
             answer, who = read(event, self.APPROVE)
             by = Author(who or "nobody", run.author.run_id, run.author.reason)
-            replay = run.platform.releases.note_answer(replay.replay_id, answer, by)
-        return self._go_on(context, replay)
+            holds = self._holds(run, replay, answer, who, by)
+            if holds:
+                replay = run.platform.releases.note_answer(replay.replay_id, answer, by)
+        return self._go_on(context, replay) if holds else self._ask(context, replay)
 
-    def _phrase(self, replay: Replay) -> None:
-        self.subject, self.body = f"Promote {names(replay)}?", markdown(replay)
-        self.assigned_users = [{"id": name, "name": name} for name in _may_answer(replay)] or None
+    def _ask(self, context: Any, replay: Replay) -> NoReturn:
+        """Ask, or ask again, until the time at which the first question ends; an answer to the last one is dropped."""
+        self.subject, self.body, self.response_timeout = (
+            f"Promote {names(replay)}?",
+            markdown(replay),
+            self._left(context),
+        )
+        try:
+            super().execute(context)
+        except TaskAwaitingInput:
+            # Run again, the task finds its question there. It then only waits, and Airflow hands it at once what was
+            # answered meanwhile: an answer that comes in the second in which the task pauses is sometimes lost with it.
+            until = datetime.now(UTC) + self.response_timeout
+            context["task_state_store"].set(ASKED_UNTIL, until.isoformat())
+            raise
+        raise AssertionError("Airflow's operator asks by pausing")
+
+    def _left(self, context: Any) -> timedelta:
+        """How long the question stays open from now on."""
+        until = context["task_state_store"].get(ASKED_UNTIL)
+        if until is None:
+            return self.response_timeout or ANSWER_TIMEOUT
+        return max(datetime.fromisoformat(until) - datetime.now(UTC), timedelta(0))
+
+    def _holds(self, run: Conduct, replay: Replay, answer: Answer, who: str | None, by: Author) -> bool:
+        """Whether the answer counts; one that does not is told to the audit and on the run's page."""
+        if answer is not Answer.APPROVED or replay.answer is not None:
+            return True
+        try:
+            check_approver(replay, who)
+        except (OwnRequest, NobodyAnswered) as refusal:
+            sentence = f"{refusal} The question is asked again."
+            for job, version in sorted(replay.versions.items()):
+                run.platform.registry.record(Entry(by, REFUSED, job, version, {"sentence": sentence}))
+            run.say(sentence)
+            return False
+        return True
 
     def _go_on(self, context: Any, replay: Replay) -> str:
         if replay.answer in (Answer.REJECTED, Answer.TIMED_OUT):
@@ -103,18 +115,13 @@ def read(event: Mapping[str, Any], approve: str) -> tuple[Answer, str | None]:
     """The answer that Airflow hands back, and whose it is; None: nobody's, for the time was over."""
     user = event.get("responded_by_user")
     who = user.get("name") if isinstance(user, Mapping) else getattr(user, "name", None)
-    if event.get("timedout"):
+    if event.get("timedout") or event.get("error_type") == "timeout":
         return Answer.TIMED_OUT, None
     return (Answer.APPROVED if list(event["chosen_options"]) == [approve] else Answer.REJECTED), who
 
 
-def users() -> tuple[str, ...]:
-    """Airflow's users who may do more than look, where its own configuration knows them; else none."""
-    listed = conf.get("core", "simple_auth_manager_users", fallback="") or ""
-    pairs = (entry.strip().partition(":") for entry in listed.split(",") if entry.strip())
-    return tuple(name for name, _, role in pairs if role != LOOKS_ONLY)
-
-
-def _may_answer(replay: Replay) -> tuple[str, ...]:
-    known = users()
-    return answerers(replay.asked_by, known) if known else ()
+def may_answer(replay: Replay) -> str:
+    """Who may approve, for people."""
+    asked = user_of(replay.asked_by)
+    hours = ANSWER_TIMEOUT / timedelta(hours=1)
+    return f"somebody else than {asked} whom Airflow lets answer, within {hours:g} hours"

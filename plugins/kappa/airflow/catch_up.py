@@ -9,13 +9,13 @@ from airflow.sdk import BaseOperator
 
 from kappa.airflow.catch_up_trigger import CatchUpTrigger
 from kappa.airflow.task_context import Conduct, conducting
+from kappa.core.installation.needs import REPLAY_POOL
 from kappa.verbs.promote.steps import MovePlan
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.catch_up import Pursuit
 from kappa.verbs.replay.progress import Progress
 
-POOL = "replay"
 MARGIN = timedelta(minutes=10)
 """How much longer than the pursuit's own deadline Airflow waits: the deadline is an end with a reason."""
 
@@ -30,7 +30,7 @@ class CatchUpOperator(BaseOperator):
     template_fields = ("planned",)
 
     def __init__(self, *, verb: str, planned: Any = None, **given: Any) -> None:
-        placed: dict[str, Any] = {"pool": POOL} if planned is None else {}
+        placed: dict[str, Any] = {"pool": REPLAY_POOL.name} if planned is None else {}
         super().__init__(**{**placed, **given})
         self.verb, self.planned = verb, planned
 

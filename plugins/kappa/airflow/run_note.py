@@ -3,30 +3,68 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kappa.airflow_api import Airflow, Run
-from kappa.airflow_sign_in import embedded
+from kappa.airflow_sign_in import SignedIn
+from kappa.core.installation.addresses import PlainAddress, is_loopback
+from kappa.core.installation.needs import NOTES_CONNECTION
 from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 
-TASKS_USER = "operator"
+CONNECTION = NOTES_CONNECTION
+"""Airflow's connection to its own api-server, as a user who may edit runs. With a login the password gets tokens;
+without one it is a token itself."""
 PATIENCE = httpx.Timeout(5.0)
 
 log = logging.getLogger(__name__)
 
 
+class NoConnection(Refusal):
+    """Airflow has no connection by which a task could set a note."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Airflow has no connection '{CONNECTION}', by which notes are left; the audit has it all")
+
+
 def leave(settings: Settings, run: Run, text: str, transport: httpx.BaseTransport | None = None) -> bool:
     """Set the run's note; whether that worked. The audit is the record: a note that could not be left fails nothing."""
     try:
-        signed_in(settings, transport).note(run, text)
+        connected(settings, transport).note(run, text)
     except Refusal as problem:
         log.warning("no note was left on the run: %s", problem)
         return False
     return True
 
 
-def signed_in(settings: Settings, transport: httpx.BaseTransport | None = None) -> Airflow:
-    """Airflow as a task may ask it. Raises NoPassword."""
-    return Airflow(embedded(settings, TASKS_USER), transport, PATIENCE)
+def connected(settings: Settings, transport: httpx.BaseTransport | None = None) -> Airflow:
+    """Airflow as a task may ask it. Raises NoConnection, PlainAddress."""
+    return Airflow(signed_in(_connection(), settings.airflow.allow_plain), transport, PATIENCE)
+
+
+def signed_in(connection: Any, allow_plain: bool) -> SignedIn:
+    """The user and the api-server that a connection names. Raises PlainAddress."""
+    host = connection.host or ""
+    scheme = connection.schema or ("https" if connection.conn_type == "https" else "http")
+    url = host if "://" in host else f"{scheme}://{host}"
+    if connection.port:
+        url = f"{url}:{connection.port}"
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (allow_plain or is_loopback(parts.hostname or "")):
+        raise PlainAddress("airflow.url", url, f"Give connection {CONNECTION} an https:// host")
+    if connection.login:
+        return SignedIn(url, connection.login, password=connection.password)
+    return SignedIn(url, CONNECTION, token=connection.password)
+
+
+def _connection() -> Any:
+    """Raises NoConnection."""
+    try:
+        return Connection.get(CONNECTION)
+    except AirflowNotFoundException as error:
+        raise NoConnection from error

@@ -10,14 +10,11 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
 from kappa.core.changes import ENDED
+from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
 from kappa.verbs.change import steps as changing
 from kappa.verbs.drivers import finite_program
 from kappa.verbs.drivers.finite_program import Program
 
-CONNECTION = "spark_local"
-POOL = "spark_cores"
-CORES = 2
-"""Cores of a program: as many as the connection's master says, and slots of the pool."""
 FIRST = 100
 
 
@@ -31,8 +28,9 @@ class FiniteSparkOperator(SparkSubmitOperator):
 
     def __init__(self, *, verb: str, program: Program, **given: Any) -> None:
         # Of a pair that runs at the same time, the one that waits for the other must not take the last slot.
-        placed = {"conn_id": CONNECTION, "pool": POOL, "pool_slots": CORES, "priority_weight": FIRST}
-        super().__init__(**{"execution_timeout": LONG_TIMEOUT, **placed, **given})
+        placed = {"conn_id": SPARK_CONNECTION, "pool": SPARK_POOL.name, "pool_slots": FINITE_CORES}
+        ends = {"execution_timeout": LONG_TIMEOUT, "priority_weight": FIRST}
+        super().__init__(**{**placed, **ends, **given})
         self.verb = verb
         self.program = program
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from kappa.core.installation import layers
 from kappa.core.installation.addresses import LOOPBACK, Airflow, Kafka, Places, Postgres, Spark, check_complete
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.store.location import Location
+from kappa.core.store.places import at
 
 ROLES = ("kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader")
 DATABASE = "kappa"
@@ -139,6 +141,11 @@ class Settings:
         return Path(self.places.shared) if self.places.shared else self.home
 
     @property
+    def store(self) -> Location:
+        """The store that checkpoints lie in."""
+        return at(self.shared)
+
+    @property
     def secrets(self) -> Path:
         """Folder (0700) of the password files (0600)."""
         return Path(self.places.secrets) if self.places.secrets else self.home / "secrets"
@@ -183,9 +190,13 @@ class Settings:
         parameters = {**self.database_server.parameters(), **of_role}
         return " ".join(f"{name}={_quoted(value)}" for name, value in parameters.items())
 
-    def checkpoint(self, job: str, version: int, generation: int) -> Path:
-        """Folder of the Spark checkpoint of a job's version; each restored or repartitioned copy is a generation."""
-        return self.shared / "checkpoints" / job / f"v{version}" / f"g{generation}"
+    def checkpoints(self, job: str, version: int) -> Location:
+        """Where all generations of a version's checkpoint lie, each in a folder of its own."""
+        return self.store / "checkpoints" / job / f"v{version}"
+
+    def scratch(self, change_id: object) -> Location:
+        """Where the programs of a change keep checkpoints that nobody needs after it."""
+        return self.store / "work" / str(change_id)
 
 
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -67,13 +67,20 @@ def check_transition(job: str, version: int, old: State, new: State) -> None:
         raise IllegalTransition(job, version, old, new)
 
 
+SELECT_VERSION = """
+select v.*, coalesce((select g.folder from registry.generation g
+    where (g.job, g.version, g.generation) = (v.job, v.version, v.generation)), 'g' || v.generation) as folder
+from registry.job_version v """
+"""What `Version.from_json` reads, but for the condition."""
+
 OPEN_END = "infinity"
 BEGINNING = "-infinity"
 
 
 @dataclass(frozen=True)
 class Version(Serializable):
-    """A version of a job as the registry holds it. `settings` are all resolved settings of the job."""
+    """A version of a job as the registry holds it. `settings` are all resolved settings of the job; `folder` is that of
+    its checkpoint's generation, below the version's own."""
 
     job: str
     version: int
@@ -88,6 +95,7 @@ class Version(Serializable):
     starts_at: datetime | None
     start_offsets: Offsets
     generation: int = 1
+    folder: str = "g1"
 
     @property
     def starts_at_ms(self) -> int | None:

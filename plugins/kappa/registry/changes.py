@@ -53,6 +53,8 @@ select 1 + greatest(v.generation,
         where (c.job, c.version) = (v.job, v.version))) as next
 from registry.job_version v where v.job = %s and v.version = %s"""
 
+_FOLDER = """
+select folder from registry.generation where job = %s and version = %s and generation = %s"""
 _HAS_BATCHES = """
 select exists (select from registry.batch where job = %s and version = %s and generation = %s) as told"""
 _NEWEST_BATCHES = """
@@ -96,6 +98,12 @@ class PostgresChanges:
             if row is None:
                 raise UnknownVersion(job, version)
             return int(row["next"])
+
+    def folder(self, job: str, version: int, generation: int) -> str:
+        """The folder of a generation of the version's checkpoint, below the version's own."""
+        with self.database.transaction() as connection:
+            row = connection.execute(_FOLDER, [job, version, generation]).fetchone()
+        return (row["folder"] if row else None) or f"g{generation}"
 
     def hold(self, change_id: UUID) -> None:
         """Phase HELD: the version is wanted stopped until the change has ended, whatever its operator wants."""

@@ -153,6 +153,9 @@ class Registry(Bookkeeping, Protocol):
     def next_generation(self, job: str, version: int) -> int:
         """A number that no checkpoint of the version has had, finished or not."""
 
+    def folder(self, job: str, version: int, generation: int) -> str:
+        """The folder of a generation of the version's checkpoint, below the version's own."""
+
     def hold(self, change_id: UUID) -> None:
         """Phase HELD: the version is wanted stopped until the change has ended, whatever its operator wants."""
 

@@ -42,6 +42,7 @@ class PostgresRegistry:
             changes.mark,
         )
         self.next_generation, self.checkpoint_is_free = changes.next_generation, changes.checkpoint_is_free
+        self.folder = changes.folder
         self.has_batches, self.newest_batches = changes.has_batches, changes.newest_batches
         self.health, self.now, self.give_up = health.health, health.now, health.give_up
         self.old_batches, self.fold, self.misbooked = books.old_batches, books.fold, books.misbooked

@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Author, Entry
-from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Segment, State, Version
+from kappa.core.versions import BEGINNING, OPEN_END, SELECT_VERSION, Desired, Heartbeat, Segment, State, Version
 from kappa.registry import staging
 from kappa.registry.port import ServedByAnother
 from kappa.registry.transactions import Connection, Database, audit, take_turn
@@ -38,7 +38,7 @@ class PostgresVersions:
     def versions(self, job: str) -> list[Version]:
         """All versions of a job, in order."""
         with self.database.transaction() as connection:
-            rows = connection.execute("select * from registry.job_version where job = %s order by version", [job])
+            rows = connection.execute(f"{SELECT_VERSION} where job = %s order by version", [job])
             return [Version.from_json(row) for row in rows]
 
     def segments(self, job: str) -> list[Segment]:

@@ -17,6 +17,7 @@ from jobs.driver.registry import DriverRegistry
 from kappa.core.checkpoint.reader import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
 from tests.jobs.books import FIRST, Desk
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import folder_of
 
 pytestmark = pytest.mark.rig
 READ = {"0": 4, "1": 1}
@@ -31,7 +32,7 @@ class GoesOn(Exception):  # noqa: N818 - it is no error
 def registry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[DriverRegistry]:
     """That of a version which has committed batch 0."""
 
-    def go_on(*_: object) -> None:
+    def go_on(*_: object, **__: object) -> None:
         raise GoesOn
 
     monkeypatch.setattr(session, "create", go_on)
@@ -54,7 +55,7 @@ def hold(case: Case, batches: int, end: dict[str, int] | None = None, generation
         "offsets": f'v1\n{{"batchWatermarkMs": 0}}\n{ends}',
         "commits": 'v1\n{"nextBatchWatermarkMs": 0}',
     }
-    path = case.settings.checkpoint("ad_ctr", 1, generation)
+    path = folder_of(case.settings.checkpoints("ad_ctr", 1) / f"g{generation}")
     shutil.rmtree(path, ignore_errors=True)
     for folder, text in told.items():
         (path / folder).mkdir(parents=True)

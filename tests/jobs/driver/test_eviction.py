@@ -19,9 +19,9 @@ from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, GaveWay
 from kappa.core.catalog import find, resolve
-from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
+from tests.rigs.checkpoint_folders import in_folder
 
 DELAY = 10 * MINUTE
 AD_CTR = find("ad_ctr")
@@ -111,7 +111,7 @@ class KeepingSink(BatchSink):
 
 
 def test_a_query_that_gives_way_leaves_its_batch_to_the_one_that_evicts(spark: SparkSession, tmp_path: Path) -> None:
-    stream, checkpoint = Stream(spark, tmp_path), Checkpoint(tmp_path / "cp")
+    stream, checkpoint = Stream(spark, tmp_path), in_folder(tmp_path / "cp")
     stream.read([_minute(0), _minute(1)], evicting=True)
     stream.read([_minute(30)], evicting=False)
     stream.append([_minute(31)])

@@ -18,7 +18,7 @@ from tests.rigs.rig import Rig
 pytestmark = pytest.mark.rig
 
 OLD, NEW = RunsAs("a" * 16, {"state_partitions": 4}, 1), RunsAs("a" * 16, {"state_partitions": 2}, 2)
-MADE = Generation(2, 1, 2, 7, {"rows": {"before": 3, "after": 3}})
+MADE = Generation(2, "g2-a1b2", 1, 2, 7, {"rows": {"before": 3, "after": 3}})
 JOB = "ad_ctr"
 
 
@@ -91,9 +91,12 @@ def test_a_version_is_driven_while_a_launch_of_it_has_not_ended(case: Case, chan
     assert not changes.is_driven()
 
 
-def test_a_generation_is_entered_once_and_stays_as_it_was(changes: PostgresChangeStore) -> None:
+def test_a_generation_is_the_try_that_was_entered_last(case: Case, changes: PostgresChangeStore) -> None:
+    """One is made again only where what was entered is lost. Older code names no folder."""
     assert changes.generation(2) is None
-    changes.enter(MADE)
-    changes.enter(replace(MADE, base_batch_id=9, proof={}))
-    assert changes.generation(2) == MADE
+    for made in (replace(MADE, folder="g2-lost", base_batch_id=5, proof={}), MADE, MADE):
+        changes.enter(made)
+        assert changes.generation(2) == made
     assert changes.generation(3) is None
+    case.query("update registry.generation set folder = null")
+    assert changes.generation(2) == replace(MADE, folder="g2")

@@ -11,33 +11,45 @@ from pyspark.sql import SparkSession
 from jobs.rescale import generations
 from jobs.rescale.state_proof import StateDiffers
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.store.places import at
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, without_batch
+from tests.rigs.checkpoint_folders import folder_of
 
 
 def test_a_draft_of_a_running_checkpoint_becomes_what_it_is_when_it_stopped(
     spark: SparkSession, old: Checkpoint, source: Path, tmp_path: Path
 ) -> None:
     """A batch is pending while it is begun, and committed before it is made."""
-    pending = (old.path / "commits" / "2").rename(tmp_path / "2")
-    with generations.draft(spark, old, tmp_path / "g2", 3) as work:
+    pending = (folder_of(old) / "commits" / "2").rename(tmp_path / "2")
+    with generations.draft(spark, old, at(tmp_path), 2, 3) as work:
         assert work.newest_committed() == work.newest_planned() == 1
-        assert [f.name for f in tmp_path.glob("*g2*")] == [work.path.name]
-        pending.rename(old.path / "commits" / "2")
-        untouched = streams.files(old.path)
-        proof, base = generations.make(spark, old, work, tmp_path / "g2", 3, lambda _: None)
+        assert [f.name for f in tmp_path.glob("*g2*")] == [folder_of(work).name]
+        pending.rename(folder_of(old) / "commits" / "2")
+        untouched = streams.files(folder_of(old))
+        proof, base = generations.make(spark, old, work, 3, lambda _: None)
     assert (proof.equal, proof.after[0].rows, base) == (True, WINDOWS + 1, 3)
-    assert streams.files(old.path) == untouched
-    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+    assert streams.files(folder_of(old)) == untouched
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", work.place.name}
 
 
 def test_a_draft_leaves_nothing_and_removes_what_a_killed_one_left(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
+    for name in ("g20", "g1-of-another"):
+        shutil.copytree(folder_of(old), tmp_path / name)
     before = streams.files(tmp_path)
-    for left in ("g2.work-1", "g2.work-1.rehearsal", ".g2.work-1.part", ".g2.work-1.rehearsal.part"):
-        shutil.copytree(old.path, tmp_path / left)
-    with pytest.raises(KeyboardInterrupt), generations.draft(spark, old, tmp_path / "g2", 3):
+    for left in (
+        "g2",
+        "g2-1a2b",
+        "g2-1a2b.rehearsal",
+        "g2.work-1",
+        "g2.work-1.rehearsal",
+        ".g2.work-1.part",
+        ".g2.work-1.rehearsal.part",
+    ):
+        shutil.copytree(folder_of(old), tmp_path / left)
+    with pytest.raises(KeyboardInterrupt), generations.draft(spark, old, at(tmp_path), 2, 3):
         raise KeyboardInterrupt
     assert streams.files(tmp_path) == before
 
@@ -47,7 +59,7 @@ def test_what_cannot_be_repartitioned_is_seen_by_the_rehearsal(
 ) -> None:
     before = streams.files(tmp_path)
     monkeypatch.setattr(generations, "repartition", lambda _spark, copy, _size: without_batch(copy, 2))
-    with pytest.raises(StateDiffers), generations.draft(spark, old, tmp_path / "g2", 3):
+    with pytest.raises(StateDiffers), generations.draft(spark, old, at(tmp_path), 2, 3):
         raise AssertionError("it is not reached")
     assert streams.files(tmp_path) == before
 
@@ -56,7 +68,7 @@ def test_of_a_large_state_nothing_is_done_in_advance(
     spark: SparkSession, old: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generations, "PREPARED_BYTES", 10)
-    with generations.draft(spark, old, tmp_path / "g2", 4) as work:
-        assert not work.path.exists()
-        proof, _ = generations.make(spark, old, work, tmp_path / "g2", 4, lambda _: None)
+    with generations.draft(spark, old, at(tmp_path), 2, 4) as work:
+        assert not folder_of(work).exists()
+        proof, _ = generations.make(spark, old, work, 4, lambda _: None)
     assert proof.equal

@@ -16,6 +16,7 @@ from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.checkpoint.repartitionable import SUPPORTED_PROVIDER, UnsupportedOperator, UnsupportedProvider
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, make, without_batch
+from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 
 def _rewrite(file: Path, found: str, put: str) -> None:
@@ -30,7 +31,7 @@ def _told(measured: tuple[state_proof.Measured, ...]) -> list[object]:
 
 
 def test_the_facts_of_a_checkpoint(made: Path) -> None:
-    facts = Checkpoint(made).facts()
+    facts = in_folder(made).facts()
     assert facts.provider.endswith(SUPPORTED_PROVIDER)
     assert (facts.state_partitions, facts.operators) == (2, ("stateStoreSave",))
     assert (facts.newest_planned, facts.newest_committed) == (2, 2)
@@ -41,16 +42,16 @@ def test_state_stays_equal_through_2_4_3_1_and_goes_on_alike(
     spark: SparkSession, old: Checkpoint, source: Path, tmp_path: Path
 ) -> None:
     before, current = state_proof.measure(spark, old), old
-    untouched = streams.files(old.path)
+    untouched = streams.files(folder_of(old))
     for number, partitions in enumerate((4, 3, 1), start=2):
-        target = tmp_path / f"g{number}"
         parts: list[str] = []
-        proof, base = make(spark, current, target, partitions, parts.append)
+        new, proof, base = make(spark, current, number, partitions, parts.append)
         assert parts == ["copied", "measured", "repartitioned", "proved"]
         assert proof.equal
         assert (proof.after[0].partitions, proof.after[0].rows, base) == (partitions, WINDOWS + 1, number + 1)
-        current = Checkpoint(target)
-    assert streams.files(old.path) == untouched
+        assert new.place.name.startswith(f"g{number}-")
+        current = new
+    assert streams.files(folder_of(old)) == untouched
     assert _told(state_proof.measure(spark, current)) == _told(before)
     _same_results_after_another_batch(spark, old, current, source)
 
@@ -70,7 +71,7 @@ def _rows_of(spark: SparkSession, source: Path, checkpoint: Checkpoint) -> list[
     def keep(frame: DataFrame, _batch_id: int) -> None:
         seen.extend(str(tuple(row)) for row in frame.collect())
 
-    streams.run(streams.writer(spark, source, checkpoint.path, keep))
+    streams.run(streams.writer(spark, source, folder_of(checkpoint), keep))
     return sorted(seen)
 
 
@@ -90,7 +91,7 @@ def test_a_row_that_changed_or_was_lost_breaks_the_proof(spark: SparkSession, ol
 def test_rows_in_a_partition_where_the_query_will_not_look_break_the_proof(
     spark: SparkSession, old: Checkpoint
 ) -> None:
-    before, state = state_proof.measure(spark, old), old.path / "state" / "0"
+    before, state = state_proof.measure(spark, old), folder_of(old) / "state" / "0"
     (state / "0").rename(state / "other")
     (state / "1").rename(state / "0")
     (state / "other").rename(state / "1")
@@ -103,7 +104,7 @@ def test_rows_in_a_partition_where_the_query_will_not_look_break_the_proof(
 
 
 def test_either_half_of_the_hash_alone_breaks_the_proof(spark: SparkSession, made: Path) -> None:
-    (measured,) = state_proof.measure(spark, Checkpoint(made))
+    (measured,) = state_proof.measure(spark, in_folder(made))
     for other in (replace(measured, total="1"), replace(measured, xor=1), replace(measured, rows=1)):
         assert not Proof((measured,), (other,)).equal
     assert Proof((measured,), (replace(measured, partitions=9),)).to_json()["equal"] is True
@@ -112,69 +113,70 @@ def test_either_half_of_the_hash_alone_breaks_the_proof(spark: SparkSession, mad
 def test_a_provider_that_cannot_be_repartitioned_is_refused_before_the_call(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
-    _rewrite(old.path / "offsets" / "2", "RocksDBStateStoreProvider", "HDFSBackedStateStoreProvider")
-    _refused(spark, old, tmp_path / "g2", UnsupportedProvider)
+    _rewrite(folder_of(old) / "offsets" / "2", "RocksDBStateStoreProvider", "HDFSBackedStateStoreProvider")
+    _refused(spark, old, UnsupportedProvider)
 
 
 def test_an_operator_that_cannot_be_repartitioned_is_refused_before_the_call(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
-    _rewrite(old.path / "state" / "0" / "_metadata" / "metadata", "stateStoreSave", "symmetricHashJoin")
-    _refused(spark, old, tmp_path / "g2", UnsupportedOperator)
+    _rewrite(folder_of(old) / "state" / "0" / "_metadata" / "metadata", "stateStoreSave", "symmetricHashJoin")
+    _refused(spark, old, UnsupportedOperator)
 
 
 def test_an_aggregate_without_a_key_is_refused_before_the_call(
     spark: SparkSession, source: Path, tmp_path: Path
 ) -> None:
-    checkpoint = Checkpoint(tmp_path / "g1")
+    checkpoint = in_folder(tmp_path / "g1")
     events = spark.readStream.schema(spark.read.parquet(str(source)).schema).parquet(str(source))
     counts = events.groupBy().count().writeStream.outputMode("update").foreachBatch(streams.nothing)
-    streams.run(counts.option("checkpointLocation", str(checkpoint.path)))
-    _refused(spark, checkpoint, tmp_path / "g2", UnsupportedOperator)
+    streams.run(counts.option("checkpointLocation", str(folder_of(checkpoint))))
+    _refused(spark, checkpoint, UnsupportedOperator)
 
 
 def test_a_pending_batch_is_refused_before_the_call(spark: SparkSession, old: Checkpoint, tmp_path: Path) -> None:
-    (old.path / "commits" / "2").unlink()
-    _refused(spark, old, tmp_path / "g2", PendingBatch)
+    (folder_of(old) / "commits" / "2").unlink()
+    _refused(spark, old, PendingBatch)
     with pytest.raises(PendingBatch):
         generations.repartition(spark, old, 4)
 
 
 def test_a_version_that_never_committed_has_nothing_to_repartition(spark: SparkSession, tmp_path: Path) -> None:
-    _refused(spark, Checkpoint(tmp_path / "g1"), tmp_path / "g2", NoState)
+    _refused(spark, in_folder(tmp_path / "g1"), NoState)
 
 
-def _refused(spark: SparkSession, old: Checkpoint, target: Path, why: type[Exception]) -> None:
+def _refused(spark: SparkSession, old: Checkpoint, why: type[Exception]) -> None:
     """It is refused, and nothing was written anywhere."""
-    before = streams.files(target.parent)
+    of_version = folder_of(old.place.parent)
+    before = streams.files(of_version)
     with pytest.raises(why):
-        make(spark, old, target, 4)
-    assert streams.files(target.parent) == before
+        make(spark, old, 2, 4)
+    assert streams.files(of_version) == before
 
 
 def test_stopped_between_two_parts_it_leaves_nothing_and_can_be_made_again(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
-    before, target = streams.files(tmp_path), tmp_path / "g2"
+    before = streams.files(tmp_path)
 
     def stop(moment: str) -> None:
         if moment == "repartitioned":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(spark, old, target, 4, stop)
+        make(spark, old, 2, 4, stop)
     assert streams.files(tmp_path) == before
-    for left in (target, tmp_path / "g2.work-1"):
-        shutil.copytree(old.path, left)
+    for left in (tmp_path / "g2-1a2b", tmp_path / "g2.work-1"):
+        shutil.copytree(folder_of(old), left)
         (left / "commits" / "2").unlink()
-    proof, _ = make(spark, old, target, 4)
+    new, proof, _ = make(spark, old, 2, 4)
     assert proof.equal
-    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", new.place.name}
 
 
 def test_the_number_that_it_has_makes_a_proved_copy_without_the_call(
     spark: SparkSession, old: Checkpoint, tmp_path: Path
 ) -> None:
-    proof, base = make(spark, old, tmp_path / "g2", 2)
+    _, proof, base = make(spark, old, 2, 2)
     assert proof.equal
     assert base == 2

@@ -20,11 +20,11 @@ from jobs.sinks import observations
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
 from kappa.core.catalog import find, resolve
-from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
 from tests.jobs.held_log import VERSION, Held
 from tests.jobs.records import NOON
+from tests.rigs.checkpoint_folders import in_folder
 
 pytestmark = pytest.mark.rig
 SETTINGS = resolve(find("ad_ctr"), {})
@@ -70,7 +70,7 @@ def stage(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     owner = desk.book.owner
     connection = partial(connect, desk.case.settings, owner.job.name, owner.version, owner.epoch)
     sink = BatchSink(
-        owner, run, Checkpoint(tmp_path), connection,
+        owner, run, in_folder(tmp_path), connection,
         Reach({0: NOON, 1: NOON}), lambda: NEVER_READ, lambda _: NEVER_READ, witness, {},
     )  # fmt: skip
     sink.attach(None)

@@ -29,13 +29,13 @@ from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.sinks.observations import Tally
 from kappa.core import catalog
-from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.fates import Fate
 from kappa.core.settings import Settings
 from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.jobs.books import FIRST, SECOND, Desk, quarantined, stored, totals
 from tests.rigs.case import Case
+from tests.rigs.checkpoint_folders import in_folder
 
 rig = pytest.mark.rig
 PATIENCE_SECONDS = 60.0
@@ -98,7 +98,7 @@ def sink_of(settings: Settings, owner: Owner) -> BatchSink:
     dial = partial(connect, settings, owner.job.name, owner.version, owner.epoch)
     nothing: Any = None
     return BatchSink(
-        owner, run, Checkpoint(Path("none")), dial, Reach({}), lambda: None, lambda _: nothing, nothing, {}
+        owner, run, in_folder(Path("none")), dial, Reach({}), lambda: None, lambda _: nothing, nothing, {}
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kappa.airflow_sign_in import (
     sign_in,
     users_file,
 )
+from kappa.core.installation.addresses import Postgres
 from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
 
@@ -115,10 +117,13 @@ def test_an_airflow_that_is_away_is_named() -> None:
         sign_in(URL, "ada", "sesame", httpx.MockTransport(away))
 
 
-def test_a_user_of_the_embedded_stack_has_the_password_that_the_stack_keeps(tmp_path: Path) -> None:
+def test_only_a_user_of_the_embedded_stack_has_a_password_that_is_kept(tmp_path: Path) -> None:
     settings, server = Settings(home=tmp_path), Server()
     with pytest.raises(NoPassword, match=r"'ada'. Run \./kappa up"):
         embedded(settings, "ada")
     settings.secrets.mkdir()
     users_file(settings).write_text(json.dumps({"ada": "sesame"}))
     assert session(embedded(settings, "ada"), server).look(RUN).state == "running"
+    elsewhere = replace(settings, postgres=Postgres(host="db.example.org"))
+    with pytest.raises(NoPassword):
+        embedded(elsewhere, "ada")

@@ -54,6 +54,12 @@ def test_each_jar_lands_in_the_folder_of_its_group(base: str, folders: dict[str,
     assert (folders["spark"] / "b-2.jar").read_bytes() == b"second jar"
 
 
+def test_a_group_that_is_not_asked_for_is_not_downloaded(base: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    wanted = [locked("org/a/a-1.jar"), locked("org/b/b-2.jar", "s3")]
+    assert jars.fetch(wanted, base, tmp_path / "cache", folders) == 9
+    assert [jar.name for jar in tmp_path.glob("home/*/*")] == ["a-1.jar"]
+
+
 def test_a_second_state_folder_downloads_nothing(base: str, folders: dict[str, Path], tmp_path: Path) -> None:
     wanted = [locked("org/a/a-1.jar")]
     jars.fetch(wanted, base, tmp_path / "cache", folders)
@@ -99,5 +105,5 @@ def test_the_repository_is_the_environments_then_the_mirror_then_central(tmp_pat
 
 def test_the_lock_file_names_each_jar_once() -> None:
     locks = jars.read()
-    assert {jar.group for jar in locks} == {"broker", "spark"}
-    assert len({(jar.group, jar.name) for jar in locks}) == len(locks) == 50
+    assert {jar.group for jar in locks} == {"broker", "spark", "s3"}
+    assert len({(jar.group, jar.name) for jar in locks}) == len(locks) == 86

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import Connection
 
+from kappa.airflow import run_note
 from kappa.airflow.task_context import DEFAULTS
+from kappa.core.installation.needs import FINITE_CORES
 from kappa.core.settings import Cluster, Settings
 from stack.layout import Layout
 from stack.services import airflow as control
-from stack.services import airflow_connections, airflow_pools, passwords
+from stack.services import airflow_pools, passwords
 
 AWAY_SECONDS = 120
 """The api-server took 77 s from a kill to its first answer beside four streams and a load, and 150 s once."""
@@ -82,7 +85,11 @@ def test_connections_lie_in_a_private_file_that_airflow_is_told_of(layout: Layou
     file = Path(told["connections_file_path"])
     assert config["secrets"]["backend"].endswith("LocalFilesystemBackend")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert json.loads(file.read_text())["spark_local"]["host"] == f"local[{airflow_connections.FINITE_CORES}]"
+    held = json.loads(file.read_text())
+    assert held["spark_local"]["host"] == f"local[{FINITE_CORES}]"
+    notes = run_note.signed_in(Connection.from_json(json.dumps(held["kappa_airflow"]), "kappa_airflow"), False)
+    user, password = passwords.airflow_login(layout.settings)
+    assert (notes.url, notes.user, notes._password) == (layout.settings.airflow_url, user, password)
 
 
 def test_spark_submit_is_found_and_is_the_environments_own(layout: Layout) -> None:
@@ -125,7 +132,7 @@ def test_pools_are_made_again_as_they_should_be_by_one_request(layout: Layout) -
 def test_a_pool_holds_one_program_at_least(layout: Layout) -> None:
     small = replace(layout.settings, cluster=Cluster(worker_cores=1))
     slots = {pool["name"]: pool["slots"] for pool in airflow_pools.wanted(small)}
-    assert slots["spark_cores"] == airflow_connections.FINITE_CORES
+    assert slots["spark_cores"] == FINITE_CORES
 
 
 def test_pools_that_airflow_refuses_are_named(layout: Layout) -> None:

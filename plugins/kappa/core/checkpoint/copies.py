@@ -1,14 +1,14 @@
-"""Copies of checkpoint folders: of one that a running query goes on writing to, completed once nobody does."""
+"""Copies of checkpoints within a store: of one that a running query goes on writing to, completed once nobody does."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.store.location import Location
 
 # What a running query adds in the order offsets, state, commits is copied the other way round: each copied commit then
 # finds its offsets and its state, whatever is added meanwhile.
@@ -16,124 +16,84 @@ _RUNNING_ORDER = ("commits", "offsets", "state")
 # Files of the state that are written once and never again. Spark gives each its own name, or a new one by a rename.
 _WRITTEN_ONCE = (".sst", ".zip", ".changelog", ".delta", ".snapshot")
 _STATE_VERSION = re.compile(r"^\.?(\d+)(?:_[^.]+)?\.(?:zip|changelog|delta|snapshot)(?:\.crc)?$")
+AT_ONCE = 16
+"""Copies under way at a time: each is a request to a server, or next to nothing."""
 
 
-def copy_running(source: Path, target: Path) -> None:
+def copy_running(source: Location, target: Location) -> None:
     """Copy a checkpoint that a query writes to, as of its newest batch committed when this began. Raises OSError.
 
-    The copy holds no batch that was planned and not committed. Of a query that never ran it is an empty folder.
+    The copy holds no batch that was planned and not committed. Of a query that never ran it is empty. What was at
+    `target` is removed.
     """
-
-    def fill(part: Path) -> None:
-        part.mkdir(parents=True)
-        others = sorted({f.name for f in source.iterdir()} - set(_RUNNING_ORDER)) if source.is_dir() else []
-        for name in (*_RUNNING_ORDER, *others):
-            _copy(source / name, part / name)
-        drop_beyond(part, Checkpoint(part).newest_committed())
-
-    _replace(target, fill)
+    target.delete()
+    for name in (*_RUNNING_ORDER, *sorted(source.names() - set(_RUNNING_ORDER))):
+        _copy_what_stays(source / name, target / name)
+    drop_beyond(target, Checkpoint(target).newest_committed())
 
 
-def complete(source: Path, target: Path) -> None:
+def complete(source: Location, target: Location) -> None:
     """Make the copy of a checkpoint equal to it, now that nobody writes to it; temporary files are left out.
 
-    A file of the state that the copy holds already, with its length and its time of change, is not copied again: most
-    are never written a second time. `target` need not be there; after an OSError it is of no use. Raises OSError.
+    A file of the state that the copy holds already, by its size and its stamp, is not copied again: most are never
+    written a second time. `target` need not be there; after an OSError it is of no use. Raises OSError.
     """
-    target.mkdir(parents=True, exist_ok=True)
-    for left in {f.name for f in target.iterdir()} - {f.name for f in _entries(source)}:
-        _remove(target / left)
-    for entry in _entries(source):
-        copied = target / entry.name
-        if entry.is_dir():
-            complete(entry, copied)
-        elif not _holds(entry, copied):
-            _copy_file(entry, copied)
+    theirs, ours = source.files(), target.files()
+    lasting = [name for name in theirs if not _is_temporary(name)]
+    target.remove(ours.keys() - set(lasting))
+    wanted = [name for name in lasting if not (name.endswith(_WRITTEN_ONCE) and ours.get(name) == theirs[name])]
+    _each(lambda name: (source / name).copy_to(target / name), wanted)
 
 
-def link(source: Path, target: Path) -> None:
-    """A copy of a checkpoint copy that shares the files that are written once, where the file system can share them.
+def link(source: Location, target: Location) -> None:
+    """A copy of a checkpoint copy that shares the files that are written once, where the store can share them.
 
-    Made in a moment, and for use that throws it away. Raises OSError.
+    Made in a moment, and for use that throws it away. What was at `target` is removed. Raises OSError.
     """
 
-    def share(one: str, other: str) -> None:
-        if not one.endswith(_WRITTEN_ONCE):
-            shutil.copyfile(one, other)
-            return
-        try:
-            os.link(one, other)
-        except OSError:
-            shutil.copyfile(one, other)
+    def give(name: str) -> None:
+        if name.endswith(_WRITTEN_ONCE):
+            (source / name).share_with(target / name)
+        else:
+            (source / name).copy_to(target / name)
 
-    _replace(target, lambda part: shutil.copytree(source, part, copy_function=share))
+    target.delete()
+    _each(give, source.files())
 
 
-def part_of(target: Path) -> Path:
-    """The name of an unfinished copy."""
-    return target.with_name(f".{target.name}.part")
+def _copy_what_stays(source: Location, target: Location) -> None:
+    """Copy a file, or all files below; temporary files are left out.
 
-
-def _replace(target: Path, fill: Callable[[Path], object]) -> None:
-    """Make a folder under a temporary name, then give it its own; an older one of either name is removed."""
-    part = part_of(target)
-    for left in (part, target):
-        shutil.rmtree(left, ignore_errors=True)
-    part.parent.mkdir(parents=True, exist_ok=True)
-    fill(part)
-    part.rename(target)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file or folder; in a folder its files go first, since a snapshot is uploaded after the parts in folders.
-
-    What is gone meanwhile was no longer needed; temporary files are left out.
+    What is gone meanwhile was no longer needed. A listing has a folder's files before those of the folders below it, so
+    a snapshot in it, which is uploaded after its parts, has them in it, too.
     """
-    if source.is_file():
-        try:
-            _copy_file(source, target)
-        except FileNotFoundError:
-            target.unlink(missing_ok=True)
-    elif source.is_dir():
-        target.mkdir()
-        for entry in sorted(_entries(source), key=Path.is_dir):
-            _copy(entry, target / entry.name)
+
+    def copy(name: str) -> None:
+        with suppress(FileNotFoundError):
+            (source / name).copy_to(target / name)
+
+    found = [name for name in source.files() if not _is_temporary(name)]
+    _each(copy, found)
+    if not found and not _is_temporary(source.name):
+        with suppress(FileNotFoundError, IsADirectoryError):
+            source.copy_to(target)
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file, and the time of its change as it was before: what is written meanwhile looks changed afterwards."""
-    was = source.stat()
-    shutil.copyfile(source, target)
-    os.utime(target, ns=(was.st_atime_ns, was.st_mtime_ns))
+def _each(act: Callable[[str], None], names: Iterable[str]) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(act, name) for name in names]:
+            done.result()
 
 
-def _holds(source: Path, target: Path) -> bool:
-    """Whether the copy of a file written once is that file."""
-    if not (target.is_file() and source.name.endswith(_WRITTEN_ONCE)):
-        return False
-    one, other = source.stat(), target.stat()
-    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+def _is_temporary(name: str) -> bool:
+    return any(part.endswith(".tmp") or ".tmp." in part for part in name.split("/"))
 
 
-def _remove(left: Path) -> None:
-    if left.is_dir():
-        shutil.rmtree(left)
-    else:
-        left.unlink()
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    return (f for f in folder.iterdir() if not f.name.endswith(".tmp") and ".tmp." not in f.name)
-
-
-def drop_beyond(checkpoint: Path, committed: int | None) -> None:
+def drop_beyond(checkpoint: Location, committed: int | None) -> None:
     """Remove what was planned after the newest commit, and state of later versions (a batch N leaves version N + 1)."""
     last = -1 if committed is None else committed
-    for file in (checkpoint / "offsets").glob("*"):
-        number = file.name.removeprefix(".").removesuffix(".crc")
-        if number.isdigit() and int(number) > last:
-            file.unlink()
-    for file in (checkpoint / "state").rglob("*"):
-        version = _STATE_VERSION.match(file.name)
-        if version and int(version[1]) > last + 1:
-            file.unlink()
+    plans, state = checkpoint / "offsets", checkpoint / "state"
+    numbers = {name: name.removeprefix(".").removesuffix(".crc") for name in plans.names()}
+    plans.remove(name for name, number in numbers.items() if number.isdigit() and int(number) > last)
+    versions = {name: _STATE_VERSION.match(name.rsplit("/", 1)[-1]) for name in state.files()}
+    state.remove(name for name, version in versions.items() if version and int(version[1]) > last + 1)

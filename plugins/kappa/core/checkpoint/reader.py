@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
+from kappa.core.store.location import Location, StoreAway
+from kappa.core.versions import Version
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -19,10 +21,10 @@ METADATA = "metadata"
 class CheckpointLost(Refusal):
     """The database knows of batches that the checkpoint has not: starting would count from an empty or old state."""
 
-    def __init__(self, path: Path, recorded: int, found: int | None) -> None:
+    def __init__(self, place: Location, recorded: int, found: int | None) -> None:
         has = "it holds no batch" if found is None else f"its newest batch is {found}"
         super().__init__(
-            f"the database holds batch {recorded} of checkpoint {path.name}, but {has}. Nothing was started. "
+            f"the database holds batch {recorded} of checkpoint {place.name}, but {has}. Nothing was started. "
             "Bring the checkpoint back. Where only its newest plan is lost, './kappa repair JOB --checkpoint' restores "
             "it; else replay the log into a new version with './kappa reprocess'."
         )
@@ -31,9 +33,9 @@ class CheckpointLost(Refusal):
 class DatabaseBehind(Refusal):
     """The checkpoint committed batches that the database has never seen: the database was restored from a backup."""
 
-    def __init__(self, path: Path, recorded: int | None, committed: int) -> None:
+    def __init__(self, place: Location, recorded: int | None, committed: int) -> None:
         super().__init__(
-            f"checkpoint {path.name} committed batch {committed}, the database's newest is {recorded}. Nothing was "
+            f"checkpoint {place.name} committed batch {committed}, the database's newest is {recorded}. Nothing was "
             "started. Replay the log into a new version with './kappa reprocess'."
         )
 
@@ -41,9 +43,9 @@ class DatabaseBehind(Refusal):
 class ForeignCheckpoint(Refusal):
     """The checkpoint's newest recorded batch ends elsewhere than the database's progress."""
 
-    def __init__(self, path: Path, expected: Offsets, found: Offsets) -> None:
+    def __init__(self, place: Location, expected: Offsets, found: Offsets) -> None:
         super().__init__(
-            f"the database is at the offsets {expected}, checkpoint {path.name} at {found}: they belong to different "
+            f"the database is at the offsets {expected}, checkpoint {place.name} at {found}: they belong to different "
             "histories. Nothing was started. Bring the checkpoint back that the version last ran on, or replay the log "
             "into a new version with './kappa reprocess'."
         )
@@ -52,7 +54,7 @@ class ForeignCheckpoint(Refusal):
 class DamagedOffsets(Refusal):
     """A file of the checkpoint that says what it holds cannot be read."""
 
-    def __init__(self, file: Path, problem: str) -> None:
+    def __init__(self, file: Location, problem: str) -> None:
         super().__init__(
             f"checkpoint file {file.parent.name}/{file.name} cannot be read: {problem}. Bring it back, or restore it "
             "from the database's offsets with './kappa repair JOB --checkpoint', which says so where that is not exact."
@@ -78,7 +80,7 @@ class StatefulOperator:
 
 @dataclass(frozen=True)
 class CheckpointFacts:
-    """What a checkpoint folder says of itself.
+    """What a checkpoint says of itself.
 
     `provider` is the class that keeps the state, `state_partitions` the number that the newest committed batch ran
     with (empty and 0 before the first batch); `operators` are the stateful ones in order, `bytes` those of the state.
@@ -94,17 +96,17 @@ class CheckpointFacts:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint folder."""
+    """A checkpoint."""
 
-    path: Path
+    place: Location
 
     def newest_planned(self) -> int | None:
         """The newest batch with an offsets file."""
-        return _newest(self.path / "offsets")
+        return _newest(self.place / "offsets")
 
     def newest_committed(self) -> int | None:
         """The newest batch with a commit file."""
-        return _newest(self.path / "commits")
+        return _newest(self.place / "commits")
 
     def is_pending(self) -> bool:
         """Whether a batch was planned and not committed."""
@@ -112,29 +114,30 @@ class Checkpoint:
 
     def planned(self, batch_id: int, topic: str) -> Planned:
         """The batch as it was logged. Raises DamagedOffsets."""
-        with _named(self.path / "offsets" / str(batch_id)) as file:
-            lines = file.read_text().splitlines()
+        with _named(self.place / "offsets" / str(batch_id)) as file:
+            lines = file.read().decode().splitlines()
             ends = json.loads(lines[2])[topic]
             watermark = int(json.loads(lines[1])["batchWatermarkMs"])
             return Planned({int(p): int(offset) for p, offset in ends.items()}, watermark)
 
     def check_commit(self, batch_id: int) -> None:
         """Pass where Spark's word that it committed the batch can be read. Raises DamagedOffsets."""
-        with _named(self.path / "commits" / str(batch_id)) as file:
-            int(json.loads(file.read_text().splitlines()[1])["nextBatchWatermarkMs"])
+        with _named(self.place / "commits" / str(batch_id)) as file:
+            int(json.loads(file.read().decode().splitlines()[1])["nextBatchWatermarkMs"])
 
     def check_identity(self) -> None:
         """Pass where the file can be read without which Spark starts no query. Raises DamagedOffsets."""
-        with _named(self.path / METADATA) as file:
-            str(json.loads(file.read_text())["id"])
+        with _named(self.place / METADATA) as file:
+            str(json.loads(file.read().decode())["id"])
 
     def operators(self) -> tuple[StatefulOperator, ...]:
         """The stateful operators by number; none before the first batch. Raises DamagedOffsets."""
-        folders = [f for f in (self.path / "state").glob("*") if f.name.isdigit()]
-        return tuple(_operator(f) for f in sorted(folders, key=lambda f: int(f.name)) if (f / "_metadata").is_dir())
+        state = self.place / "state"
+        folders = [state / name for name in sorted(filter(str.isdigit, state.names()), key=int)]
+        return tuple(_operator(folder) for folder in folders if (folder / "_metadata").names())
 
     def facts(self) -> CheckpointFacts:
-        """What the folder says of itself, also while a query writes to it. Raises DamagedOffsets."""
+        """What it says of itself, also while a query writes to it. Raises DamagedOffsets."""
         planned, committed = self.newest_planned(), self.newest_committed()
         conf = self._configuration(planned if committed is None else committed)
         return CheckpointFacts(
@@ -143,15 +146,20 @@ class Checkpoint:
             operators=tuple(operator.name for operator in self.operators()),
             newest_planned=planned,
             newest_committed=committed,
-            bytes=sum(_size(file) for file in (self.path / "state").rglob("*")),
+            bytes=(self.place / "state").size(),
         )
 
     def _configuration(self, batch_id: int | None) -> dict[str, str]:
         """The settings that Spark pinned when it planned the batch; they win over the session's."""
         if batch_id is None:
             return {}
-        with _named(self.path / "offsets" / str(batch_id)) as file:
-            return dict(json.loads(file.read_text().splitlines()[1])["conf"])
+        with _named(self.place / "offsets" / str(batch_id)) as file:
+            return dict(json.loads(file.read().decode().splitlines()[1])["conf"])
+
+
+def checkpoint_of(settings: Settings, version: Version) -> Checkpoint:
+    """The checkpoint that the version runs on."""
+    return Checkpoint(settings.checkpoints(version.job, version.version) / version.folder)
 
 
 def check(checkpoint: Checkpoint, recorded: int | None) -> None:
@@ -162,9 +170,9 @@ def check(checkpoint: Checkpoint, recorded: int | None) -> None:
     """
     planned, committed = checkpoint.newest_planned(), checkpoint.newest_committed()
     if recorded is not None and (planned is None or planned < recorded):
-        raise CheckpointLost(checkpoint.path, recorded, planned)
+        raise CheckpointLost(checkpoint.place, recorded, planned)
     if committed is not None and (recorded is None or committed > recorded):
-        raise DatabaseBehind(checkpoint.path, recorded, committed)
+        raise DatabaseBehind(checkpoint.place, recorded, committed)
 
 
 def check_offsets(checkpoint: Checkpoint, recorded: int | None, topic: str, progress: Offsets) -> None:
@@ -178,7 +186,7 @@ def check_offsets(checkpoint: Checkpoint, recorded: int | None, topic: str, prog
         return
     found = checkpoint.planned(recorded, topic).end
     if found != progress:
-        raise ForeignCheckpoint(checkpoint.path, progress, found)
+        raise ForeignCheckpoint(checkpoint.place, progress, found)
 
 
 def _check_files(checkpoint: Checkpoint, topic: str) -> None:
@@ -194,33 +202,25 @@ def _check_files(checkpoint: Checkpoint, topic: str) -> None:
 
 
 @contextmanager
-def _named(file: Path) -> Iterator[Path]:
-    """Name the file where what it holds is not what Spark writes."""
+def _named(file: Location) -> Iterator[Location]:
+    """Name the file where what it holds is not what Spark writes. Raises StoreAway: then nobody knows what it holds."""
     try:
         yield file
+    except StoreAway:
+        raise
     except (OSError, IndexError, KeyError, ValueError) as error:
         raise DamagedOffsets(file, str(error)) from error
 
 
-def _operator(folder: Path) -> StatefulOperator:
+def _operator(folder: Location) -> StatefulOperator:
     """The operator of a folder of the state; its newest description where it has several."""
     versions = folder / "_metadata" / "v2"
     newest = _newest(versions)
     with _named(folder / "_metadata" / "metadata" if newest is None else versions / str(newest)) as file:
-        held = json.loads(file.read_text().splitlines()[1])
+        held = json.loads(file.read().decode().splitlines()[1])
         own, stores = held["operatorInfo"], held["stateStoreInfo"]
         return StatefulOperator(own["operatorId"], own["operatorName"], tuple(s["storeName"] for s in stores))
 
 
-def _newest(folder: Path) -> int | None:
-    if not folder.is_dir():
-        return None
-    return max((int(f.name) for f in folder.iterdir() if f.name.isdigit()), default=None)
-
-
-def _size(file: Path) -> int:
-    """Bytes of a file; a running query removes old ones meanwhile."""
-    try:
-        return file.stat().st_size if file.is_file() else 0
-    except FileNotFoundError:
-        return 0
+def _newest(folder: Location) -> int | None:
+    return max(map(int, filter(str.isdigit, folder.names())), default=None)

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
 from kappa.core.checkpoint.copies import drop_beyond
@@ -26,6 +25,7 @@ from kappa.core.checkpoint.reader import (
     Planned,
 )
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import Location
 
 PLANS, COMMITS = "offsets", "commits"
 
@@ -33,9 +33,9 @@ PLANS, COMMITS = "offsets", "commits"
 class NotRestorable(Refusal):
     """What is lost cannot be told from what the database holds."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, place: Location, why: str) -> None:
         super().__init__(
-            f"checkpoint {path.name} cannot be restored exactly: {why}. Nothing was changed. Bring its files back, or "
+            f"checkpoint {place.name} cannot be restored exactly: {why}. Nothing was changed. Bring its files back, or "
             "replay the log into a new version with './kappa reprocess'."
         )
 
@@ -77,16 +77,13 @@ def plan(checkpoint: Checkpoint, source: Source) -> list[Mend]:
 def carry_out(checkpoint: Checkpoint, mends: Sequence[Mend]) -> None:
     """Write and take away; a file is replaced whole. Doing it again does nothing else."""
     for mend in mends:
-        file = checkpoint.path / mend.file
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-        if mend.text is None:
-            file.unlink(missing_ok=True)
-            if file.parent.name == PLANS:
-                drop_beyond(checkpoint.path, int(file.name) - 1)
-        else:
-            part = file.with_name(f".{file.name}.tmp")
-            part.write_text(mend.text)
-            part.replace(file)
+        file = checkpoint.place / mend.file
+        if mend.text is not None:
+            file.write(mend.text.encode())
+            continue
+        file.delete()
+        if file.parent.name == PLANS:
+            drop_beyond(checkpoint.place, int(file.name) - 1)
 
 
 def _check_state(checkpoint: Checkpoint, source: Source) -> int:
@@ -95,11 +92,11 @@ def _check_state(checkpoint: Checkpoint, source: Source) -> int:
     committed = checkpoint.newest_committed()
     newest = max(source.committed, default=None)
     if newest is None:
-        raise NotRestorable(checkpoint.path, "the database holds no batch of it")
+        raise NotRestorable(checkpoint.place, "the database holds no batch of it")
     if committed is not None and committed > newest:
-        raise DatabaseBehind(checkpoint.path, newest, committed)
+        raise DatabaseBehind(checkpoint.place, newest, committed)
     if newest - (-1 if committed is None else committed) > 1:
-        raise CheckpointLost(checkpoint.path, newest, checkpoint.newest_planned())
+        raise CheckpointLost(checkpoint.place, newest, checkpoint.newest_planned())
     return newest
 
 
@@ -156,25 +153,25 @@ def _plan_of(checkpoint: Checkpoint, batch_id: int, source: Source) -> Iterator[
     except DamagedOffsets as damaged:
         if known is None:
             why = f"the database holds no batch {batch_id} of this generation, and its plan is lost"
-            raise NotRestorable(checkpoint.path, why) from damaged
+            raise NotRestorable(checkpoint.place, why) from damaged
         text = _text(_pinned(checkpoint, batch_id, source), known, source.topic)
         yield Mend(f"{PLANS}/{batch_id}", text, f"the database has the batch, up to the offsets {known.end}")
         return
     if known is not None and found.end != known.end:
-        raise ForeignCheckpoint(checkpoint.path, known.end, found.end)
+        raise ForeignCheckpoint(checkpoint.place, known.end, found.end)
 
 
 def _pinned(checkpoint: Checkpoint, batch_id: int, source: Source) -> list[str]:
     """The plan of the nearest batch with the same settings of Spark: they are pinned for a checkpoint's life, but for
     the state's partitions. Raises NotRestorable."""
-    others = {int(file.name) for file in (checkpoint.path / PLANS).glob("*") if file.name.isdigit()} - {batch_id}
+    others = {*map(int, filter(str.isdigit, (checkpoint.place / PLANS).names()))} - {batch_id}
     for other in sorted(others, key=lambda other: abs(other - batch_id)):
         with suppress(DamagedOffsets, KeyError, ValueError):
             checkpoint.planned(other, source.topic)
-            lines = (checkpoint.path / PLANS / str(other)).read_text().splitlines()
+            lines = (checkpoint.place / PLANS / str(other)).read().decode().splitlines()
             if int(json.loads(lines[1])["conf"][PARTITIONS]) == source.state_partitions:
                 return lines
-    raise NotRestorable(checkpoint.path, "no plan is left to take Spark's pinned settings from")
+    raise NotRestorable(checkpoint.place, "no plan is left to take Spark's pinned settings from")
 
 
 def _text(pinned: Sequence[str], batch: Planned, topic: str) -> str:

@@ -203,10 +203,11 @@ def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:
 def _tidy(platform: Platform, change: Change) -> None:
     """The last generation but one is kept until the next successful rescale; older ones, and scratch, go."""
     shutil.rmtree(finite_program.work_folder(platform.settings, change), ignore_errors=True)
+    platform.settings.scratch(change.change_id).delete()
     if not change.repartitions:
         return
-    kept = {change.old.generation, change.new.generation}
-    of_version = platform.settings.checkpoint(change.job, change.version, change.new.generation).parent
-    for folder in (*of_version.glob("g*"), *of_version.glob(".g*")):
-        if folder.name not in {f"g{generation}" for generation in kept}:
-            shutil.rmtree(folder, ignore_errors=True)
+    key, numbers = (change.job, change.version), (change.old.generation, change.new.generation)
+    kept = {platform.registry.folder(*key, number) for number in numbers}
+    of_version = platform.settings.checkpoints(*key)
+    for name in of_version.names() - kept:
+        (of_version / name).delete()

@@ -21,7 +21,7 @@ from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, se
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approval import check_answerer, check_promotable, names
+from kappa.verbs.replay.approval import check_approver, check_promotable, names
 from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.verbs.replay.progress import Reading
@@ -77,7 +77,7 @@ class MovePlan(Serializable):
         return [*self.hand.rows(), *self.said]
 
 
-def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: Collection[str] = ()) -> MovePlan:
+def plan_promote(platform: Platform, jobs: Collection[str], by: Author) -> MovePlan:
     """The plan of promoting by hand what the newest replay of these jobs made. Changes nothing.
 
     Where somebody had to agree and nobody did, asking for this is the answer. Raises NothingToPromote,
@@ -86,7 +86,7 @@ def plan_promote(platform: Platform, jobs: Collection[str], by: Author, users: C
     replay = replay_of_jobs(platform, jobs)
     check_promotable(replay)
     if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
-        check_answerer(replay.asked_by, by.actor, users)
+        check_approver(replay, by.actor)
     return _move_plan(
         platform, PROMOTE, forward(segments_of(platform, replay.versions), replay, versions_of(platform, jobs))
     )

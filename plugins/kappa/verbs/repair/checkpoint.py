@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import STATE_PARTITIONS
 from kappa.core.checkpoint import restore
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.checkpoint.restore import Mend, Source
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
@@ -70,10 +70,8 @@ def plan_restore(platform: Platform, job: str) -> RestorePlan:
 
     Raises NothingDeployed, NotRestorable, CheckpointLost, DatabaseBehind, ForeignCheckpoint.
     """
-    version = found(platform, job).current()
-    if version is None:
-        raise NothingDeployed(job)
-    mends = restore.plan(_checkpoint(platform, version), _source(platform, version))
+    version = _current(platform, job)
+    mends = restore.plan(checkpoint_of(platform.settings, version), _source(platform, version))
     return RestorePlan(version.job, version.version, version.generation, mends)
 
 
@@ -86,14 +84,16 @@ def carry_out(platform: Platform, job: str, by: Author) -> str:
         raise Driven(job, number)
     wait_free(platform, job, number)
     plan = plan_restore(platform, job)
-    folder = platform.settings.checkpoint(plan.job, plan.version, plan.generation)
-    restore.carry_out(Checkpoint(folder), plan.mends)
+    restore.carry_out(checkpoint_of(platform.settings, _current(platform, job)), plan.mends)
     platform.registry.record(Entry(by, "repair.checkpoint", job, number, plan.to_json()))
     return plan.sentence()
 
 
-def _checkpoint(platform: Platform, version: Version) -> Checkpoint:
-    return Checkpoint(platform.settings.checkpoint(version.job, version.version, version.generation))
+def _current(platform: Platform, job: str) -> Version:
+    version = found(platform, job).current()
+    if version is None:
+        raise NothingDeployed(job)
+    return version
 
 
 def _source(platform: Platform, version: Version) -> Source:

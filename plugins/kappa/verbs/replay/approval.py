@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
 
@@ -11,10 +9,23 @@ from kappa.core.replays import Answer, Replay
 class OwnRequest(Refusal):
     """Who asked for a replay would agree to it."""
 
-    def __init__(self, who: str, others: Sequence[str]) -> None:
+    def __init__(self, replay: Replay, who: str) -> None:
+        jobs = " ".join(sorted(replay.versions))
         super().__init__(
-            f"{who} asked for this replay, so somebody else has to answer; nothing was promoted, the question stays "
-            f"open. These may: {', '.join(others)}."
+            f"{replay.asked_by} asked for the replay of {names(replay)}, and {who} would approve it: somebody else has "
+            "to agree. Nothing was promoted. Another person who may answer in Airflow does so on the page of the run, "
+            f"or by ./kappa login --user NAME and ./kappa promote {jobs} --reason TEXT; on the embedded stack by "
+            f"./kappa promote {jobs} --as approver --reason TEXT."
+        )
+
+
+class NobodyAnswered(Refusal):
+    """Airflow does not say whose an approval is."""
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(
+            f"Airflow does not say who approved the replay of {names(replay)}, so it may be who asked for it. Nothing "
+            "was promoted. Answer as a person who has signed in."
         )
 
 
@@ -40,18 +51,12 @@ class WasRejected(Refusal):
         )
 
 
-def answerers(requester: str, users: Collection[str]) -> tuple[str, ...]:
-    """Who may answer, by name: all users but the requester; the requester, too, where there is no other."""
-    asks = user_of(requester)
-    others = tuple(sorted(set(users) - {asks}))
-    return others or (asks,)
-
-
-def check_answerer(requester: str, answerer: str, users: Collection[str]) -> None:
-    """Pass when this user may answer. Raises OwnRequest."""
-    asks = user_of(requester)
-    if user_of(answerer) == asks and (others := sorted(set(users) - {asks})):
-        raise OwnRequest(asks, others)
+def check_approver(replay: Replay, who: str | None) -> None:
+    """Pass when this user may approve the replay, whatever Airflow lets him do. Raises OwnRequest, NobodyAnswered."""
+    if not who:
+        raise NobodyAnswered(replay)
+    if user_of(who) == user_of(replay.asked_by):
+        raise OwnRequest(replay, who)
 
 
 def user_of(actor: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kappa.code import artifacts
 from kappa.code.differences import Parts
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.kafka_log import Appended, Log, Offsets, Topic, check_kept_whole, check_stamping
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.versions import Version
@@ -95,7 +95,7 @@ def final_ms(platform: Platform, live: Mapping[str, Version]) -> dict[str, int |
 def weight(platform: Platform, live: Version) -> Weight:
     """What a live version weighs, and how fast its job was last seen to read a backlog."""
     weighed = platform.releases.weighed(live.job, live.version)
-    checkpoint = Checkpoint(platform.settings.checkpoint(live.job, live.version, live.generation))
+    checkpoint = checkpoint_of(platform.settings, live)
     held = checkpoint.facts().bytes if checkpoint.newest_planned() is not None else 0
     keys = platform.registry.health(live.job, live.version).state_rows
     return Weight(weighed.rows_bytes, held, keys, weighed.replays_per_s)

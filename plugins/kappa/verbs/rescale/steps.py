@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
 from kappa.core.catalog import find
-from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.refusals import Refusal
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.verbs import Verb
@@ -50,7 +50,7 @@ def _check_artifact(platform: Platform, plan: RescalePlan) -> None:
 
 def state_facts(platform: Platform, version: Version) -> StateFacts | None:
     """What lies in the version's checkpoint; None for a job without state, or before its first batch."""
-    checkpoint = Checkpoint(platform.settings.checkpoint(version.job, version.version, version.generation))
+    checkpoint = checkpoint_of(platform.settings, version)
     if not find(version.job).stateful or checkpoint.newest_planned() is None:
         return None
     facts = checkpoint.facts()

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from kappa.code import artifacts
 from kappa.code.artifacts import Artifact
@@ -15,6 +14,7 @@ from kappa.core.catalog import JOBS, find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Replay
 from kappa.core.settings import Settings
+from kappa.core.store.location import Location
 from kappa.core.verbs import Verb
 from kappa.core.versions import OPEN_END, State, Version
 from kappa.platform import Platform
@@ -97,8 +97,8 @@ def free(platform: Platform, job: str, number: int, by: Author) -> Given:
     end_driver(platform, job, number, by)
     rows = platform.releases.retire(job, number, by).rows_bytes
     folder = _folder(platform, job, number)
-    held = _bytes(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    held = folder.size()
+    folder.delete()
     if held:
         platform.registry.record(Entry(by, "retire.checkpoint", job, number, {"bytes": held}))
     return Given(rows, held)
@@ -228,10 +228,6 @@ def _versions(platform: Platform) -> list[Version]:
     return [version for job in JOBS for version in platform.registry.versions(job)]
 
 
-def _folder(platform: Platform, job: str, number: int) -> Path:
+def _folder(platform: Platform, job: str, number: int) -> Location:
     """The folder of all generations of a version's checkpoint."""
-    return platform.settings.checkpoint(job, number, 1).parent
-
-
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder.is_dir() else 0
+    return platform.settings.checkpoints(job, number)

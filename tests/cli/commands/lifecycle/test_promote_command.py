@@ -58,7 +58,7 @@ class Steps:
         self.runs += [(dag, [job], form, None) for job, form in forms.items()]
         return [Outcome(job, "run-1", True, "freed") for job in forms]
 
-    def plan_promote(self, _: object, jobs: Sequence[str], by: Author, users: Sequence[str]) -> Plan:
+    def plan_promote(self, _: object, jobs: Sequence[str], by: Author) -> Plan:
         self.askers.append(by.actor)
         return Plan()
 

@@ -196,6 +196,20 @@ def test_what_a_repartition_tells_is_seen(trial: Trial, job: str) -> None:
     assert trial.registry.next_generation(job, 1) == 8
 
 
+def test_a_version_lies_in_the_folder_that_its_generations_row_names(trial: Trial, job: str) -> None:
+    """The first generation has no row; older code enters one without a folder: both are named by their number."""
+    change = begun(trial.registry, job)
+    assert trial.registry.versions(job)[0].folder == trial.registry.folder(job, 1, 1) == "g1"
+    trial.copied(change, 2)
+    assert trial.registry.folder(job, 1, 2) == "g2"
+    trial.copied(change, 2, "g2-a1b2c3d4")
+    assert trial.registry.versions(job)[0].folder == "g1"
+    trial.registry.switch(change.change_id)
+    assert trial.registry.versions(job)[0].folder == trial.registry.folder(job, 1, 2) == "g2-a1b2c3d4"
+    trial.registry.end_change(change.change_id, Phase.UNDONE)
+    assert trial.registry.versions(job)[0].folder == "g1"
+
+
 def test_batches_are_asked_for_by_generation(trial: Trial, job: str) -> None:
     trial.registry.stage(version(job), BY, {})
     trial.commit(1)

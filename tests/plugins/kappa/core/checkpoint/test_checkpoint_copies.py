@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.checkpoint.copies import complete, copy_running, link, part_of
+from kappa.core.checkpoint.copies import complete, copy_running, link
 from kappa.core.checkpoint.reader import Checkpoint
+from kappa.core.store.places import at
+from kappa.core.store.s3 import Bucket
 from tests.jobs import streams
+from tests.rigs.checkpoint_folders import folder_of, in_folder
+from tests.rigs.s3_server import BUCKET
 
 
 def _put(root: Path, *names: str) -> None:
@@ -35,13 +39,13 @@ def _kept(checkpoint: Path) -> dict[str, bytes]:
 
 
 def test_a_copy_that_is_completed_is_what_it_is_made_from_but_for_temporary_files(source: Path, tmp_path: Path) -> None:
-    complete(source, tmp_path / "g2")
+    complete(at(source), at(tmp_path / "g2"))
     assert streams.files(tmp_path / "g2") == _kept(source)
 
 
 def test_what_changed_since_the_copy_was_begun_is_brought_up(source: Path, tmp_path: Path) -> None:
     """New batches, a batch that was done again under its old name, files purged, a file half-written when copied."""
-    copy_running(source, tmp_path / "g2")
+    copy_running(at(source), at(tmp_path / "g2"))
     _put(
         source, "commits/2", "offsets/3", "state/0/0/4.changelog", "state/0/0/SSTs/0004-x.sst", "state/0/1/4.changelog"
     )
@@ -50,23 +54,23 @@ def test_what_changed_since_the_copy_was_begun_is_brought_up(source: Path, tmp_p
     (source / "commits/0").unlink()
     shutil.rmtree(source / "sources")
     (tmp_path / "g2/state/0/0/SSTs/0003-x.sst").write_text("half")
-    complete(source, tmp_path / "g2")
+    complete(at(source), at(tmp_path / "g2"))
     assert streams.files(tmp_path / "g2") == _kept(source)
 
 
 def test_only_state_that_is_written_once_is_not_copied_again(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy_running(source, tmp_path / "g2")
+    copy_running(at(source), at(tmp_path / "g2"))
     again: list[str] = []
     copyfile = shutil.copyfile
 
-    def note(one: Path, other: Path) -> None:
-        again.append(one.name)
+    def note(one: str, other: str) -> None:
+        again.append(Path(one).name)
         copyfile(one, other)
 
     monkeypatch.setattr(shutil, "copyfile", note)
-    complete(source, tmp_path / "g2")
+    complete(at(source), at(tmp_path / "g2"))
     assert {"0003-x.sst", "2.changelog"}.isdisjoint(again)
     assert {"1", "2", "3.changelog", "3.zip", "metadata", "schema"} <= set(again)
 
@@ -76,16 +80,16 @@ def test_a_file_replaced_while_it_is_copied_is_copied_again(
 ) -> None:
     copyfile = shutil.copyfile
 
-    def and_replace(one: Path, other: Path) -> None:
+    def and_replace(one: str, other: str) -> None:
         copyfile(one, other)
-        if one.name == "2.changelog":
-            one.with_name("new").write_text(one.read_text().upper())
-            one.with_name("new").rename(one)
+        if Path(one).name == "2.changelog":
+            Path(one).with_name("new").write_text(Path(one).read_text().upper())
+            Path(one).with_name("new").rename(one)
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfile", and_replace)
-        copy_running(source, tmp_path / "g2")
-    complete(source, tmp_path / "g2")
+        copy_running(at(source), at(tmp_path / "g2"))
+    complete(at(source), at(tmp_path / "g2"))
     assert streams.files(tmp_path / "g2") == _kept(source)
 
 
@@ -96,7 +100,7 @@ def test_a_linked_copy_shares_only_what_is_written_once(
     """Where files cannot be shared they are copied."""
     if not shares:
         monkeypatch.setattr("os.link", _no_links)
-    link(source, tmp_path / "copy")
+    link(at(source), at(tmp_path / "copy"))
     assert streams.files(tmp_path / "copy") == streams.files(source)
     shared = {name for name in streams.files(source) if (tmp_path / "copy" / name).samefile(source / name)}
     once = {"state/0/0/2.changelog", "state/0/0/3.changelog", "state/0/0/3.zip", "state/0/0/SSTs/0003-x.sst"}
@@ -107,25 +111,27 @@ def _no_links(_one: str, _other: str) -> None:
     raise OSError("not supported")
 
 
-def test_a_copy_that_fails_has_no_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_one: Path, _other: Path) -> None:
+def test_a_copy_that_fails_says_so_and_leaves_nothing_to_the_next(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_one: str, _other: str) -> None:
         raise OSError("disk full")
 
-    _put(part_of(tmp_path / "g2"), "left/by/a/killed/try")
+    _put(tmp_path / "g2", "left/by/a/killed/try", "commits/7")
     monkeypatch.setattr(shutil, "copyfile", fail)
     with pytest.raises(OSError, match="disk full"):
-        copy_running(source, tmp_path / "g2")
-    assert not (tmp_path / "g2").exists()
+        copy_running(at(source), at(tmp_path / "g2"))
     monkeypatch.undo()
-    copy_running(source, tmp_path / "g2")
-    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2"}
+    copy_running(at(source), at(tmp_path / "g2"))
+    assert in_folder(tmp_path / "g2").newest_committed() == 1
+    assert not (tmp_path / "g2" / "left").exists()
 
 
 def test_the_copy_of_a_running_checkpoint_ends_with_its_newest_commit(source: Path, tmp_path: Path) -> None:
-    copy_running(source, tmp_path / "copy")
-    copied = Checkpoint(tmp_path / "copy")
+    copy_running(at(source), at(tmp_path / "copy"))
+    copied = in_folder(tmp_path / "copy")
     assert (copied.newest_planned(), copied.newest_committed()) == (1, 1)
-    left = set(streams.files(source)) - set(streams.files(copied.path))
+    left = set(streams.files(source)) - set(streams.files(folder_of(copied)))
     assert left == {
         "offsets/2",
         "offsets/.2.crc",
@@ -142,36 +148,26 @@ def test_a_batch_that_ends_while_it_is_copied_is_not_half_copied(
     """Whatever is added between two files, each commit of the copy has its offsets and its state."""
     copyfile, batch = shutil.copyfile, iter(range(2, 99))
 
-    def and_a_batch_ends(one: Path, other: Path) -> None:
+    def and_a_batch_ends(one: str, other: str) -> None:
         copyfile(one, other)
         number = next(batch)
         _put(source, f"offsets/{number}", f"state/0/0/{number + 1}.changelog", f"commits/{number}")
 
     monkeypatch.setattr(shutil, "copyfile", and_a_batch_ends)
-    copy_running(source, tmp_path / "copy")
+    copy_running(at(source), at(tmp_path / "copy"))
     names = set(streams.files(tmp_path / "copy"))
-    newest = Checkpoint(tmp_path / "copy").newest_committed()
+    newest = in_folder(tmp_path / "copy").newest_committed()
     assert newest is not None
-    assert Checkpoint(tmp_path / "copy").newest_planned() == newest
+    assert in_folder(tmp_path / "copy").newest_planned() == newest
     assert f"state/0/0/{newest + 1}.changelog" in names
     assert f"state/0/0/{newest + 2}.changelog" not in names
 
 
-def test_a_snapshot_is_copied_before_the_parts_that_it_names(source: Path, tmp_path: Path) -> None:
-    """Spark uploads the parts first: a snapshot that is seen has all of its parts."""
+def test_a_snapshot_is_seen_before_the_parts_that_it_names(source: Path) -> None:
+    """Spark uploads the parts first: a snapshot that is seen has all of its parts among what is seen after it."""
     _put(source, "state/0/0/2.zip")
-    seen: list[str] = []
-    copyfile = shutil.copyfile
-
-    def note(one: Path, other: Path) -> None:
-        seen.append(one.name)
-        copyfile(one, other)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shutil, "copyfile", note)
-        copy_running(source, tmp_path / "copy")
-    assert seen.index("2.zip") < seen.index("0003-x.sst")
-    assert seen.index("1") < seen.index("2.zip")
+    seen = list(at(source / "state").files())
+    assert seen.index("0/0/2.zip") < seen.index("0/0/SSTs/0003-x.sst")
 
 
 def test_what_is_removed_while_it_is_copied_is_left_out(
@@ -179,17 +175,44 @@ def test_what_is_removed_while_it_is_copied_is_left_out(
 ) -> None:
     copyfile = shutil.copyfile
 
-    def purge(one: Path, other: Path) -> None:
-        if one.name == "2.changelog":
-            one.unlink()
+    def purge(one: str, other: str) -> None:
+        if Path(one).name == "2.changelog":
+            Path(one).unlink()
         copyfile(one, other)
 
     monkeypatch.setattr(shutil, "copyfile", purge)
-    copy_running(source, tmp_path / "copy")
+    copy_running(at(source), at(tmp_path / "copy"))
     assert "state/0/0/2.changelog" not in streams.files(tmp_path / "copy")
 
 
 def test_the_copy_of_a_checkpoint_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
-    copy_running(tmp_path / "nothing", tmp_path / "copy")
-    assert streams.files(tmp_path / "copy") == {}
-    assert (tmp_path / "copy").is_dir()
+    copy_running(at(tmp_path / "nothing"), at(tmp_path / "copy"))
+    assert at(tmp_path / "copy").files() == {}
+
+
+def test_in_a_bucket_a_copy_is_begun_and_completed_alike(
+    source: Path, s3: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is the same by its ETag is not copied again; one that changed at the same size is."""
+    store = at(f"s3a://{BUCKET}/copies?endpoint={s3}")
+    running, target = store / "g1", store / "g2"
+    for name, held in streams.files(source).items():
+        (running / name).write(held)
+    (target / "left/by/a/killed/try").write(b"x")
+    copy_running(running, target)
+    assert (Checkpoint(target).newest_planned(), Checkpoint(target).newest_committed()) == (1, 1)
+    assert "left" not in target.names()
+    (running / "state/0/0/2.changelog").write(b"state/0/0/2.CHANGELOG")
+    again: list[str] = []
+    copy = Bucket.copy
+
+    def note(bucket: Bucket, one: str, other: str) -> None:
+        again.append(one)
+        copy(bucket, one, other)
+
+    monkeypatch.setattr(Bucket, "copy", note)
+    complete(running, target)
+    copied = {name: (target / name).read() for name in target.files()}
+    assert copied == {name: (running / name).read() for name in running.files() if not name.endswith(".tmp")}
+    assert "copies/g1/state/0/0/2.changelog" in again
+    assert "copies/g1/state/0/0/SSTs/0003-x.sst" not in again

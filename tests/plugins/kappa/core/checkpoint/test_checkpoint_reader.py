@@ -20,6 +20,7 @@ from kappa.core.checkpoint.reader import (
     check,
     check_offsets,
 )
+from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 OFFSETS = 'v1\n{"batchWatermarkMs":77,"batchTimestampMs":1,"conf":{}}\n{"ad_events":{"1":5,"0":3}}'
 COMMIT = 'v1\n{"nextBatchWatermarkMs":77}'
@@ -32,7 +33,7 @@ def _checkpoint(path: Path, planned: int, committed: int) -> Checkpoint:
         for batch in range(newest + 1):
             (path / folder / str(batch)).write_text(OFFSETS if folder == "offsets" else COMMIT)
             (path / folder / f".{batch}.crc").write_text("")
-    return Checkpoint(path)
+    return in_folder(path)
 
 
 def test_a_batch_is_read_as_it_was_planned(tmp_path: Path) -> None:
@@ -55,12 +56,12 @@ def test_histories_that_agree_pass(tmp_path: Path, planned: int, committed: int,
 
 
 def test_a_new_version_has_neither(tmp_path: Path) -> None:
-    check(Checkpoint(tmp_path / "nothing"), None)
+    check(in_folder(tmp_path / "nothing"), None)
 
 
 def test_a_lost_checkpoint_is_refused_because_the_database_knows_better(tmp_path: Path) -> None:
     with pytest.raises(CheckpointLost):
-        check(Checkpoint(tmp_path / "nothing"), 7)
+        check(in_folder(tmp_path / "nothing"), 7)
 
 
 def test_an_older_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_a_repartitioned_generation_begins_at_the_batch_of_its_repartition(tmp_p
     with pytest.raises(DatabaseBehind):
         check(generation, None)
     with pytest.raises(CheckpointLost):
-        check(Checkpoint(tmp_path / "nothing"), 6)
+        check(in_folder(tmp_path / "nothing"), 6)
 
 
 def test_a_checkpoint_that_is_elsewhere_than_the_database_is_refused(tmp_path: Path) -> None:
@@ -115,8 +116,8 @@ def test_a_file_that_spark_needs_at_a_start_is_named_with_its_repair(
 
 @pytest.mark.parametrize("file", ["offsets/3", "commits/4", "commits/0"])
 def test_files_that_no_start_needs_are_not_asked_for(tmp_path: Path, file: str) -> None:
-    (_checkpoint(tmp_path, 5, 5).path / file).write_text("")
-    check_offsets(Checkpoint(tmp_path), 5, "ad_events", {0: 3, 1: 5})
+    (folder_of(_checkpoint(tmp_path, 5, 5)) / file).write_text("")
+    check_offsets(in_folder(tmp_path), 5, "ad_events", {0: 3, 1: 5})
 
 
 def test_the_facts_are_those_of_the_newest_committed_batch(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_facts_are_those_of_the_newest_committed_batch(tmp_path: Path) -> No
 
 
 def test_the_facts_of_a_version_that_never_ran(tmp_path: Path) -> None:
-    assert Checkpoint(tmp_path / "nothing").facts() == CheckpointFacts("", 0, (), None, None, 0)
+    assert in_folder(tmp_path / "nothing").facts() == CheckpointFacts("", 0, (), None, None, 0)
 
 
 def test_a_damaged_description_of_an_operator_is_named(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_a_damaged_description_of_an_operator_is_named(tmp_path: Path) -> None:
     _describe(file, 0, "dedupe")
     file.write_text("v1\n{")
     with pytest.raises(DamagedOffsets, match="metadata"):
-        Checkpoint(tmp_path).operators()
+        in_folder(tmp_path).operators()
 
 
 def _describe(file: Path, number: int, name: str) -> None:

@@ -22,6 +22,7 @@ from kappa.core.checkpoint.reader import (
 )
 from kappa.core.checkpoint.restore import Mend, NotRestorable, Source, carry_out, plan
 from kappa.core.refusals import Refusal
+from tests.rigs.checkpoint_folders import in_folder
 
 TOPIC = "ad_events"
 
@@ -51,7 +52,7 @@ def fill(path: Path, planned: int, committed: int, first: int = 0, repartitioned
         (path / "commits" / str(number)).write_text('v1\n{"nextBatchWatermarkMs":7}')
     for file in [f for f in path.rglob("*") if f.is_file()]:
         file.with_name(f".{file.name}.crc").write_text("sum")
-    return Checkpoint(path)
+    return in_folder(path)
 
 
 def text_of(path: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings, load
+from tests.rigs.checkpoint_folders import folder_of
 
 ELSEWHERE = """
 [kafka]
@@ -59,7 +60,7 @@ def test_each_part_is_reached_where_the_settings_say(tmp_path: Path) -> None:
 
 def test_what_all_hosts_need_is_in_the_shared_folder_and_the_rest_in_the_hosts_own(tmp_path: Path) -> None:
     settings = read(tmp_path, ELSEWHERE)
-    for place in (settings.artifacts, settings.jars, settings.checkpoint("ad_ctr", 1, 1)):
+    for place in (settings.artifacts, settings.jars, folder_of(settings.checkpoints("ad_ctr", 1) / "g1")):
         assert place.is_relative_to("/mnt/kappa")
     assert settings.home == tmp_path / "state"
 

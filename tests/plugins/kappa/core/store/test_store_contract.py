@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -12,18 +11,9 @@ import pytest
 from kappa.core.store.check import check
 from kappa.core.store.location import Location
 from kappa.core.store.places import at
-from tests.rigs.s3_server import BUCKET, KEYS, s3_server
+from tests.rigs.s3_server import BUCKET
 
 NUMBERS = count()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose keys this process has in its environment."""
-    with pytest.MonkeyPatch.context() as patch, s3_server(tmp_path_factory.mktemp("s3")) as url:
-        for name, value in KEYS.items():
-            patch.setenv(name, value)
-        yield url
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -31,7 +21,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     """An empty place in a store."""
     if request.param == "folder":
         return at(tmp_path) / "place"
-    return at(f"s3a://{BUCKET}/place{next(NUMBERS)}?endpoint={request.getfixturevalue('server')}")
+    return at(f"s3a://{BUCKET}/place{next(NUMBERS)}?endpoint={request.getfixturevalue('s3')}")
 
 
 def test_what_is_written_is_read_and_listed(place: Location) -> None:

@@ -14,6 +14,7 @@ from kappa.verbs.change.recovery import CheckpointHeld, settle
 from kappa.verbs.drivers.finite_program import work_folder
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
+from tests.rigs.checkpoint_folders import folder_of
 
 OTHER = Author("other", "run-2")
 
@@ -72,16 +73,19 @@ def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(
 def test_only_the_checkpoint_before_the_last_rescale_is_kept(stage: Stage, author: Author) -> None:
     old = deployed(stage, author)
     repartition(stage)
-    folder = stage.platform.settings.checkpoint(JOB, 1, 1).parent
-    for left in ("g2.work-7", "g2.work-7.rehearsal", ".g2.work-7.part"):  # of a repartition that was killed
+    folder = folder_of(stage.platform.settings.checkpoints(JOB, 1) / "g1").parent
+    of_killed_tries = ("g2.work-7", "g2.work-7.rehearsal", ".g2.work-7.part", "g2-0", "g2-0.rehearsal")
+    for left in of_killed_tries:
         (folder / left).mkdir(parents=True)
     for run, size in (("run-a", 4), ("run-b", 3)):
         new = RunsAs(old.artifact, {**old.settings, "state_partitions": size}, old.generation + 1)
-        for generation in (old.generation, new.generation):
-            (folder / f"g{generation}").mkdir(parents=True, exist_ok=True)
+        name = f"g{new.generation}-{run}"
+        stage.registry.generations.setdefault((JOB, 1), {})[new.generation] = name
+        for kept in ("g1", name):
+            (folder / kept).mkdir(parents=True, exist_ok=True)
         run_all(stage.platform, old, new, Author("tester", run))
         old = new
-    assert sorted(kept.name for kept in folder.iterdir()) == ["g2", "g3"]
+    assert sorted(kept.name for kept in folder.iterdir()) == ["g2-run-a", "g3-run-b"]
 
 
 def test_a_repartition_that_refused_leaves_the_stream_alone(stage: Stage, author: Author) -> None:

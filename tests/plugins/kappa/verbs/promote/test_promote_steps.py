@@ -61,9 +61,9 @@ def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(
 def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
-    with pytest.raises(OwnRequest, match="user-2 asked for this replay"):
-        promote.plan_promote(stage.platform, JOBS, OTHER, ["user-2", "user-3"])
-    plan = promote.plan_promote(stage.platform, JOBS, THIRD, ["user-2", "user-3"])
+    with pytest.raises(OwnRequest, match="user-2 asked for the replay of ad_ctr v2, client_spend v2, and user-2 would"):
+        promote.plan_promote(stage.platform, JOBS, OTHER)
+    plan = promote.plan_promote(stage.platform, JOBS, THIRD)
     move(stage.platform, promote.PROMOTE, plan, THIRD)
     assert serving(stage) == NEW
 

@@ -18,6 +18,7 @@ from kappa.verbs.stop.plan import NothingDeployed
 from tests.plugins.conftest import Stage
 from tests.plugins.kappa.core.checkpoint.test_checkpoint_restore import TOPIC, batch, fill
 from tests.plugins.registries import version
+from tests.rigs.checkpoint_folders import folder_of
 
 JOB = "ad_ctr"
 
@@ -30,7 +31,7 @@ def damaged(stage: Stage, author: Author) -> Path:
     stage.registry.go_live(JOB, 1, author)
     stage.registry.set_state(JOB, 1, State.LIVE, State.FAILED)
     stage.registry.planned[JOB, 1, 1] = {8: batch(8), 9: batch(9)}
-    folder = stage.platform.settings.checkpoint(JOB, 1, 1)
+    folder = folder_of(stage.platform.settings.checkpoints(JOB, 1) / "g1")
     fill(folder, 9, 9)
     file = folder / "offsets" / "9"
     file.write_text("")

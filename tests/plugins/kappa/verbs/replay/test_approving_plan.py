@@ -12,12 +12,12 @@ from kappa.core.catalog import JOBS, Job
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
 from kappa.verbs.replay.approval import (
+    NobodyAnswered,
     NotValidated,
     OwnRequest,
     WasRejected,
     answer_sentence,
-    answerers,
-    check_answerer,
+    check_approver,
     check_promotable,
 )
 from kappa.verbs.replay.plan import LaxerThanPolicy, decide_approval
@@ -60,29 +60,33 @@ def test_a_request_that_is_laxer_than_a_policy_is_refused_and_names_the_job() ->
         decide_approval(jobs(AUTO, ASK), AUTO)
 
 
-def test_where_there_are_several_users_the_requester_is_not_among_those_who_may_answer() -> None:
-    assert answerers("anna", ["ben", "anna", "cleo"]) == ("ben", "cleo")
-    check_answerer("anna", "ben", ["anna", "ben"])
-    with pytest.raises(OwnRequest, match=r"somebody else has to answer; nothing was promoted.*These may: ben\."):
-        check_answerer("anna", "anna", ["anna", "ben"])
+def test_nobody_approves_what_he_asked_for_and_anybody_else_does() -> None:
+    check_approver(REPLAY, "ben")
+    with pytest.raises(OwnRequest) as refused:
+        check_approver(REPLAY, "anna")
+    assert str(refused.value) == (
+        "anna asked for the replay of ad_ctr v2, client_spend v5, and anna would approve it: somebody else has to "
+        "agree. Nothing was promoted. Another person who may answer in Airflow does so on the page of the run, or by "
+        "./kappa login --user NAME and ./kappa promote ad_ctr client_spend --reason TEXT; on the embedded stack by "
+        "./kappa promote ad_ctr client_spend --as approver --reason TEXT."
+    )
 
 
 def test_who_typed_a_command_does_not_become_somebody_else_by_it() -> None:
-    assert answerers("bob as anna", ["ben", "anna"]) == ("ben",)
-    for asked, answers in (("bob as anna", "anna"), ("anna", "bob as anna"), ("x as ben as anna", "carl as anna")):
+    for asked, approves in (("bob as anna", "anna"), ("anna", "bob as anna"), ("x as ben as anna", "carl as anna")):
         with pytest.raises(OwnRequest):
-            check_answerer(asked, answers, ["anna", "ben"])
-    check_answerer("bob as anna", "bob as ben", ["anna", "ben"])
+            check_approver(replace(REPLAY, asked_by=asked), approves)
+    check_approver(replace(REPLAY, asked_by="bob as anna"), "bob as ben")
 
 
-@pytest.mark.parametrize("users", [["anna"], []])
-def test_an_only_user_answers_oneself(users: list[str]) -> None:
-    assert answerers("anna", users) == ("anna",)
-    check_answerer("anna", "anna", users)
+@pytest.mark.parametrize("who", [None, ""])
+def test_an_approval_without_a_name_is_nobodys(who: str | None) -> None:
+    with pytest.raises(NobodyAnswered, match="does not say who approved the replay of ad_ctr v2, client_spend v5"):
+        check_approver(REPLAY, who)
 
 
 def test_a_schedule_that_asked_is_answered_by_anybody() -> None:
-    assert answerers("scheduled", ["anna"]) == ("anna",)
+    check_approver(replace(REPLAY, asked_by="airflow"), "anna")
 
 
 @pytest.mark.parametrize("validation", [None, {}, {"success": False}, {"crashed": True}])

@@ -14,6 +14,7 @@ from kappa.verbs.rescale import steps as rescale
 from kappa.verbs.rescale.plan import Action
 from kappa.verbs.rescale.steps import OldArtifact
 from tests.plugins.conftest import Stage
+from tests.rigs.checkpoint_folders import folder_of
 
 JOB = "ad_ctr"
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -22,7 +23,7 @@ PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 def deployed(stage: Stage, by: Author) -> None:
     """A live version with a checkpoint of one batch in two partitions."""
     deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
-    folder = stage.platform.settings.checkpoint(JOB, 1, 1)
+    folder = folder_of(stage.platform.settings.checkpoints(JOB, 1) / "g1")
     conf = {"spark.sql.streaming.stateStore.providerClass": PROVIDER, "spark.sql.shuffle.partitions": "2"}
     operator = {
         "operatorInfo": {"operatorId": 0, "operatorName": "stateStoreSave"},

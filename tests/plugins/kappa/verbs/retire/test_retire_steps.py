@@ -11,6 +11,7 @@ from kappa.verbs import lease
 from kappa.verbs.retire import steps as retire
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all, serving
+from tests.rigs.checkpoint_folders import folder_of
 
 OTHER, SWEEP = Author("other", "run-2"), Author("airflow", "sweep-1")
 HOUR = 3600.0
@@ -24,7 +25,7 @@ def sweep(stage: Stage, by: Author = SWEEP) -> str:
 def checkpoints(stage: Stage) -> list[str]:
     """A file in each version's checkpoint."""
     for job, version in stage.registry.held:
-        folder = stage.platform.settings.checkpoint(job, version, 1)
+        folder = folder_of(stage.platform.settings.checkpoints(job, version) / "g1")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "metadata").write_text("x" * 100)
     return [str(folder) for folder in (stage.platform.settings.home / "checkpoints").glob("*/*")]

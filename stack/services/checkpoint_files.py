@@ -1,0 +1,75 @@
+"""The jar by which Spark keeps checkpoints in a bucket: its Java source, and how it is built of that.
+
+It is kept built, beside the source, so that nobody needs a compiler. After a change of the source:
+`python -m stack.services.checkpoint_files`
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from kappa.core.settings import Settings
+from stack.layout import Layout
+from stack.services import jars
+from stack.services.spark import spark_home
+
+SOURCE = Path(__file__).with_name("s3a") / "ConditionalCheckpointFileManager.java"
+JAR = SOURCE.with_name("checkpoint-files.jar")
+PACKAGE = "kappa"
+RELEASE = 17
+MANIFEST = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {RELEASE}\r\n\r\n"
+USED = ("hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-common-utils_*.jar", "scala-library-*.jar")
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def put(folder: Path) -> None:
+    """Put the jar where Spark looks for jars."""
+    target = folder / JAR.name
+    if not target.exists() or target.read_bytes() != JAR.read_bytes():
+        new = target.with_name(f"{target.name}.{os.getpid()}.new")
+        shutil.copyfile(JAR, new)
+        new.replace(target)
+
+
+def build(s3a: Path) -> bytes:
+    """The jar of the present source, which it holds, too; the same bytes from the same compiler.
+
+    `s3a` is the folder of Hadoop's S3A. Raises CalledProcessError where the source cannot be compiled.
+    """
+    needed = [*(jar for name in USED for jar in (spark_home() / "jars").glob(name)), *s3a.glob("hadoop-aws-*.jar")]
+    with tempfile.TemporaryDirectory() as folder:
+        classpath = os.pathsep.join(map(str, needed))
+        command = ["javac", "--release", str(RELEASE), "-nowarn", "-cp", classpath, "-d", folder, str(SOURCE)]
+        subprocess.run(command, check=True, capture_output=True)
+        classes = {file.name: file.read_bytes() for file in sorted((Path(folder) / PACKAGE).glob("*.class"))}
+    return _packed({SOURCE.name: SOURCE.read_bytes(), **classes})
+
+
+def _packed(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as jar:
+        jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", EPOCH), MANIFEST)
+        for name, data in files.items():
+            jar.writestr(zipfile.ZipInfo(f"{PACKAGE}/{name}", EPOCH), data)
+    return packed.getvalue()
+
+
+def main() -> int:
+    """Build the jar anew."""
+    checkout = Path(__file__).resolve().parents[2]
+    cache = Layout(Settings(checkout / ".kappa"), checkout).jar_cache
+    with tempfile.TemporaryDirectory() as folder:
+        jars.fetch(jars.read(), jars.repository(os.environ), cache, {"s3": Path(folder)})
+        JAR.write_bytes(build(Path(folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
