@@ -117,7 +117,7 @@ def test_the_installation_is_one_and_names_every_part(tmp_path: Path) -> None:
     assert "password" not in INSTALLATION.read_text().replace("Passwords", "").lower()
 
 
-@pytest.mark.parametrize("setting", ["host", "master", "rest", "ui", "url"])
+@pytest.mark.parametrize("setting", ["bootstrap", "host", "master", "rest", "ui", "url"])
 def test_an_installation_that_leaves_a_part_out_is_refused(setting: str, tmp_path: Path) -> None:
     file = tmp_path / "kappa.toml"
     file.write_text(re.sub(rf"(?m)^{setting} = .*$", "", INSTALLATION.read_text()))
@@ -125,8 +125,14 @@ def test_an_installation_that_leaves_a_part_out_is_refused(setting: str, tmp_pat
         load(tmp_path / "state", {"KAPPA_SETTINGS": str(file)})
 
 
-def test_an_installation_that_would_speak_plainly_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("said", "instead", "named"),
+    [("https://airflow", "http://airflow", r"airflow\.url"), ("SASL_SSL", "SASL_PLAINTEXT", r"kafka\.protocol")],
+)
+def test_an_installation_that_would_speak_plainly_is_refused(
+    said: str, instead: str, named: str, tmp_path: Path
+) -> None:
     file = tmp_path / "kappa.toml"
-    file.write_text(INSTALLATION.read_text().replace("https://airflow", "http://airflow"))
-    with pytest.raises(PlainAddress, match=r"airflow\.url"):
+    file.write_text(INSTALLATION.read_text().replace(said, instead))
+    with pytest.raises(PlainAddress, match=named):
         load(tmp_path / "state", {"KAPPA_SETTINGS": str(file)})
