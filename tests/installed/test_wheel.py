@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import site
@@ -82,7 +83,55 @@ def test_a_wheel_has_every_file_of_the_folders_that_run(installed: Installed) ->
         found = (file for folder in FOLDERS for file in (root / folder).rglob("*") if file.is_file())
         return {file.relative_to(root) for file in found if not CACHES & set(file.parts)}
 
-    assert files(installed.checkout) == files(CHECKOUT)
+    assert files(installed.checkout) == files(CHECKOUT) - {Path("plugins/kappa_plugin.py")}
+
+
+def test_an_airflow_beside_the_wheel_finds_its_one_plugin(installed: Installed) -> None:
+    """By its entry point, at the place where all modules of the wheel are; the file for plugins folders is left out, so
+    that an Airflow which is given both does not have it twice."""
+    script = (
+        "from importlib.metadata import entry_points; import kappa; [one] = entry_points(group='airflow.plugins', "
+        "name='kappa'); found = one.load(); import kappa.airflow.plugin as module; "
+        "print(found.name, module.KappaPlugin is found, module.__file__, kappa.CHECKOUT / 'dags')"
+    )
+    said = subprocess.run(
+        [installed.environment / "bin" / "python", "-P", "-c", script], capture_output=True, text=True, timeout=50,
+        env={"PATH": os.defpath, "HOME": str(installed.user), "AIRFLOW_HOME": str(installed.user)}, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    name, same, file, dags = said.stdout.split()
+    assert (name, same) == ("kappa", "True")
+    assert Path(file) == installed.checkout / "plugins" / "kappa" / "airflow" / "plugin.py"
+    assert (Path(dags) / "check_installation.py").exists()
+
+
+@pytest.mark.long(minutes=1)
+def test_a_bare_airflow_with_the_wheel_lists_the_plugin_and_all_dags(installed: Installed) -> None:
+    dags = installed.checkout / "dags"
+    bundle = [{"name": "kappa", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+               "kwargs": {"path": str(dags)}}]  # fmt: skip
+    home = installed.user / "airflow"
+    home.mkdir(parents=True)
+    surroundings = {
+        "PATH": os.defpath, "HOME": str(installed.user), "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False", "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundle),
+    }  # fmt: skip
+
+    def airflow(*words: str) -> str:
+        """The last line that a command of Airflow prints; before it are warnings."""
+        command = [str(installed.environment / "bin" / "python"), "-P", "-m", "airflow", *words]
+        done = subprocess.run(command, env=surroundings, cwd=home, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return ["", *done.stdout.splitlines()][-1]
+
+    airflow("db", "migrate")
+    plugins = json.loads(airflow("plugins", "--output", "json"))
+    assert [one["name"] for one in plugins if "kappa" in str(one)] == ["kappa"]
+    listed = {
+        one["dag_id"]
+        for one in json.loads(airflow("dags", "list", "--local", "--bundle-name", "kappa", "--output", "json"))
+    }
+    assert listed == {file.stem for file in dags.glob("*.py")}
 
 
 def test_an_installed_command_shows_its_help_where_there_is_nothing(installed: Installed) -> None:

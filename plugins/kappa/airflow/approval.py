@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.providers.standard.triggers.hitl import HITLTrigger
 from airflow.sdk.exceptions import TaskAwaitingInput
 
 from kappa.airflow.task_context import Conduct, conducting
@@ -46,9 +47,8 @@ class AskOperator(ApprovalOperator):
                 run.say(f"{names(replay)} passed the validation and waits for an answer by {may_answer(replay)}.")
         if replay.answer is not None or replay.ended or not is_asked(replay):
             return self._go_on(context, replay)
-        if context["task_state_store"].get(ASKED_UNTIL) is None:
-            self._ask(context, replay)
-        raise TaskAwaitingInput(method_name="execute_complete", timeout=self._left(context))
+        asked = context["task_state_store"].get(ASKED_UNTIL) is not None
+        return self._wait_for_the_asked(context) if asked else self._ask(context, replay)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Note the answer; a no skips what comes next. What the asker approved is asked again."""
@@ -71,12 +71,23 @@ class AskOperator(ApprovalOperator):
         try:
             super().execute(context)
         except TaskAwaitingInput:
-            # Run again, the task finds its question there. It then only waits, and Airflow hands it at once what was
-            # answered meanwhile: an answer that comes in the second in which the task pauses is sometimes lost with it.
             until = datetime.now(UTC) + self.response_timeout
             context["task_state_store"].set(ASKED_UNTIL, until.isoformat())
             raise
         raise AssertionError("Airflow's operator asks by pausing")
+
+    def _wait_for_the_asked(self, context: Any) -> NoReturn:
+        """Wait for the answer to the question of an earlier try, which to ask again would take away.
+
+        By a trigger, which also reads what was answered meanwhile. A task that pauses and is answered in that very
+        second is sometimes taken for failed: the executor tells of the end of its first half when the second one is
+        queued already. So was the earlier try, perhaps, and Airflow would hand the answer to a pause at once.
+        """
+        until = datetime.now(UTC) + self._left(context)
+        trigger = HITLTrigger(
+            ti_id=context["ti"].id, options=self.options, params={}, defaults=self.defaults, timeout_datetime=until
+        )
+        self.defer(trigger=trigger, method_name="execute_complete")
 
     def _left(self, context: Any) -> timedelta:
         """How long the question stays open from now on."""

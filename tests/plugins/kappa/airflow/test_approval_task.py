@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.exceptions import TaskAwaitingInput, TaskDeferred
 
 from kappa.airflow import approval as asking
 from kappa.core.audit import Entry
@@ -167,13 +167,21 @@ def test_asked_again_the_question_ends_when_the_first_one_would_have(run: Run) -
         run.answered("Approve", ANN)
     assert timedelta(minutes=59) < pause.value.timeout <= timedelta(hours=1)
     run.kept[asking.ASKED_UNTIL] = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
-    assert run.starts().timeout == timedelta(0)
+    with pytest.raises(TaskAwaitingInput) as pause:
+        run.answered("Approve", ANN)
+    assert pause.value.timeout == timedelta(0)
 
 
-def test_a_task_that_is_run_again_leaves_its_question_and_any_answer_where_they_are(run: Run) -> None:
+def test_a_task_that_is_run_again_leaves_its_question_and_any_answer_and_has_them_looked_at(run: Run) -> None:
     run.starts()
-    assert run.starts().method_name == "execute_complete"
+    context = run.context()
+    with pytest.raises(TaskDeferred) as deferred:
+        run.task().execute(context)
     assert len(run.questions) == 1, "to ask again would take an answer away that Airflow has"
+    assert deferred.value.method_name == "execute_complete"
+    trigger: Any = deferred.value.trigger
+    assert (trigger.ti_id, trigger.options, trigger.defaults) == (context["ti"].id, ["Approve", "Reject"], ["Reject"])
+    assert trigger.timeout_datetime - datetime.fromisoformat(run.kept[asking.ASKED_UNTIL]) < timedelta(minutes=1)
 
 
 def test_a_report_cannot_break_out_of_its_table() -> None:
