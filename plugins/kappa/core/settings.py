@@ -141,7 +141,7 @@ class Settings:
     @property
     def store(self) -> Location:
         """The store that checkpoints lie in."""
-        return at(self.shared)
+        return at(self.places.store or self.shared)
 
     @property
     def secrets(self) -> Path:
@@ -197,7 +197,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
     that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress.
+    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress, UnknownStore.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
@@ -218,7 +218,7 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, PlainAddress."""
+    """Raises MissingAddress, PlainAddress, UnknownStore."""
     postgres, spark = settings.postgres, settings.spark
     check_complete(
         {
@@ -229,8 +229,9 @@ def _check(settings: Settings) -> None:
             "airflow.url": bool(settings.airflow.url),
         }
     )
-    for part in (settings.database_server, spark, settings.airflow):
+    for part in (settings.database_server, spark, settings.airflow, settings.places):
         part.check()
+    _ = settings.store
 
 
 def _quoted(value: str) -> str:
