@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kappa.core.installation import layers
 from kappa.core.settings import Settings
+from kappa.core.store.s3 import CREDENTIALS, Bucket
 
 MARKER = "KAPPA_STACK"
 INHERITED = (
@@ -92,11 +93,17 @@ class Layout:
         return sys.executable
 
     @property
+    def store_keys(self) -> dict[str, str]:
+        """By what the caller may use the bucket; nothing where the store is none."""
+        wanted = CREDENTIALS if isinstance(self.settings.store.store, Bucket) else ()
+        return {name: self.environment[name] for name in wanted if name in self.environment}
+
+    @property
     def surroundings(self) -> dict[str, str]:
         """Environment of every process of the stack: a little of the caller's, and the mark to find it by."""
         kept = {name: self.environment[name] for name in INHERITED if name in self.environment}
         kept |= {name: value for name, value in self.environment.items() if name.startswith(layers.PREFIX)}
-        return {"PATH": os.defpath, **kept, MARKER: str(self.home), "KAPPA_HOME": str(self.home)}
+        return {"PATH": os.defpath, **kept, **self.store_keys, MARKER: str(self.home), "KAPPA_HOME": str(self.home)}
 
 
 def package_folder(name: str) -> Path:

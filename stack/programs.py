@@ -17,6 +17,7 @@ class Program:
     """A process that the supervisor keeps: `name` is also its log file's; `ports` are names of settings.
 
     `whole_group`: a stop signals all its descendants too. `patience`: seconds from the signal to the kill.
+    `uses_store`: it has the keys of the bucket that checkpoints lie in.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Program:
     stop_signal: str = "TERM"
     whole_group: bool = True
     patience: int = 15
+    uses_store: bool = False
 
 
 class NotHealthy(Refusal):

@@ -171,7 +171,9 @@ class Supervisor:
 
 
 def _program(layout: Layout, program: Program) -> str:
-    environment = ",".join(f'{name}="{_escape(value)}"' for name, value in sorted(program.environment.items()))
+    hidden = {} if program.uses_store else dict.fromkeys(layout.store_keys, "")
+    given = sorted({**hidden, **program.environment}.items())
+    environment = ",".join(f'{name}="{_escape(value)}"' for name, value in given)
     return PROGRAM.format(
         name=program.name,
         command=_escape(shlex.join(program.command)),

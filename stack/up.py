@@ -8,11 +8,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kappa.core.settings import Settings
+from kappa.core.store.s3 import Bucket
 from stack import disk, leftovers, ports, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
-from stack.services import airflow, airflow_pools, class_archive, jars, kafka, passwords, postgres, readiness, spark
+from stack.services import (
+    airflow,
+    airflow_pools,
+    checkpoint_files,
+    class_archive,
+    jars,
+    kafka,
+    passwords,
+    postgres,
+    readiness,
+    spark,
+)
 from stack.supervision import Supervisor
 from stack.waiting import until
 
@@ -57,11 +69,21 @@ def _prepare(layout: Layout, echo: Echo) -> None:
         folder.mkdir(exist_ok=True, mode=0o700)
     passwords.make(layout.settings)
     begun = time.monotonic()
-    folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
-    fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    fetched = _fetch_jars(layout)
     class_archive.begin(layout)
     if fetched:
         echo(f"{'jars':<10} {fetched / 1e6:.0f} MB downloaded in {time.monotonic() - begun:.1f} s")
+
+
+def _fetch_jars(layout: Layout) -> int:
+    """The jars that this installation needs; the bytes that were downloaded."""
+    folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
+    if isinstance(layout.settings.store.store, Bucket):
+        folders["s3"] = layout.settings.jars
+    fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    if "s3" in folders:
+        checkpoint_files.put(layout.settings.jars)
+    return fetched
 
 
 def _supervise(supervisor: Supervisor, programs: list[Program], echo: Echo) -> None:

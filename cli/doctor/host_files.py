@@ -10,6 +10,7 @@ from pathlib import Path
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.settings import ROLES, Settings
 from kappa.core.store import check, places
+from kappa.core.store.location import Location
 from stack import disk
 
 PART = "host"
@@ -18,10 +19,12 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """Each secret's file, the shared folder, and the room in both folders."""
+    """Each secret's file, the shared folder, the store where it is another, and the room in both folders."""
     for file in secret_files(settings):
         yield Trial(PART, f"secret {file.name}", partial(_secret, file, settings.is_embedded))
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings.shared))
+    if settings.places.store:
+        yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
     for folder in dict.fromkeys((settings.home, settings.shared)):
         yield Trial(PART, f"room in {folder}", partial(_room, folder))
 
@@ -45,7 +48,11 @@ def _secret(file: Path, embedded: bool) -> str:
 def _shared(folder: Path) -> str:
     if not folder.is_dir():
         raise Wrong(f"{folder} is no folder", "Mount it, or correct places.shared in the settings.")
-    for finding in check.check(places.at(folder)):
+    return _store(places.at(folder))
+
+
+def _store(store: Location) -> str:
+    for finding in check.check(store):
         raise Wrong(f"{finding.part}: {finding.wrong}", finding.remedy)
     return "put, list, read, second put refused, copy, delete"
 

@@ -17,6 +17,7 @@ from jobs.sinks.ledger import CountedTwice
 from kappa.core.checkpoint.reader import Checkpoint, DamagedOffsets, check, check_offsets
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import StoreAway
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.driver")
@@ -42,9 +43,10 @@ class Failures:
 
     def _sentence(self, in_a_row: int) -> str:
         """What ended the query, and the batch that it left pending, where one can be told."""
-        batch_id, topic, end = self._checkpoint.newest_planned(), self._version.topic, Offsets()
-        if batch_id is not None and self._checkpoint.is_pending():
-            with suppress(DamagedOffsets):
+        batch_id, topic, end = None, self._version.topic, Offsets()
+        with suppress(DamagedOffsets, StoreAway):
+            batch_id = self._checkpoint.newest_planned()
+            if batch_id is not None and self._checkpoint.is_pending():
                 end = self._checkpoint.planned(batch_id, topic).end
         return root_cause.sentence(self.why, in_a_row, batch_id, topic, self._registry.progress()[0], end)
 

@@ -20,10 +20,12 @@ from jobs.sinks.ledger import Fenced
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings
+from kappa.core.store.location import StoreAway
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.driver")
 LONGEST_PAUSE_SECONDS = 30
+STORE_POLL_SECONDS = 2
 
 
 class Driver:
@@ -46,7 +48,7 @@ class Driver:
             log_identity.check_once_there(
                 self._settings.kafka_access(KafkaUser.STREAM), self._version, self._execution.goes_on, time.sleep
             )
-            self._failures.check_checkpoint()
+            self._check_checkpoint()
             name = f"kappa-{self._version.job}-v{self._version.version}"
             spark = session.create(name, self._version.settings, store=self._settings.store)
             self._run_while_wanted(spark)
@@ -55,6 +57,17 @@ class Driver:
         finally:
             self._watcher.stop()
             self._witness.close()
+
+    def _check_checkpoint(self) -> None:
+        """Refuse a checkpoint that is not where the database is, once its store answers."""
+        while self._execution.goes_on():
+            try:
+                self._failures.check_checkpoint()
+                return
+            except StoreAway as away:
+                self._failures.why = str(away)
+                self._failures.show(1)
+                time.sleep(STORE_POLL_SECONDS)
 
     def _run_while_wanted(self, spark: SparkSession) -> None:
         in_a_row = 0

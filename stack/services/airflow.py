@@ -88,6 +88,7 @@ def programs(layout: Layout) -> list[Program]:
             environment(layout),
             ("airflow",) if name == API else (),
             patience=20,
+            uses_store=True,
         )
         for name, arguments in COMMANDS.items()
     ]

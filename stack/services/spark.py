@@ -114,7 +114,7 @@ def _program(
         *arguments,
     )
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": LOOPBACK}
-    return Program(name, command, layout.spark, environment, ports)
+    return Program(name, command, layout.spark, environment, ports, uses_store=name == WORKER)
 
 
 def _get(url: str) -> dict[str, Any]:

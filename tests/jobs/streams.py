@@ -12,6 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from jobs import schemas
 from jobs.transforms import windows
 from kappa.core.catalog import find
+from kappa.core.store.location import Location
 from tests.jobs.records import MINUTE, NOON
 
 DELAY_MS = 7_560_000
@@ -36,7 +37,7 @@ def nothing(_frame: DataFrame, _batch_id: int) -> None:
 def writer(
     spark: SparkSession,
     source: Path,
-    checkpoint: Path,
+    checkpoint: Path | Location,
     callback: Callable[[DataFrame, int], None] = nothing,
     job: str = "ad_ctr",
 ) -> DataStreamWriter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,20 @@ def test_no_secret_in_a_command_or_an_environment(layout: Layout) -> None:
 
 def test_only_what_is_needed_of_the_callers_environment_is_passed_on(layout: Layout) -> None:
     assert set(layout.surroundings) == {"PATH", "KAPPA_STACK", "KAPPA_HOME"}
+
+
+def test_keys_of_a_bucket_are_kept_from_what_does_not_use_it(layout: Layout) -> None:
+    """The supervisor passes its own environment on: what has no business with the bucket gets the keys empty, and the
+    file of its configuration never has them."""
+    held = {**layout.environment, "AWS_SECRET_ACCESS_KEY": "a-key-of-s3"}
+    places = replace(layout.settings.places, store="s3a://bucket/prefix")
+    layout = replace(layout, settings=replace(layout.settings, places=places), environment=held)
+    assert layout.surroundings["AWS_SECRET_ACCESS_KEY"] == "a-key-of-s3"
+    text = supervision.render(layout, readiness.programs(layout), Path("/s"), root=True)
+    assert "a-key-of-s3" not in text
+    sections = text.split("[program:")[1:]
+    kept = {one.split("]")[0] for one in sections if 'AWS_SECRET_ACCESS_KEY=""' in one}
+    assert kept == {"kafka", "postgres", "spark-master"}
 
 
 def test_supervisor_reads_back_each_program_as_it_was_given(layout: Layout) -> None:

@@ -143,7 +143,7 @@ class Settings:
     @property
     def store(self) -> Location:
         """The store that checkpoints lie in."""
-        return at(self.shared)
+        return at(self.places.store or self.shared)
 
     @property
     def secrets(self) -> Path:
@@ -203,7 +203,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
     that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress, WrongProtocol.
+    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress, WrongProtocol, UnknownStore.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
@@ -224,7 +224,7 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, PlainAddress, WrongProtocol."""
+    """Raises MissingAddress, PlainAddress, WrongProtocol, UnknownStore."""
     postgres, spark = settings.postgres, settings.spark
     check_complete(
         {
@@ -236,8 +236,9 @@ def _check(settings: Settings) -> None:
             "airflow.url": bool(settings.airflow.url),
         }
     )
-    for part in (settings.kafka_server, settings.database_server, spark, settings.airflow):
+    for part in (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places):
         part.check()
+    _ = settings.store
 
 
 def _quoted(value: str) -> str:

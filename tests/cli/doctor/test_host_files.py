@@ -11,6 +11,7 @@ from cli.doctor import host_files
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.addresses import Places
 from kappa.core.settings import Settings
+from tests.rigs.s3_server import BUCKET
 
 
 @pytest.fixture
@@ -55,6 +56,18 @@ def test_a_secret_that_others_may_read_is_named(settings: Settings) -> None:
     assert finding is not None
     assert "mode 0640" in finding.wrong
     assert finding.remedy.startswith(f"chmod 600 {settings.passfile('kappa_writer')}")
+
+
+def test_a_bucket_for_checkpoints_is_tried_too(settings: Settings, s3: str) -> None:
+    store = f"s3a://{BUCKET}/doctor?endpoint={s3}"
+    named = replace(settings, places=Places(store=store))
+    assert wrong(named) == {}
+    assert named.store.files() == {}
+    missing = replace(settings, places=Places(store=store.replace(BUCKET, "no-such-bucket")))
+    finding = wrong(missing)["store s3a://no-such-bucket/doctor"].finding
+    assert finding is not None
+    assert "put in s3a://no-such-bucket/doctor" in finding.wrong
+    assert "bucket, endpoint and keys" in finding.remedy
 
 
 def test_a_shared_folder_that_is_not_mounted_is_named(settings: Settings, tmp_path: Path) -> None:

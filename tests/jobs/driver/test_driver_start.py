@@ -11,10 +11,13 @@ from collections.abc import Iterator
 import pytest
 
 from jobs import session
+from jobs.driver import query_loop
 from jobs.driver.ownership import Identity
 from jobs.driver.query_loop import Driver
 from jobs.driver.registry import DriverRegistry
 from kappa.core.checkpoint.reader import METADATA, CheckpointLost, DatabaseBehind, ForeignCheckpoint
+from kappa.core.store.folder import Folder
+from kappa.core.store.location import StoreAway
 from tests.jobs.books import FIRST, Desk
 from tests.rigs.case import Case
 from tests.rigs.checkpoint_folders import folder_of
@@ -68,6 +71,25 @@ def test_a_driver_goes_on_where_checkpoint_and_database_agree(desk: Desk, regist
     hold(desk.case, 1)
     with pytest.raises(GoesOn):
         start(desk.case, registry)
+
+
+def test_a_store_that_is_away_is_waited_for_and_no_batch_is_taken_to_be_lost(
+    desk: Desk, registry: DriverRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(desk.case, 1)
+    names, red = Folder.names, []
+
+    def away(store: Folder, key: str) -> set[str]:
+        red.append(desk.case.red().get("query", ""))
+        if len(red) < 5:
+            raise StoreAway(key, "connection refused")
+        return names(store, key)
+
+    monkeypatch.setattr(Folder, "names", away)
+    monkeypatch.setattr(query_loop, "STORE_POLL_SECONDS", 0.1)
+    with pytest.raises(GoesOn):
+        start(desk.case, registry)
+    assert "connection refused" in red[4]
 
 
 @pytest.mark.red_without("checkpoint behind", "GoesOn|DamagedOffsets")

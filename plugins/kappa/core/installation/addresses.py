@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from kappa.core.refusals import Refusal
 
@@ -123,10 +123,17 @@ class Airflow:
 @dataclass(frozen=True)
 class Places:
     """Where files are kept. `shared`: artifacts, checkpoints, jars and reports, which every host must see at the same
-    path; `secrets`: password files and keys, which are the same on every host. Empty: in the state folder."""
+    path; `secrets`: password files and keys, which are the same on every host. Empty: in the state folder. `store`:
+    checkpoints, in a folder or a bucket (`kappa.core.store.places`); empty: in the shared folder."""
 
     shared: str = ""
     secrets: str = ""
+    store: str = ""
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raises PlainAddress."""
+        _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
 
 
 def is_loopback(host: str) -> bool:

@@ -16,6 +16,17 @@ from kappa.core.store.location import File, StoreAway
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ROLE_ARN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+)
+"""Variables by which a process may use a bucket; without any of them, the role of its machine counts."""
 LONGEST = timedelta(seconds=30)
 RETRIES = 5
 

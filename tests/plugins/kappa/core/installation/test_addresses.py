@@ -10,6 +10,8 @@ from psycopg.conninfo import conninfo_to_dict
 from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.settings import Settings, load
+from kappa.core.store.places import UnknownStore
+from kappa.core.store.s3 import Bucket
 from tests.rigs.checkpoint_folders import folder_of
 
 ELSEWHERE = """
@@ -28,6 +30,7 @@ url = "https://airflow.example.com"
 [places]
 shared = "/mnt/kappa"
 secrets = "/etc/kappa"
+store = "s3a://kappa/prod?endpoint=https://s3.example.com&region=eu-1"
 """
 
 
@@ -60,9 +63,24 @@ def test_each_part_is_reached_where_the_settings_say(tmp_path: Path) -> None:
 
 def test_what_all_hosts_need_is_in_the_shared_folder_and_the_rest_in_the_hosts_own(tmp_path: Path) -> None:
     settings = read(tmp_path, ELSEWHERE)
-    for place in (settings.artifacts, settings.jars, folder_of(settings.checkpoints("ad_ctr", 1) / "g1")):
+    for place in (settings.artifacts, settings.jars):
         assert place.is_relative_to("/mnt/kappa")
+    checkpoint = settings.checkpoints("ad_ctr", 1) / "g1"
+    assert str(checkpoint) == "s3a://kappa/prod/checkpoints/ad_ctr/v1/g1"
+    assert str(settings.scratch("c1")) == "s3a://kappa/prod/work/c1"
+    assert checkpoint.store == Bucket("kappa", "https://s3.example.com", "eu-1")
     assert settings.home == tmp_path / "state"
+
+
+def test_without_a_store_checkpoints_lie_in_the_shared_folder(tmp_path: Path) -> None:
+    settings = read(tmp_path, '[places]\nshared = "/mnt/kappa"\n')
+    assert folder_of(settings.checkpoints("ad_ctr", 1)) == Path("/mnt/kappa/checkpoints/ad_ctr/v1")
+    assert folder_of(read(tmp_path, "").store) == tmp_path / "state"
+
+
+def test_a_store_that_cannot_be_used_is_refused_as_the_settings_are_read(tmp_path: Path) -> None:
+    with pytest.raises(UnknownStore, match="scheme 'gs'"):
+        read(tmp_path, '[places]\nstore = "gs://bucket/prefix"\n')
 
 
 def test_without_a_certificate_file_those_of_the_system_count(tmp_path: Path) -> None:
@@ -87,6 +105,7 @@ def test_a_part_without_an_address_is_named(tmp_path: Path, left_out: str) -> No
         (("https://m2:6066", "http://m2:6066"), r"spark\.rest = 'http://m2:6066'"),
         (("https://m1:8080", "http://m1:8080"), r"spark\.ui = 'http://m1:8080'"),
         (("https://airflow", "http://airflow"), r"airflow\.url = 'http://airflow"),
+        (("endpoint=https", "endpoint=http"), r"places\.store = 'http://s3.example.com'"),
     ],
 )
 def test_nothing_plain_is_said_to_another_host_unless_the_settings_say_so(
