@@ -22,6 +22,7 @@ INHERITED = (
     "LC_ALL",
     "TMPDIR",
     "SSL_CERT_FILE",
+    "JAVA_TOOL_OPTIONS",
     "KAPPA_CACHE",
     "KAPPA_SETTINGS",
 )
