@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,12 @@ def test_no_secret_in_a_command_or_an_environment(layout: Layout) -> None:
 
 def test_only_what_is_needed_of_the_callers_environment_is_passed_on(layout: Layout) -> None:
     assert set(layout.surroundings) == {"PATH", "KAPPA_STACK", "KAPPA_HOME"}
+
+
+def test_what_a_user_tells_every_jvm_reaches_those_of_the_stack(layout: Layout) -> None:
+    told = {**layout.environment, "JAVA_TOOL_OPTIONS": "-Dx=y", "JAVA_HOME": "/elsewhere"}
+    kept = replace(layout, environment=told).surroundings
+    assert {name: value for name, value in kept.items() if name.startswith("JAVA")} == {"JAVA_TOOL_OPTIONS": "-Dx=y"}
 
 
 def test_supervisor_reads_back_each_program_as_it_was_given(layout: Layout) -> None:
