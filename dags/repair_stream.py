@@ -6,7 +6,6 @@ lifecycle verb holds is never touched, and what keeps dying is given up, not chu
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
@@ -46,7 +45,6 @@ def conclude(planned: dict[str, Any]) -> str:
     dag_id="repair_stream",
     dag_display_name="Repair stream jobs",
     schedule=AssetOrTimeSchedule(timetable=SWEEP, assets=[incidents()]),
-    start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,

@@ -11,7 +11,6 @@ what Airflow's own database has kept for a month. A run for one version leaves a
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
@@ -86,7 +85,6 @@ def clean_airflow() -> str:
     dag_id="retire_versions",
     dag_display_name="Retire versions",
     schedule=CronTriggerTimetable("5 * * * *", timezone="UTC"),
-    start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,

@@ -40,12 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> Exit:
 
 
 def _validate(source: Path, output: Path, report: Path) -> Exit:
-    # Here, and not above: an environment in which it cannot be imported is a crash like any other.
-    from gate import page, running
-
     from kappa.core import validation
 
     asked = validation.read(json.loads(source.read_text()))
+    # Here, and not above: an environment in which it cannot be imported is a crash like any other; and who asks what
+    # cannot be read need not wait for it.
+    from gate import page, running
+
     verdict = running.judge(asked)
     _write(report, page.render(asked, verdict))
     _write(output, json.dumps(verdict.to_json(), indent=1))

@@ -23,6 +23,7 @@ INHERITED = (
     "LC_ALL",
     "TMPDIR",
     "SSL_CERT_FILE",
+    "JAVA_TOOL_OPTIONS",
     "KAPPA_CACHE",
     "KAPPA_SETTINGS",
 )

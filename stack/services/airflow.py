@@ -17,7 +17,7 @@ from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
-from stack.services import airflow_connections, passwords
+from stack.services import airflow_connections, airflow_imports, passwords
 from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS
 
 API = "airflow-api"
@@ -65,8 +65,9 @@ def configuration(layout: Layout) -> str:
         "scheduler": {"task_instance_heartbeat_timeout": "60", "orphaned_tasks_check_interval": "15"},
         "workers": _WORKERS,
         # A file that was changed is read again at once. Reading the others each half minute, as by default, takes a
-        # tenth of a processor for ever; never would leave out for ever what could not be read in time once.
-        "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "120"},
+        # tenth of a processor for ever; never would leave out for ever what could not be read in time once, and a DAG
+        # that was not read for ten minutes is taken for gone.
+        "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "300"},
         "secrets": airflow_connections.section(layout),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},
         "usage_data_collection": {"enabled": "False"},
@@ -118,6 +119,7 @@ def prepare(layout: Layout) -> None:
     """Write the configuration and the connections, readable by their owner only."""
     layout.airflow.mkdir(exist_ok=True)
     airflow_connections.write(layout)
+    airflow_imports.write(layout)
     passwords.write_private(layout.airflow / "airflow.cfg", configuration(layout))
 
 

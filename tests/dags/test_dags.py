@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -239,6 +239,18 @@ def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagB
     task = bag.dags[dag_id].get_task(task_id)
     assert (task.pool, task.pool_slots) == ("spark_cores", FINITE_CORES)
     assert SPARK_LOCAL["host"] == f"local[{task.pool_slots}]"
+
+
+@pytest.mark.parametrize(("dag_id", "first"), [("repair_stream", "12:30"), ("retire_versions", "13:05")])
+def test_a_stack_that_is_new_waits_for_the_next_time_of_a_schedule(
+    bag: DagBag, monkeypatch: pytest.MonkeyPatch, dag_id: str, first: str
+) -> None:
+    """Its first deployment has the processors for itself."""
+    dag = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(bag.dags[dag_id]))
+    monkeypatch.setattr("airflow.timetables.trigger.utcnow", lambda: datetime(2026, 1, 31, 12, 22, tzinfo=UTC))
+    info = dag.timetable.next_dagrun_info(last_automated_data_interval=None, restriction=dag._time_restriction)
+    assert info is not None
+    assert info.run_after.strftime("%H:%M") == first
 
 
 def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> None:

@@ -1,4 +1,5 @@
-"""The DAG files read nothing but code: no settings file, no artifact, so that a build makes no new version of a DAG."""
+"""The DAG files read nothing but code: no settings file, no artifact, so that a build makes no new version of a DAG;
+and the packages that they import are there already where Airflow forks for each of them, and for each task."""
 
 from __future__ import annotations
 
@@ -7,13 +8,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import tests.rigs.airflow_home  # noqa: F401
+from kappa.core.settings import Settings
+from stack.layout import Layout
+from stack.services import airflow_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, os, sys
+sys.argv[1:1] = ["dag-processor"]
 from airflow.dag_processing.dagbag import DagBag
+from airflow.executors import local_executor
+from airflow.jobs import scheduler_job_runner
 from airflow.serialization.serialized_objects import DagSerialization
 place, seen = os.path.dirname(os.environ["KAPPA_HOME"]), []
 
@@ -22,25 +32,55 @@ def look(event, arguments):
         seen.append(f"{event} {arguments[0]}")
 
 sys.addaudithook(look)
-bag = DagBag(sys.argv[1])
+there = {name.partition(".")[0] for name in sys.modules} | sys.stdlib_module_names
+bag = DagBag(sys.argv[2])
+new = sorted({name.partition(".")[0] for name in sys.modules if not name.startswith("unusual_prefix_")} - there)
 dags = {name: DagSerialization.to_dict(dag)["dag"] for name, dag in sorted(bag.dags.items())}
 crons = str(dags["prove_replay"]["timetable"])
-print(json.dumps({"errors": bag.import_errors, "dags": sorted(dags), "seen": seen, "cron": crons}, default=str))
+told = {"errors": bag.import_errors, "dags": sorted(dags), "seen": seen, "cron": crons, "new": new}
+print(json.dumps(told, default=str))
 """
 
 
-def test_no_dag_file_looks_at_the_settings_or_into_the_state_folder(tmp_path: Path) -> None:
-    home = tmp_path / "state"
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of all DAG files in a process that is forked from as Airflow's dag-processor is."""
+    folder = tmp_path_factory.mktemp("parsing")
+    home = folder / "state"
     (home / "artifacts" / "0123456789ab").mkdir(parents=True)
-    (tmp_path / "kappa.toml").write_text("[releases]\nrollback_minutes = 7\n")
-    given = {"KAPPA_HOME": str(home), "KAPPA__RELEASES__PROVE_CRON": "1 2 3 4 5"}
+    (folder / "kappa.toml").write_text("[releases]\nrollback_minutes = 7\n")
+    elsewhere = Layout(Settings(home=tmp_path_factory.mktemp("airflow")), ROOT)
+    elsewhere.airflow.mkdir()
+    airflow_imports.write(elsewhere)
+    given = {
+        "KAPPA_HOME": str(home),
+        "KAPPA__RELEASES__PROVE_CRON": "1 2 3 4 5",
+        "AIRFLOW_HOME": str(elsewhere.airflow),
+    }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(ROOT / "dags")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]), **given},
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    found = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert found["errors"] == {}
     assert len(found["dags"]) == 10
-    assert found["seen"] == []
-    assert "1 2 3 4 5" in found["cron"]
+    return found
+
+
+def test_no_dag_file_looks_at_the_settings_or_into_the_state_folder(parsed: dict[str, Any]) -> None:
+    assert parsed["seen"] == []
+    assert "1 2 3 4 5" in parsed["cron"]
+
+
+def test_no_dag_file_imports_a_package_that_the_process_it_is_forked_from_has_not(parsed: dict[str, Any]) -> None:
+    assert parsed["new"] == ["kappa"]
+
+
+@pytest.mark.parametrize(("command", "imported"), [("scheduler", True), ("api-server", False)])
+def test_only_what_forks_imports_packages_at_its_start(command: str, imported: bool) -> None:
+    asked = f"{airflow_imports.text()}\nprint('kafka' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked, command], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == str(imported)

@@ -1,4 +1,4 @@
-"""A job whose work is done by an executor of its own."""
+"""A job whose work is done by executors of its own."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import pytest
 
 from tests.integration.injected import EXECUTOR, processes_of
 from tests.integration.versions import batches, runs_as
-from tests.rigs.running_stack import Command, Stack
+from tests.rigs.running_stack import ON_EXECUTOR, Command, Stack
 
-ON_EXECUTOR = "client_spend"
-"""The others do their work in their driver's process, as by default."""
-TUNED = ("executors=2", "cadence_ms=900")
+TUNED = ("executors=1", "cadence_ms=4000")
 
 
 @dataclass(frozen=True)
 class Tuned:
     """The stack on which that job was given other settings that only tune: what it ran as before and after, with its
-    epoch, and what was said. `executors` is how many JVMs did its work then, and after a rescale to one."""
+    epoch, and what was said. `executors` is how many JVMs did its work before, and after."""
 
     stack: Stack
     before: dict[str, object]
@@ -30,17 +28,16 @@ class Tuned:
 
 @pytest.fixture(scope="session")
 def tuned(deployed: Stack) -> Tuned:
-    """The job deployed over itself, in place, on two executors, of which a rescale leaves one; both worked."""
+    """The job, which was deployed on two executors, deployed over itself, in place, on one; both worked."""
+    many = at_work(deployed, 2)
     before, epoch = runs_as(deployed, ON_EXECUTOR), _epoch(deployed)
     options = [word for setting in TUNED for word in ("--set", setting)]
     said = deployed.kappa("deploy", ON_EXECUTOR, *options, "--reason", "test")
     after, epochs = runs_as(deployed, ON_EXECUTOR), (epoch, _epoch(deployed))
-    many = _at_work(deployed, 2)
-    deployed.kappa("rescale", ON_EXECUTOR, "--executors", "1", "--reason", "test")
-    return Tuned(deployed, before, after, epochs, said, (many, _at_work(deployed, 1)))
+    return Tuned(deployed, before, after, epochs, said, (many, at_work(deployed, 1)))
 
 
-def _at_work(stack: Stack, executors: int) -> int:
+def at_work(stack: Stack, executors: int) -> int:
     """How many executors work for the job, once it has so many and has committed a batch on them."""
     stack.until(f"{executors} executors", lambda: len(processes_of(stack, EXECUTOR, ON_EXECUTOR)) == executors)
     committed = batches(stack, ON_EXECUTOR)

@@ -11,9 +11,8 @@ from enum import StrEnum
 
 from bench.load import produce
 from stack.services import kafka, postgres, spark
-from tests.integration.conftest import ON_EXECUTOR
 from tests.integration.injected import EXECUTOR, JVM, PYTHON, away, kill, kill_and_await, kill_of
-from tests.rigs.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, ON_EXECUTOR, Stack
 
 PAUSE_SECONDS = (20.0, 60.0)
 """From the end of a mishap to the next one: between too short and long enough to recover."""

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.beside import load
-from tests.integration.conftest import ON_EXECUTOR, Tuned
+from tests.integration.conftest import Tuned, at_work
 from tests.integration.injected import EXECUTOR, kill_of, process_of
 from tests.integration.versions import JOB, batches, epochs, runs_as
 from tests.rigs.faults import PATCHES, Fault
 from tests.rigs.patches import build
-from tests.rigs.running_stack import Stack
+from tests.rigs.running_stack import ON_EXECUTOR, Stack
 
 pytestmark = pytest.mark.integration
 
 
 def test_tuning_settings_change_in_place_after_a_trial(tuned: Tuned) -> None:
-    assert "-> 900" in tuned.said.err
+    assert "-> 4000" in tuned.said.err
     assert tuned.after == tuned.before, "the same version on the same checkpoint"
     assert tuned.epochs[1] > tuned.epochs[0]
     query = "select settings -> 'cadence_ms', settings -> 'executors' from ops.versions where job = %s"
-    assert tuned.stack.query(query, ON_EXECUTOR) == [(900, 1)]
+    assert tuned.stack.query(query, ON_EXECUTOR) == [(4000, 1)]
 
 
 def test_executors_are_as_many_as_asked_and_their_batches_are_exact(tuned: Tuned) -> None:
-    """Two of them after the deployment, one after the rescale."""
+    """Two of them after the first deployment, one after that over it."""
     assert tuned.executors == (2, 1)
     tuned.stack.reconcile()
 
@@ -41,6 +41,16 @@ def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_t
     assert process_of(stack, EXECUTOR, ON_EXECUTOR) != victim
     stack.reconcile()
     assert epochs(stack) == owners
+
+
+@pytest.mark.long(minutes=3)
+def test_a_rescale_to_other_executors_is_exact(tuned: Tuned) -> None:
+    """To two of them, and back to one."""
+    for executors in (2, 1):
+        tuned.stack.kappa("rescale", ON_EXECUTOR, "--executors", str(executors), "--reason", "test")
+        assert at_work(tuned.stack, executors) == executors
+    tuned.stack.reconcile()
+    assert runs_as(tuned.stack, ON_EXECUTOR) == tuned.after
 
 
 def test_a_change_of_results_is_refused_with_the_command_that_replays(deployed: Stack) -> None:

@@ -16,12 +16,12 @@ from kappa.core.kafka_log import KafkaLog, Offsets
 from stack.footprint import memory_by_process
 from stack.services import spark
 from tests.integration.beside import load
-from tests.integration.conftest import ON_EXECUTOR, Tuned
+from tests.integration.conftest import Tuned
 from tests.integration.injected import EXECUTOR, kill_and_await, kill_of
 from tests.integration.mishaps import befall
 from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed_again_and_again
 from tests.integration.versions import batches, epochs
-from tests.rigs.running_stack import JOBS, Stack
+from tests.rigs.running_stack import JOBS, ON_EXECUTOR, Stack
 
 pytestmark = pytest.mark.integration
 SPARK = ("driver JVM", "driver Python", "executor JVM", "Python workers")

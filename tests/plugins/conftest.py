@@ -4,6 +4,7 @@ for what they promise alike."""
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -57,13 +58,15 @@ def stage(tmp_path: Path, checkout: Path) -> Stage:
 
 @pytest.fixture
 def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Stage]:
-    """Makes a stage of its own at each call, all with the same code, which is in no git."""
-    numbers = count()
+    """Makes a stage of its own at each call, all with the same code, which is in no git and built once."""
+    numbers, first = count(), tmp_path / "first"
     monkeypatch.setattr(artifacts, "_commit", lambda _: None)
+    _stage(first / "state", write_checkout(first / "checkout"))
 
     def make() -> Stage:
         folder = tmp_path / f"stage-{next(numbers)}"
-        return _stage(folder / "state", write_checkout(folder / "checkout"))
+        shutil.copytree(first, folder, copy_function=shutil.copy)
+        return _stage(folder / "state", folder / "checkout")
 
     return make
 

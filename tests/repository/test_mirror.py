@@ -31,7 +31,7 @@ BY_OTHER_MEANS = {
 """Tests, or folders of them, that reach what they test otherwise than by an import, and how."""
 
 
-def tests_of_a_folder() -> list[Path]:
+def mirroring_tests() -> list[Path]:
     """The test files that mirror the tree, from the checkout on."""
     found = (file.relative_to(ROOT) for file in TESTS.rglob("test_*.py"))
     return sorted(file for file in found if len(file.parts) > 2 and file.parts[1] not in HOMES)
@@ -66,7 +66,7 @@ def misplaced(test: Path) -> str | None:
 
 
 def test_each_test_lies_where_what_it_tests_lies() -> None:
-    assert {str(test): why for test in tests_of_a_folder() if (why := misplaced(test))} == {}
+    assert {str(test): why for test in mirroring_tests() if (why := misplaced(test))} == {}
 
 
 def test_what_is_excepted_is_there() -> None:

@@ -43,10 +43,14 @@ SETTINGS = (
 )
 """What all jobs are deployed with: windows are final in minutes, so that a replay has something to compare; there is
 room for candidates beside what is live, and for the other tests beside the stack."""
+ON_EXECUTOR, EXECUTORS = "client_spend", ("--set", "executors=2")
+"""The job that is deployed on executors; the others do their work in their driver's process, as by default."""
 SPAN = "3m"
 """Of event times, of traffic at full speed: less than the allowed lateness."""
 RECONCILIATIONS = 3
 """The records around T come in two goes, so that at most two of them are overtaken."""
+COMPILERS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""No JVM of a test runs for long enough for the second compiler to pay for itself."""
 START_SECONDS = 900
 """For `up`, which has limits of its own for each part."""
 KEPT_LOGS = ("logs", "spark", "airflow/logs", "validations")
@@ -156,7 +160,7 @@ def starting() -> Iterator[Starting]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    return {**os.environ, "KAPPA_HOME": str(settings.home), "PYTHONPATH": search_path(CHECKOUT)}
+    return {**os.environ, **COMPILERS, "KAPPA_HOME": str(settings.home), "PYTHONPATH": search_path(CHECKOUT)}
 
 
 def _keep_logs(settings: Settings) -> None:

@@ -10,18 +10,25 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import fields, replace
 from pathlib import Path
 
+import psycopg
+from psycopg import sql
+
 from bench.report import say
 from cli.entry import CHECKOUT
-from kappa.core.settings import Ports, load
+from kappa.core.settings import Ports, Settings, load
 from stack import schema
 from stack.down import down
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
 from stack.services import class_archive, jars, kafka, passwords, postgres, spark
+from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
 from stack.waiting import until
 
 PATIENCE_SECONDS = 180
+QUICK = {"fsync": "off", "full_page_writes": "off", "scram_iterations": "1"}
+"""Of Postgres: what outlives a kill of it, as it does without these, need not outlive the machine; and a password that
+is made and asked for hundreds of times is hashed once each time."""
 
 
 @contextmanager
@@ -84,10 +91,11 @@ def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     settings, java = layout.settings, spark.java(layout)
     postgres.check_reach(layout)
     prepare(layout)
-    of_broker = kafka.program(layout, java)
+    of_broker, of_postgres = kafka.program(layout, java), postgres.program(layout)
+    options = [word for name, value in QUICK.items() for word in ("-c", f"{name}={value}")]
     programs = [
         replace(of_broker, environment={**of_broker.environment, **broker_environment}),
-        postgres.program(layout),
+        replace(of_postgres, command=(*of_postgres.command, *options)),
     ]
     supervisor = Supervisor(layout)
     supervisor.start(programs)
@@ -96,8 +104,16 @@ def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     supervisor.begin(program.name for program in programs)
     _await_healthy(layout, programs)
     kafka.ensure_topic(settings)
+    _hash_once(settings)
     postgres.ensure_roles(settings)
     schema.migrate(settings)
+
+
+def _hash_once(settings: Settings) -> None:
+    """Have the superuser's password, which was made before QUICK was in force, hashed as those of the others."""
+    word = sql.Literal(passwords.password(settings, SUPERUSER))
+    with psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=10) as connection:
+        connection.execute(sql.SQL("alter role {} password {}").format(sql.Identifier(SUPERUSER), word))
 
 
 def prepare(layout: Layout) -> None:

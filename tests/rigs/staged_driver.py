@@ -24,7 +24,7 @@ from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 from kappa.verbs.drivers.size import local_memory_mb
-from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars
+from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, jars
 from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
 
@@ -132,8 +132,9 @@ class Staged:
 
 
 def local_spark(settings: Settings, memory_mb: int) -> dict[str, str]:
-    """The environment of a process that has its own Spark, on two cores, with the jars of a driver."""
-    options = f"--driver-java-options '{JVM_OPTIONS} {archived(settings)}'"
+    """The environment of a process that has its own Spark, on two cores, with the jars of a driver. The second compiler
+    would take a quarter of the processors for code that a few batches run."""
+    options = f"--driver-java-options '{SHORT_JVM_OPTIONS} {archived(settings)}'"
     submit = f"--master local[2] --driver-memory {memory_mb}m --jars {jars(settings)} {options}"
     local = "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
     return {

@@ -69,6 +69,12 @@ def test_keys_of_a_bucket_are_kept_from_what_does_not_use_it(layout: Layout) -> 
     assert kept == {"kafka", "postgres", "spark-master"}
 
 
+def test_what_a_user_tells_every_jvm_reaches_those_of_the_stack(layout: Layout) -> None:
+    told = {**layout.environment, "JAVA_TOOL_OPTIONS": "-Dx=y", "JAVA_HOME": "/elsewhere"}
+    kept = replace(layout, environment=told).surroundings
+    assert {name: value for name, value in kept.items() if name.startswith("JAVA")} == {"JAVA_TOOL_OPTIONS": "-Dx=y"}
+
+
 def test_supervisor_reads_back_each_program_as_it_was_given(layout: Layout) -> None:
     programs = readiness.programs(layout)
     for folder in (layout.run, layout.logs):

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -63,7 +64,10 @@ def check(code: Path | None = None) -> None:
         raise OtherEnvironment(built, present())
 
 
+@cache
 def _installed(name: str) -> str:
+    """The version of a package, which stays what it is for as long as the process does: to read it takes a parser of
+    mail half a millisecond and more."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

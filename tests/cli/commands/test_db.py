@@ -18,10 +18,16 @@ pytestmark = pytest.mark.rig
 
 
 @pytest.fixture
-def case(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
-    """A case with numbers in it, which the commands are about."""
-    case = rig.case()
+def case(cases: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A case, which the commands are about."""
+    case = cases.case()
     monkeypatch.setenv("KAPPA_HOME", str(case.settings.home))
+    return case
+
+
+@pytest.fixture
+def counted(case: Case, rig: Rig) -> Case:
+    """The case with numbers in it."""
     case.produce(events(20))
     case.run_until_read()
     return case
@@ -32,8 +38,8 @@ def db(*words: str) -> Result:
     return CliRunner().invoke(app, ["db", *words])
 
 
-def test_a_backup_is_made_and_restored_and_the_audit_says_so(case: Case, tmp_path: Path) -> None:
-    file = tmp_path / "kappa.backup"
+def test_a_backup_is_made_and_restored_and_the_audit_says_so(counted: Case, tmp_path: Path) -> None:
+    case, file = counted, tmp_path / "kappa.backup"
     made = json.loads(db("backup", str(file), "--json").stdout)
     assert made == {"file": str(file), "bytes": file.stat().st_size, "revision": "0016"}
     before = case.batches()
@@ -48,12 +54,12 @@ def test_a_backup_is_made_and_restored_and_the_audit_says_so(case: Case, tmp_pat
     assert entry["evidence"] == {"file": str(file), "revision": "0016", "replaced": told["replaced"]}
 
 
-def test_people_are_told_where_the_backup_is_and_what_to_do_after_a_restore(case: Case, tmp_path: Path) -> None:
+def test_people_are_told_where_the_backup_is_and_what_to_do_after_a_restore(counted: Case, tmp_path: Path) -> None:
     file = tmp_path / "kappa.backup"
     assert f"{file}: 0.1 MB, revision 0016" in db("backup", str(file)).stderr
     said = " ".join(db("restore", str(file), "--reason", "tried").stderr.split())
     assert "ad_ctr" in said
-    assert f"is the database {case.settings.database}_before_" in said
+    assert f"is the database {counted.settings.database}_before_" in said
     assert "./kappa start JOB" in said
 
 
