@@ -14,6 +14,7 @@ from typing import Any
 
 from kappa.airflow_api import Airflow, AirflowRefused, Run, Seen
 from kappa.airflow_sign_in import NoPassword, NotSignedIn, SignInRefused
+from kappa.core.verbs import ReplayStep
 from kappa.unavailable import Unreachable
 from stack.services.passwords import APPROVER, PERSON
 
@@ -115,7 +116,7 @@ class Questions:
 
     def look(self, run: Run, seen: Seen) -> str | None:
         """Where to answer while the run waits; a key that was pressed since is the answer."""
-        if WAITING not in seen.tasks.values():
+        if not waits(seen):
             self._question = self._said = None
             return None
         if self._question is None and not self._find(run):
@@ -160,6 +161,11 @@ class Questions:
             self._as, self._said = None, str(refused)
         else:
             self._as, self._said = None, f"answered as {user}: {option}"
+
+
+def waits(seen: Seen) -> bool:
+    """Whether a task waits for a person; one that was run again after it had asked waits as a deferred one."""
+    return WAITING in seen.tasks.values() or seen.tasks.get(ReplayStep.APPROVE) == "deferred"
 
 
 def waiting(asker: str, where: str, other: str | None, keys: bool) -> str:

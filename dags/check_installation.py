@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import dag, get_current_context, task
 
 from kappa.airflow import installation, run_note
-from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT
+from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT
 from kappa.airflow_api import Run
 from kappa.core.environment import OWN_CODE
 from kappa.core.installation.needs import lacking, not_looked_at
@@ -54,7 +54,6 @@ def _run() -> Run:
     dagrun_timeout=RUN_TIMEOUT,
     tags=["installation"],
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

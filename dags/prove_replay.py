@@ -14,7 +14,7 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
-from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.airflow.task_context import DEFAULTS, NO_BACKFILL, REPLAY_TIMEOUT, conducting
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ProveRequest
 from kappa.core.settings import prove_cron
@@ -42,12 +42,12 @@ def plan() -> dict[str, Any]:
     schedule=CronTriggerTimetable(prove_cron(), timezone="UTC"),
     start_date=datetime(2026, 1, 1),
     catchup=False,
+    allowed_run_types=NO_BACKFILL,
     max_active_runs=1,
     dagrun_timeout=REPLAY_TIMEOUT,
     tags=["lifecycle", "replay"],
     params=form(ProveRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=True,
 )

@@ -13,7 +13,7 @@ from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag, task
 from kappa.airflow.assets import CHANGED, announce, incidents
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
-from kappa.airflow.task_context import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.airflow.task_context import DEFAULTS, LONG_TIMEOUT, NO_BACKFILL, RUN_TIMEOUT, conducting
 from kappa.core.requests.by_verb import RepairRequest
 from kappa.core.requests.fields import read
 from kappa.verbs.repair import steps as repair
@@ -46,12 +46,12 @@ def conclude(planned: dict[str, Any]) -> str:
     dag_display_name="Repair stream jobs",
     schedule=AssetOrTimeSchedule(timetable=SWEEP, assets=[incidents()]),
     catchup=False,
+    allowed_run_types=NO_BACKFILL,
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "stream"],
     params=form(RepairRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

@@ -14,7 +14,7 @@ from airflow.sdk import dag, task
 
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
-from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.airflow.task_context import DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.verbs.replay import steps as reprocess
@@ -41,7 +41,6 @@ def plan() -> dict[str, Any]:
     tags=["lifecycle", "replay"],
     params=form(ReprocessRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

@@ -17,7 +17,7 @@ from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
-from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.requests.fields import read
 from kappa.core.verbs import RescaleStep
@@ -72,7 +72,6 @@ def conclude(planned: Json) -> str:
     tags=["lifecycle", "stream"],
     params=form(RescaleRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

@@ -17,7 +17,7 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
-from kappa.airflow.task_context import ACCESS, DEFAULTS, LONG_TIMEOUT, RUN_TIMEOUT, conducting
+from kappa.airflow.task_context import DEFAULTS, LONG_TIMEOUT, NO_BACKFILL, RUN_TIMEOUT, conducting
 from kappa.core.requests.by_verb import RetireRequest
 from kappa.core.requests.fields import read
 from kappa.verbs.retire import airflow_history
@@ -86,12 +86,12 @@ def clean_airflow() -> str:
     dag_display_name="Retire versions",
     schedule=CronTriggerTimetable("5 * * * *", timezone="UTC"),
     catchup=False,
+    allowed_run_types=NO_BACKFILL,
     max_active_runs=1,
     dagrun_timeout=RUN_TIMEOUT,
     tags=["lifecycle", "replay"],
     params=form(RetireRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

@@ -12,7 +12,7 @@ from airflow.sdk import dag, task
 
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import move_graph
-from kappa.airflow.task_context import ACCESS, DEFAULTS, REPLAY_TIMEOUT, conducting
+from kappa.airflow.task_context import DEFAULTS, REPLAY_TIMEOUT, conducting
 from kappa.core.requests.by_verb import RollbackRequest
 from kappa.core.requests.fields import read
 from kappa.verbs.promote import steps as promote
@@ -37,7 +37,6 @@ def plan() -> dict[str, Any]:
     tags=["lifecycle", "replay"],
     params=form(RollbackRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

@@ -13,7 +13,7 @@ from airflow.sdk import TriggerRule, dag, task
 from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
-from kappa.airflow.task_context import ACCESS, DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
 from kappa.core.requests.by_verb import StopRequest
 from kappa.core.requests.fields import read
 from kappa.core.verbs import StopStep
@@ -69,7 +69,6 @@ def conclude(planned: dict[str, Any], obeyed: bool | None) -> str:
     tags=["lifecycle", "stream"],
     params=form(StopRequest),
     default_args=dict(DEFAULTS),
-    access_control=dict(ACCESS),
     doc_md=__doc__,
     is_paused_upon_creation=False,
 )

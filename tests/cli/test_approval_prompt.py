@@ -103,6 +103,11 @@ def test_a_key_press_answers_once_as_one_who_may(sign_in: Sessions, key: str, op
     assert server.answers == [("approver", [option])]
 
 
+def test_a_task_that_was_run_again_after_it_had_asked_is_answered_too(sign_in: Sessions) -> None:
+    again = Seen("running", {"catch_up": "success", "approve": "deferred"})
+    assert Questions(sign_in(Server()), Always("a")).look(RUN, again) == "answered as approver: Approve"
+
+
 def test_who_always_presses_answers_at_once_as_one_who_may(sign_in: Sessions) -> None:
     server = Server()
     assert Questions(sign_in(server), Always("a")).look(RUN, WAITING) == "answered as approver: Approve"

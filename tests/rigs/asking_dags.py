@@ -10,7 +10,7 @@ import psycopg
 from airflow.sdk import Param, dag, task
 
 from kappa.airflow.approval import AskOperator
-from kappa.airflow.task_context import conducting
+from kappa.airflow.task_context import DEFAULTS, conducting
 
 VERB = "reprocess"
 PASSED = {
@@ -50,6 +50,7 @@ def asking(dag_id: str, seconds: float) -> None:
         dag_id=dag_id,
         schedule=None,
         params={"job": Param("asked"), "dry_run": Param(False), "reason": Param(None, type=["null", "string"])},
+        default_args=dict(DEFAULTS),
         is_paused_upon_creation=False,
     )
     def made() -> None:

@@ -41,13 +41,13 @@ class AskOperator(ApprovalOperator):
 
     def execute(self, context: Any) -> Any:
         """Ask, and wait without a worker's slot; the answer, where none is needed or it is known."""
+        asked = context["task_state_store"].get(ASKED_UNTIL) is not None
         with conducting(self.verb) as run:
             replay = reprocess.of_run(run.platform, run.author)
-            if replay.answer is None and not replay.ended and is_asked(replay):
+            if replay.answer is None and not replay.ended and is_asked(replay) and not asked:
                 run.say(f"{names(replay)} passed the validation and waits for an answer by {may_answer(replay)}.")
         if replay.answer is not None or replay.ended or not is_asked(replay):
             return self._go_on(context, replay)
-        asked = context["task_state_store"].get(ASKED_UNTIL) is not None
         return self._wait_for_the_asked(context) if asked else self._ask(context, replay)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:

@@ -38,8 +38,8 @@ REPLAY_TIMEOUT = timedelta(hours=72)
 LONG_TIMEOUT = timedelta(minutes=14)
 """For what may wait twice, as for a new driver and then the old one again, and for work that grows with the state."""
 LEASE_TASK = "lease"
-ACCESS: Mapping[str, Any] = {"Op": {"can_read", "can_edit"}, "Viewer": {"can_read"}}
-"""Who may look at a lifecycle DAG and who may run it, where the auth manager asks; SimpleAuthManager does not."""
+NO_BACKFILL: Any = ("scheduled", "manual", "asset_triggered")
+"""Ways to start a DAG that runs by itself: what it puts in order is the present, of which no day can be made up."""
 
 RETRIES = ExceptionRetryPolicy(
     rules=[

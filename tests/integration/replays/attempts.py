@@ -22,7 +22,8 @@ from tests.rigs.running_stack import Command, Stack
 DAG = "reprocess_stream"
 ANSWERER = "approver"
 """The command asks as the default person, who may not answer oneself."""
-ASKING = "awaiting_input"
+ASKING = frozenset({("approve", "awaiting_input"), ("approve", "deferred")})
+"""A task that is run again after it had asked waits as a deferred one."""
 SETTLED_SECONDS = 3.0
 LONGEST_SECONDS = 900.0
 
@@ -122,7 +123,7 @@ class Attempt:
             return [(task, state, name) for task, state, name in connection.execute(query, [self.reason]).fetchall()]
 
     def _question(self) -> Question | None:
-        if self.kept is None or all(state != ASKING for _, state, _ in self.tasks()):
+        if self.kept is None or ASKING.isdisjoint((task, state) for task, state, _ in self.tasks()):
             # A task that was killed leaves its question behind.
             return None
         try:

@@ -63,7 +63,7 @@ def test_the_viewer_is_kept_out_the_asker_is_refused_and_the_approver_approves(a
         asking.person("viewer").answer(run, "approve", -1, "Approve")
 
     asking.person("operator").answer(run, "approve", -1, "Approve")
-    asking.until(run, lambda state: state == WAITING and len(audit(asking, run)) == 1)
+    asking.until(run, lambda state: state in WAITING and len(audit(asking, run)) == 1)
     [(action, who, sentence)] = audit(asking, run)
     assert (action, who) == (REFUSED, "operator")
     asker = f"{getpass.getuser()} as operator"

@@ -178,6 +178,7 @@ def test_a_task_that_is_run_again_leaves_its_question_and_any_answer_and_has_the
     with pytest.raises(TaskDeferred) as deferred:
         run.task().execute(context)
     assert len(run.questions) == 1, "to ask again would take an answer away that Airflow has"
+    assert len(run.notes) == 1, "what was said since, as of a refused answer, stays on the run's page"
     assert deferred.value.method_name == "execute_complete"
     trigger: Any = deferred.value.trigger
     assert (trigger.ti_id, trigger.options, trigger.defaults) == (context["ti"].id, ["Approve", "Reject"], ["Reject"])
