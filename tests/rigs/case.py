@@ -144,10 +144,10 @@ class Case:
         )
         return {row["what"]: row["detail"] for row in found}
 
-    def checkpoint(self, job: str | None = None) -> Checkpoint:
-        """The checkpoint of the version's first generation."""
+    def checkpoint(self, job: str | None = None, folder: str = "g1") -> Checkpoint:
+        """The checkpoint of a version's generation, by its folder; the first where none is named."""
         staged = self.version(job)
-        return Checkpoint(self.settings.checkpoints(staged.job, staged.version) / "g1")
+        return Checkpoint(self.settings.checkpoints(staged.job, staged.version) / folder)
 
     def differences(self) -> list[Difference]:
         """Where what is served differs from what the oracle recomputes from the log, as far as each job has read."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -19,10 +19,11 @@ from jobs.driver import execution, heartbeat, watcher
 from kappa.core.settings import Settings, load
 from stack import schema
 from stack.layout import Layout
-from stack.services import kafka, postgres
+from stack.services import checkpoint_files, jars, kafka, postgres
 from stack.services.passwords import SUPERUSER
 from stack.services.postgres import OWNER
 from tests.rigs.case import Case
+from tests.rigs.s3_server import BUCKET
 from tests.rigs.staged_driver import stage
 
 TEMPLATE = "rig_template"
@@ -40,8 +41,16 @@ class Rig:
 
     def case(self, *jobs: str, partitions: int = 2, **settings: int) -> Case:
         """A case with an empty log and one version of each job (ad_ctr where none is named) that serves all windows."""
+        return self._case(jobs, partitions, settings)
+
+    def case_in_bucket(self, server: str, *jobs: str, partitions: int = 2, **settings: int) -> Case:
+        """As `case`, but its checkpoints lie in a bucket of this server of S3."""
+        return self._case(jobs, partitions, settings, server)
+
+    def _case(self, jobs: Sequence[str], partitions: int, settings: Mapping[str, int], store: str = "") -> Case:
         name = f"case_{next(self._numbers)}"
-        layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions), self.parts.checkout)
+        place = f"s3a://{BUCKET}/{name}?endpoint={store}" if store else ""
+        layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions, place), self.parts.checkout)
         copy_database(layout.settings, TEMPLATE, name)
         kafka.ensure_topic(layout.settings)
         case = Case(layout)
@@ -72,13 +81,26 @@ def copy_database(settings: Settings, source: str, name: str) -> None:
     postgres.ensure_roles(replace(settings, database=name))
 
 
-def _settings_of_case(parts: Layout, folder: Path, name: str, partitions: int) -> Settings:
+def _settings_of_case(parts: Layout, folder: Path, name: str, partitions: int, store: str) -> Settings:
     """The parts of the rig, but a home, a topic and a database of the case's own; from a file, as a process needs."""
     home = folder / "state"
     home.mkdir(parents=True)
     ports = "\n".join(f"{port} = {number}" for port, number in vars(parts.settings.ports).items())
     topic = f"[topic]\nname = {json.dumps(name)}\npartitions = {partitions}\n"
-    (folder / "kappa.toml").write_text(f"database = {json.dumps(name)}\n[ports]\n{ports}\n{topic}{QUICK}")
+    places = f"[places]\nstore = {json.dumps(store)}\n" if store else ""
+    (folder / "kappa.toml").write_text(f"database = {json.dumps(name)}\n[ports]\n{ports}\n{topic}{QUICK}{places}")
     os.symlink(parts.settings.secrets, home / "secrets")
-    os.symlink(parts.settings.jars.parent, home / "jars")
+    if store:
+        put_jars(parts, home)
+    else:
+        os.symlink(parts.settings.jars.parent, home / "jars")
     return load(home)
+
+
+def put_jars(parts: Layout, home: Path) -> None:
+    """The jars of a driver that uses a bucket, and the classes that are archived."""
+    folder = home / "jars" / "spark"
+    wanted = {"spark": folder, "s3": folder}
+    jars.fetch(jars.read(), jars.repository(parts.environment), parts.jar_cache, wanted)
+    checkpoint_files.put(folder)
+    os.symlink(parts.settings.class_archive, home / "jars" / parts.settings.class_archive.name)

@@ -20,6 +20,8 @@ from kappa.core.checkpoint.reader import (
     check,
     check_offsets,
 )
+from kappa.core.store.folder import Folder
+from kappa.core.store.location import StoreAway
 from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 OFFSETS = 'v1\n{"batchWatermarkMs":77,"batchTimestampMs":1,"conf":{}}\n{"ad_events":{"1":5,"0":3}}'
@@ -152,3 +154,15 @@ def _describe(file: Path, number: int, name: str) -> None:
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"v1\n{json.dumps(held)}")
+
+
+def test_of_a_store_that_is_away_nothing_is_said_to_be_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged file would be restored, or the version given up; an outage passes."""
+    checkpoint = _checkpoint(tmp_path, 5, 5)
+
+    def away(_: Folder, key: str) -> bytes:
+        raise StoreAway(key, "connection refused")
+
+    monkeypatch.setattr(Folder, "read", away)
+    with pytest.raises(StoreAway, match="connection refused"):
+        check_offsets(checkpoint, 5, "ad_events", {0: 3, 1: 5})
