@@ -17,7 +17,7 @@ from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 
-FOLDERS = ("cli", "jobs", "plugins", "stack", "traffic", "oracle")
+FOLDERS = ("cli", "examples", "jobs", "plugins", "stack", "traffic", "oracle")
 """What the command `build` imports."""
 
 
