@@ -98,7 +98,7 @@ def sink_of(settings: Settings, owner: Owner) -> BatchSink:
     dial = partial(connect, settings, owner.job.name, owner.version, owner.epoch)
     nothing: Any = None
     return BatchSink(
-        owner, run, in_folder(Path("none")), dial, Reach({}), lambda: None, lambda _: nothing, nothing, {}
+        owner, run, in_folder(Path("/none")), dial, Reach({}), lambda: None, lambda _: nothing, nothing, {}
     )  # fmt: skip
 
 
