@@ -161,11 +161,13 @@ def metadata(access: dict[str, str]) -> bool:
 def test_a_password_is_in_its_file_and_nowhere_else(parts: Layout) -> None:
     settings = parts.settings
     held = {user: settings.kafka_access(user).librdkafka()[PASSWORD].encode() for user in KafkaUser}
-    files = [file for file in parts.home.rglob("*") if file.is_file() and not file.is_relative_to(settings.secrets)]
+    elsewhere = (settings.secrets, parts.postgres)  # where nobody hands a password of Kafka to
+    files = [file for file in parts.home.rglob("*") if file.is_file() and not set(elsewhere) & set(file.parents)]
     assert parts.kafka / "server.properties" in files
+    told = {file: file.read_bytes() for file in files if file.suffix != ".jar"}
     for user, password in held.items():
         assert password in settings.kafka_access(user).file.read_bytes()
-        assert [file for file in files if password in file.read_bytes()] == []
+        assert [file for file, text in told.items() if password in text] == []
     for process in psutil.process_iter(["cmdline", "environ"]):
         said = repr((process.info["cmdline"], process.info["environ"])).encode()
         assert not any(password in said for password in held.values()), process
