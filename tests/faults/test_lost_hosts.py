@@ -19,11 +19,11 @@ from stack.waiting import until
 from tests.rigs.lab import hosts, services
 from tests.rigs.lab.services import WORKERS, Installed
 
-pytestmark = pytest.mark.long(minutes=8)
+pytestmark = pytest.mark.long(minutes=2)
 JOB = "ad_ctr"
 ON_TWO_HOSTS = {"executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
-PATIENCE_SECONDS = 600.0
-"""A new driver's first batch takes a minute and a half on two busy cores."""
+PATIENCE_SECONDS = 300.0
+"""A minute and more until another driver has committed, on two cores; on busy ones several."""
 
 
 @pytest.fixture(scope="module")
