@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
+from kafka.errors import KafkaError
 from pyspark.errors import StreamingQueryException
 
 from jobs.driver import batch_sizing, root_cause, watermark
@@ -63,13 +64,14 @@ class Failures:
             logger.warning("postgres is away: the red lines stay")
 
     def judge(self, error: StreamingQueryException, failure: BaseException | None) -> None:
-        """Go on after what passes; raise what does not. `failure` is what the query's sink raised, if it did. More
-        records than offsets pass where the checkpoint still joins the database."""
+        """Go on after what passes; raise what does not. `failure` is what the query's sink raised, if it did. What
+        Kafka refuses passes, as a right that is taken away for a while. More records than offsets pass where the
+        checkpoint still joins the database."""
         if isinstance(failure, WatermarkTooFast):
             self.extra_delay_ms += failure.shortfall_ms + watermark.MARGIN_MS
             logger.warning("%s", failure)
             return
-        if isinstance(failure, Refusal):
+        if isinstance(failure, Refusal) and not isinstance(failure, KafkaError):
             raise failure
         if isinstance(failure, CountedTwice):
             self.check_checkpoint()
