@@ -8,12 +8,12 @@ from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
-from kafka.errors import KafkaError
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess, KafkaUser
-from kappa.core.kafka_log import KafkaLog, Topic, TopicHidden, check_kept_whole, check_stamping
+from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess
+from kappa.core.kafka_log import Topic, check_kept_whole, check_stamping
 from kappa.core.settings import Settings
+from kappa.platform import connect
 from kappa.unavailable import Unreachable
 
 PART = "Kafka"
@@ -69,13 +69,8 @@ def _allowed(access: KafkaAccess, topic: str) -> set[str]:
 
 
 def _topic(settings: Settings) -> str:
-    try:
-        with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
-            topic, ends = log.describe(), log.ends()
-    except TopicHidden:
-        raise
-    except KafkaError as error:
-        raise Unreachable(PART, settings.kafka_server.bootstrap, error) from error
+    with connect(settings).open_log() as log:
+        topic, ends = log.describe(), log.ends()
     check_stamping(topic)
     check_kept_whole(topic)
     _check_partitions(settings, topic)

@@ -16,7 +16,7 @@ from kappa.core.store.location import Location
 from kappa.core.store.places import FOLDER, at
 from kappa.core.store.s3 import Bucket
 from tests.jobs import streams
-from tests.rigs.s3_server import BUCKET, KEYS, told_late
+from tests.rigs.s3_server import BUCKET, KEYS, files_in
 
 NUMBERS = count()
 
@@ -25,9 +25,8 @@ NUMBERS = count()
 def place(spark: SparkSession, s3: str) -> Iterator[Location]:
     """An empty place in a bucket that the session can use."""
     place = at(f"s3a://{BUCKET}/files{next(NUMBERS)}?endpoint={s3}")
-    told_late(spark, session.files(place.store))
-    yield place
-    told_late(spark, session.files(FOLDER))
+    with files_in(spark, place.store):
+        yield place
 
 
 def test_a_folder_has_the_files_of_a_file_system() -> None:

@@ -10,18 +10,17 @@ from uuid import UUID, uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import repartition, session
+from jobs import repartition
 from jobs.driver.registry import DriverRegistry
 from jobs.rescale.change_store import PostgresChangeStore
 from jobs.rescale.checkpoint_lock import CheckpointLock
 from kappa.core.changes import Change, Phase, RunsAs
-from kappa.core.store.places import FOLDER
 from kappa.core.versions import Desired
 from kappa.registry.postgres import PostgresRegistry
 from tests.rigs.case import Case
 from tests.rigs.events import mixture
 from tests.rigs.rig import Rig
-from tests.rigs.s3_server import told_late
+from tests.rigs.s3_server import files_in
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 JOB = "ad_ctr"
@@ -31,9 +30,8 @@ JOB = "ad_ctr"
 def case(rig: Rig, spark: SparkSession, s3: str) -> Iterator[Case]:
     """A version with two state partitions, and a session that can use its bucket."""
     case = rig.case_in_bucket(s3, JOB, state_partitions=2, records_per_batch=100)
-    told_late(spark, session.files(case.settings.store.store))
-    yield case
-    told_late(spark, session.files(FOLDER))
+    with files_in(spark, case.settings.store.store):
+        yield case
 
 
 def test_it_goes_on_from_a_batch_that_spark_never_committed_and_over_a_repartition(

@@ -14,7 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cli.entry import CHECKOUT
+from jobs import session
 from kappa.core.settings import Settings
+from kappa.core.store.location import Store
+from kappa.core.store.places import FOLDER
 from stack.layout import Layout
 from stack.services import jars
 from stack.services.jars import Jar, JarUnreachable
@@ -59,8 +62,18 @@ def s3_server(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def told_late(spark: SparkSession, files: Mapping[str, str]) -> None:
-    """Tell a session that has begun how its files are kept; what is Hadoop's it else takes at its start only."""
+@contextmanager
+def files_in(spark: SparkSession, store: Store) -> Iterator[None]:
+    """Files of a session that has begun are kept as this store asks while the body runs, then as a folder does."""
+    _tell_late(spark, session.files(store))
+    try:
+        yield
+    finally:
+        _tell_late(spark, session.files(FOLDER))
+
+
+def _tell_late(spark: SparkSession, files: Mapping[str, str]) -> None:
+    """What is Hadoop's a session else takes at its start only."""
     for key, value in files.items():
         spark.conf.set(key, value)
         if (own := key.removeprefix("spark.hadoop.")) != key:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from kappa.core.installation.addresses import Kafka
 from kappa.core.settings import Settings
@@ -15,9 +13,9 @@ from stack.services import kafka, kafka_users, spark
 from stack.supervision import Supervisor
 from stack.waiting import until
 from tests.rigs import small_stack
+from tests.rigs.certificates import certify
 
 LISTENER = "TLS"
-DAYS = "2"
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def tls_broker(partitions: int) -> Iterator[Settings]:
         small_stack.prepare(layout)
         java = spark.java(layout)
         kafka.prepare(layout, java)
-        tls = Kafka(f"localhost:{small_stack.free_ports(1)[0]}", "SASL_SSL", str(certify(layout.kafka)))
+        tls = Kafka(f"localhost:{small_stack.free_ports(1)[0]}", "SASL_SSL", str(certify(layout.kafka / LISTENER, [])))
         _listen(layout, tls)
         supervisor = Supervisor(layout)
         supervisor.start([kafka.program(layout, java)])
@@ -35,16 +33,6 @@ def tls_broker(partitions: int) -> Iterator[Settings]:
         assert until(lambda: kafka.healthy(layout.settings), small_stack.PATIENCE_SECONDS)
         kafka.ensure_topic(layout.settings)
         yield replace(layout.settings, kafka=tls)
-
-
-def certify(folder: Path) -> Path:
-    """A certificate for `localhost` that vouches for itself, which is returned; `key.pem` has its key, too."""
-    certificate, key = folder / "ca.pem", folder / "key.pem"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", DAYS, "-subj", "/CN=localhost"]
-    named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*made, *named], check=True, capture_output=True)
-    key.write_text(key.read_text() + certificate.read_text())
-    return certificate
 
 
 def _listen(layout: Layout, tls: Kafka) -> None:
@@ -61,6 +49,6 @@ def _listen(layout: Layout, tls: Kafka) -> None:
             f"listener.name.{kafka_users.CLIENT.lower()}.{scram.lower()}.sasl.jaas.config"
         ],
         f"{prefix}.ssl.keystore.type": "PEM",
-        f"{prefix}.ssl.keystore.location": str(layout.kafka / "key.pem"),
+        f"{prefix}.ssl.keystore.location": str(layout.kafka / LISTENER / "both.pem"),
     }
     file.write_text("".join(f"{name}={value}\n" for name, value in held.items()))

@@ -8,23 +8,21 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import session
 from jobs.rescale import generations
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.store.location import Location
-from kappa.core.store.places import FOLDER, at
+from kappa.core.store.places import at
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, fill, make
-from tests.rigs.s3_server import BUCKET, told_late
+from tests.rigs.s3_server import BUCKET, files_in
 
 
 @pytest.fixture
 def of_version(spark: SparkSession, s3: str) -> Iterator[Location]:
     """An empty place for a version's checkpoints, in a bucket that the session can use."""
     place = at(f"s3a://{BUCKET}/generations/ad_ctr/v1?endpoint={s3}")
-    told_late(spark, session.files(place.store))
-    yield place
-    told_late(spark, session.files(FOLDER))
+    with files_in(spark, place.store):
+        yield place
 
 
 def test_state_in_a_bucket_is_repartitioned_and_goes_on(

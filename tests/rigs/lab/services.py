@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from stack.layout import Layout
 from stack.services import jars, kafka, kafka_users, passwords, spark
 from stack.services.jars import Jar
 from stack.waiting import until
+from tests.rigs.certificates import certify
 from tests.rigs.lab.hosts import Lab
 
 BROKERS, POSTGRES, MASTER, WORKERS, CLIENT = ("k1", "k2", "k3"), "pg", "m1", ("w1", "w2"), "cl"
@@ -89,23 +90,6 @@ def install(lab: Lab) -> Installed:
     _start_brokers(lab, layout)
     _start_spark(lab, settings)
     return Installed(lab, settings)
-
-
-def certify(folder: Path, hosts: Sequence[str]) -> Path:
-    """An authority, and one key with a certificate for all hosts (`host.pem`, `host.key`, both in `both.pem`)."""
-    folder.mkdir()
-    names = ",".join(f"DNS:{host}" for host in (*hosts, "localhost"))
-    (folder / "names").write_text(f"subjectAltName={names}\n")
-    made = "openssl req -newkey rsa:2048 -nodes -subj /CN=kappa"
-    lines = (
-        f"{made} -x509 -days 2 -keyout ca.key -out ca.pem",
-        f"{made} -keyout host.key -out host.csr",
-        "openssl x509 -req -in host.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out host.pem",
-    )
-    for line in lines:
-        subprocess.run(line.split(), cwd=folder, check=True, capture_output=True)
-    (folder / "both.pem").write_text((folder / "host.key").read_text() + (folder / "host.pem").read_text())
-    return folder / "ca.pem"
 
 
 def _start_postgres(lab: Lab, settings: Settings) -> None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from airflow.sdk._shared.module_loading import import_string
@@ -16,26 +15,12 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from kappa.airflow import catch_up
 from kappa.airflow.catch_up_trigger import CatchUpTrigger
-from kappa.core.replays import Approval, Replay
-from kappa.core.validation import Parity
 from kappa.unavailable import Unreachable
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.catch_up import Pursuit
 from kappa.verbs.replay.progress import CatchUp, Progress
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-FOUND: dict[str, Any] = {
-    "success": True, "crashed": False, "compared_rows": 12, "folder": "validations/x",
-    "statistics": {"expectations": 9, "passed": 8, "blocking": 0, "warnings": 1},
-    "comparisons": [{"job": "ad_ctr", "live": 1, "candidate": 2, "compared": 12,
-                     "figures": {"live_clicks": 1200, "candidate_clicks": 1100}}],
-    "results": [{"suite": "parity", "expectation": "equal", "says": "a|b <i>", "severity": "warn", "success": False,
-                 "observed": "1 offending row", "rows": []}],
-}  # fmt: skip
-ASKED = Replay(
-    uuid4(), "run", {"ad_ctr": 2}, {"ad_ctr": 1}, None, Parity.EXACT, (), Approval.ASK, True, "ann", "why",
-    {"records": 5}, FOUND,
-)  # fmt: skip
 PURSUIT = Pursuit({"ad_ctr": 2}, 5, NOON, NOON + timedelta(hours=1))
 WORKING, READY = (Progress(s, 1, 2, 3.0, None, "so far") for s in (CatchUp.HYDRATING, CatchUp.READY))
 

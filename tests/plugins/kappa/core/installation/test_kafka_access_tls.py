@@ -15,7 +15,8 @@ from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.settings import Settings
 from oracle.topic import KafkaTopic
-from tests.rigs.tls_broker import certify, tls_broker
+from tests.rigs.certificates import certify
+from tests.rigs.tls_broker import tls_broker
 from traffic.log import KafkaLog as Sending
 from traffic.log import LogUnreachable
 
@@ -45,7 +46,7 @@ def test_a_broker_that_another_authority_vouches_for_is_not_spoken_to(
 ) -> None:
     monkeypatch.setattr(kafka_log, "REQUEST_TIMEOUT_MS", 2_000)
     monkeypatch.setattr("traffic.log._TIMEOUT_S", 2.0)
-    wary = replace(elsewhere, kafka=replace(elsewhere.kafka, ca=str(certify(tmp_path))))
+    wary = replace(elsewhere, kafka=replace(elsewhere.kafka, ca=str(certify(tmp_path / "others", []))))
     with pytest.raises(KafkaError):
         KafkaLog(wary.kafka_access(KafkaUser.CONTROL), wary.topic.name)
     with pytest.raises(LogUnreachable):
