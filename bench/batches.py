@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.live import Database, Version
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.store.location import Location
 
 _BATCHES = """

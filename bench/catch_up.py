@@ -20,8 +20,8 @@ from cli import lifecycle_verbs
 from cli.entry import settings
 from cli.follow import Outcome
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from oracle.topic import KafkaTopic
 from traffic.sources import seconds_of
 

@@ -10,7 +10,7 @@ from types import TracebackType
 import psutil
 
 from bench.groups import Applications, Census, Key, group
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 SAMPLE_SECONDS = 0.5
 

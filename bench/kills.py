@@ -20,7 +20,7 @@ from bench.load import Background
 from bench.percentiles import summary
 from bench.victims import Target, pause_seconds, recovery_seconds, schedule, strike
 from cli.entry import settings
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 LONGEST_HOURS = 3
 RECONCILE_WAIT = "300"

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 
 from cli.entry import CHECKOUT
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 _LIVE = """
 select v.job, v.version, v.generation, v.desired from ops.segments s join ops.versions v using (job, version)

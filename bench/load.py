@@ -9,8 +9,8 @@ from typing import Self
 
 from bench.beside import Beside
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from traffic.log import KafkaLog
 from traffic.play import Played, SystemClock, play
 from traffic.records import Record

@@ -16,8 +16,8 @@ from bench.beside import Beside
 from bench.live import Database
 from bench.load import now_ms
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from traffic.records import Event, encode
 
 VIEWS = {

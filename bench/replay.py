@@ -29,8 +29,8 @@ from bench.replays import REASON, Replayed
 from bench.serving_reader import JOBS, Answer, ServingReader, falls, longest_gap_s, moves
 from cli import lifecycle_verbs
 from cli.entry import settings
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 LONGEST_HOURS = 2
 SETTLE_SECONDS = 15.0

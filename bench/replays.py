@@ -14,9 +14,9 @@ from bench.live import Database, Said, ask
 from cli.approval_prompt import ANSWERS, answer, open_question
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import embedded
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from stack.services.passwords import APPROVER
 
 REASON = "bench"

@@ -17,8 +17,8 @@ from bench import report
 from bench.live import Database, differences, kappa
 from bench.load import KNOBS, Background, produce
 from cli.entry import settings
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 SPAN_SECONDS = 110 * 60.0
 LONGEST_HOURS = 3

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from bench.beside import Beside
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 JOBS = ("ad_ctr", "client_spend")
 _VERSIONS = "select version from serving.freshness where job = any(%s) order by job"

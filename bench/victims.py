@@ -13,8 +13,8 @@ import psutil
 
 from bench.groups import group
 from bench.live import Database, Version
+from kappa.core.installation.settings import Supervision
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Supervision
 
 _DRIVER = """
 select epoch, driver_pid, jvm_pid from ops.drivers

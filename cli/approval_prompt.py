@@ -14,7 +14,7 @@ from typing import Any
 
 from kappa.airflow_api import Airflow, AirflowRefused, Run, Seen
 from kappa.airflow_sign_in import NoPassword, NotSignedIn, SignInRefused
-from kappa.core.verbs import ReplayStep
+from kappa.core.verb_steps import ReplayStep
 from kappa.unavailable import Unreachable
 from stack.services.passwords import APPROVER, PERSON
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kappa.core import settings as platform
-from kappa.core.settings import Settings
+from kappa.core.installation import settings as platform
+from kappa.core.installation.settings import Settings
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

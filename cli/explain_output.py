@@ -14,7 +14,7 @@ from rich.table import Table
 from cli import output
 from kappa.code import artifacts
 from kappa.code.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
-from kappa.core.catalog import Effect, find
+from kappa.core.job_catalog import Effect, find
 from oracle.explain import Fated, expected
 from oracle.fates import MINUTE_MS
 from oracle.lineage import Batch, Lineage, Origin

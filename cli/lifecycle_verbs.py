@@ -14,10 +14,10 @@ from cli.run_verb import by_airflow, in_place, when_held
 from kappa.code import artifacts
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
-from kappa.core.catalog import find, resolve
-from kappa.core.requests.by_verb import DeployRequest, StopRequest
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find, resolve
 from kappa.core.requests.fields import write
-from kappa.core.settings import Settings
+from kappa.core.requests.lifecycle import DeployRequest, StopRequest
 from kappa.platform import Platform, connect
 from kappa.verbs.deploy import steps as deploying
 from kappa.verbs.deploy.observation import plan_start

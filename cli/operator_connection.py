@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable
 
 ROLE = "kappa_operator"

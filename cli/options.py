@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import StopRequest
 from kappa.core.requests.fields import Field, Request, declared
+from kappa.core.requests.lifecycle import StopRequest
 
 
 def version_number(given: str) -> int:

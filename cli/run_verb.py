@@ -12,10 +12,10 @@ from cli.output import err
 from cli.sign_in import session
 from kappa.airflow_api import Holders, run_id
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import find
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import WhenHeld
-from kappa.core.settings import Settings
+from kappa.core.requests.lifecycle import WhenHeld
 from kappa.platform import Platform, connect
 from kappa.verbs import lease
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import Login, NoPassword, NotSignedIn, SignedIn, embedded, password_of
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.services.passwords import PERSON, write_private
 
 

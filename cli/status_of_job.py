@@ -13,8 +13,8 @@ from rich.table import Table
 
 from cli import output
 from cli.operator_connection import ROLE, Reading
-from kappa.core.catalog import find
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.versions import Launch
 from kappa.platform import connect
 from stack.status import job_detail, outages

@@ -16,7 +16,7 @@ from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT
 from kappa.airflow_api import Run
 from kappa.core.environment import OWN_CODE
 from kappa.core.installation.needs import lacking, not_looked_at
-from kappa.core.settings import from_environment
+from kappa.core.installation.settings import from_environment
 
 
 @task

@@ -19,9 +19,9 @@ from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.core.requests.by_verb import DeployRequest
 from kappa.core.requests.fields import read
-from kappa.core.verbs import DeployStep
+from kappa.core.requests.lifecycle import DeployRequest
+from kappa.core.verb_steps import DeployStep
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy

@@ -13,8 +13,8 @@ from airflow.sdk import dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import move_graph
 from kappa.airflow.task_context import DEFAULTS, REPLAY_TIMEOUT, conducting
-from kappa.core.requests.by_verb import PromoteRequest
 from kappa.core.requests.fields import read
+from kappa.core.requests.lifecycle import PromoteRequest
 from kappa.verbs.promote import steps as promote
 
 VERB = promote.PROMOTE

@@ -15,9 +15,9 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import DEFAULTS, NO_BACKFILL, REPLAY_TIMEOUT, conducting
+from kappa.core.installation.settings import prove_cron
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ProveRequest
-from kappa.core.settings import prove_cron
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.observation import closed_span_start, plan_reprocess
 

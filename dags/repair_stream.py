@@ -14,8 +14,8 @@ from kappa.airflow.assets import CHANGED, announce, incidents
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
 from kappa.airflow.task_context import DEFAULTS, LONG_TIMEOUT, NO_BACKFILL, RUN_TIMEOUT, conducting
-from kappa.core.requests.by_verb import RepairRequest
 from kappa.core.requests.fields import read
+from kappa.core.requests.lifecycle import RepairRequest
 from kappa.verbs.repair import steps as repair
 from kappa.verbs.repair.plan import RepairPlan
 

@@ -18,9 +18,9 @@ from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.core.requests.by_verb import RescaleRequest
 from kappa.core.requests.fields import read
-from kappa.core.verbs import RescaleStep
+from kappa.core.requests.lifecycle import RescaleRequest
+from kappa.core.verb_steps import RescaleStep
 from kappa.verbs.change import steps as change
 from kappa.verbs.drivers.finite_program import Program
 from kappa.verbs.rescale import steps as rescale

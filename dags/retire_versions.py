@@ -18,8 +18,8 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import is_over
 from kappa.airflow.task_context import DEFAULTS, LONG_TIMEOUT, NO_BACKFILL, RUN_TIMEOUT, conducting
-from kappa.core.requests.by_verb import RetireRequest
 from kappa.core.requests.fields import read
+from kappa.core.requests.lifecycle import RetireRequest
 from kappa.verbs.retire import airflow_history
 from kappa.verbs.retire import old_files as files
 from kappa.verbs.retire import old_rows as rows

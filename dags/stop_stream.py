@@ -14,9 +14,9 @@ from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
-from kappa.core.requests.by_verb import StopRequest
 from kappa.core.requests.fields import read
-from kappa.core.verbs import StopStep
+from kappa.core.requests.lifecycle import StopRequest
+from kappa.core.verb_steps import StopStep
 from kappa.verbs.stop import steps as stop
 from kappa.verbs.stop.plan import StopPlan
 from kappa.verbs.stop.steps import plan_stop

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import errors
 from psycopg.abc import PQGen
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 ROLE = "kappa_writer"
 CONNECT_SECONDS = 10

@@ -21,11 +21,11 @@ from jobs.pipelines import quarantine, windowed
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed
 from jobs.sinks.ledger import Owner
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
-from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.query")
@@ -75,7 +75,9 @@ def sink_of(
 
 def owner_of(version: Version, epoch: int) -> Owner:
     """Who writes the version's batches."""
-    return Owner(catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id)
+    return Owner(
+        job_catalog.find(version.job), version.version, epoch, version.generation, version.topic, version.topic_id
+    )
 
 
 def writer_of(
@@ -87,7 +89,7 @@ def writer_of(
     callback: Callable[[DataFrame, int], None],
 ) -> DataStreamWriter:
     """The version's query over the log, not started: each batch goes to `callback`."""
-    job = catalog.find(version.job)
+    job = job_catalog.find(version.job)
     records = sources.stream(
         spark, settings.kafka_access(KafkaUser.STREAM), version.topic, version.start_offsets, run.settings
     )
@@ -150,7 +152,7 @@ def witness_of(settings: Settings, version: Version) -> LogWitness:
 
 
 def _skew_ms(settings: Settings, version: Version, offsets: Offsets) -> int:
-    if not catalog.find(version.job).stateful:
+    if not job_catalog.find(version.job).stateful:
         return 0
 
     def ask() -> int:

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from jobs import session
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
-from kappa.core import catalog
+from kappa.core import job_catalog
 
-JOB = catalog.find("ad_ctr")
+JOB = job_catalog.find("ad_ctr")
 BATCHES = 3
 LONGEST_SECONDS = 300.0
 _EVENT = (
@@ -28,7 +28,7 @@ _EVENT = (
 
 def main() -> int:
     """Run the batches; 1 where they do not end."""
-    settings = catalog.resolve(JOB, {})
+    settings = job_catalog.resolve(JOB, {})
     spark = session.create("rehearsal", settings)
     context = spark.sparkContext
     gateway = context._gateway

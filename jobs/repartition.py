@@ -22,11 +22,11 @@ from jobs.rescale import generations
 from jobs.rescale.change_store import ChangeEnded, ChangeStore, PostgresChangeStore, check_open
 from jobs.rescale.checkpoint_lock import CheckpointLock
 from jobs.rescale.drain import drain
-from kappa.core import settings as platform
 from kappa.core.changes import Change, Mark, Outcome, Phase
 from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
+from kappa.core.installation import settings as platform
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.repartition")
 PROGRAM = "repartition"

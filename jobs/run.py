@@ -24,9 +24,9 @@ from jobs.outcome import ParentGone
 from jobs.rescale.change_store import PostgresChangeStore
 from jobs.sinks.ledger import Fenced
 from kappa.core import environment
-from kappa.core import settings as platform
+from kappa.core.installation import settings as platform
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 logger = logging.getLogger("kappa.run")
 

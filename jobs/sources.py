@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from kappa.core.catalog import working_cores
 from kappa.core.installation.kafka_access import KafkaAccess
+from kappa.core.job_catalog import working_cores
 from kappa.core.kafka_log import Offsets
 
 APPEND_STAMPED = 1

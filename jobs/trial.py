@@ -23,12 +23,12 @@ from jobs import outcome, query, session
 from jobs.driver.registry import DriverRegistry
 from jobs.rescale.change_store import PostgresChangeStore, check_open
 from jobs.sinks.noop_sink import NoopSink
-from kappa.core import settings as platform
 from kappa.core.changes import Outcome
 from kappa.core.checkpoint.copies import copy_running
 from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
+from kappa.core.installation import settings as platform
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.store.location import Location
 
 logger = logging.getLogger("kappa.trial")

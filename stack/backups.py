@@ -17,8 +17,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from stack import disk, schema
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from stack import leftovers
 from stack.exclusion import exclusive
 from stack.layout import Layout

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kappa.core.installation import layers
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import CREDENTIALS, Bucket
 
 MARKER = "KAPPA_STACK"

@@ -15,8 +15,8 @@ from alembic.script.revision import RevisionError
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

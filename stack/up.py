@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import Bucket
-from stack import disk, leftovers, ports, schema
+from stack import disk, leftovers, port_check, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -40,7 +40,7 @@ def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, floa
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
     programs = readiness.programs(layout)
-    ports.check_distinct(settings.ports)
+    port_check.check_distinct(settings.ports)
     disk.check(settings.home)
     postgres.check_reach(layout)
     with exclusive(settings.home):
@@ -59,7 +59,7 @@ def _check_ports(layout: Layout, supervisor: Supervisor, programs: list[Program]
     if not supervisor.running():
         leftovers.end(leftovers.marked(layout.home))
     ours = {process.pid for process in leftovers.marked(layout.home)}
-    ports.check_free(ports.uses(layout.settings.ports, programs), ours)
+    port_check.check_free(port_check.uses(layout.settings.ports, programs), ours)
 
 
 def _prepare(layout: Layout, echo: Echo) -> None:

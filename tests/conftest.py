@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from cli.entry import CHECKOUT
 from jobs import session
-from kappa.core.catalog import find, resolve
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find, resolve
 from stack.layout import Layout
 from stack.services import checkpoint_files, class_archive, jars
 from tests.integration.beside import in_background

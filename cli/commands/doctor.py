@@ -15,7 +15,7 @@ from cli.doctor.trial import Trial, Tried, carry_out, findings
 from cli.entry import settings
 from cli.options import Json
 from cli.output import err, out, working
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 PARTS = (host_files, database_roles, topic_shape, spark_cluster, airflow_parts)
 AT_ONCE = 8

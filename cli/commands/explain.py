@@ -14,8 +14,8 @@ from cli.commands.client import CLIENT_PATTERN
 from cli.entry import settings
 from cli.options import Json
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from oracle.explain import Number
 from oracle.fates import MINUTE_MS
 from oracle.lineage import Lineage, trace

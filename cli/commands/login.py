@@ -16,8 +16,8 @@ from cli.output import err
 from kappa import airflow_sign_in
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import NoPassword, SignedIn, password_of
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 User = Annotated[str | None, typer.Option("--user", help="The name in Airflow; by default who is logged in here.")]
 PasswordFile = Annotated[

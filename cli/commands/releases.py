@@ -12,7 +12,7 @@ from cli import output
 from cli.entry import settings
 from cli.operator_connection import Reading, looking
 from cli.options import Json
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.core.versions import OPEN_END
 
 _RELEASES = """

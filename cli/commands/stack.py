@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from cli import entry, output, status_of_job
 from kappa.core.fates import Fate
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe

@@ -10,7 +10,7 @@ from cli.sign_in import session
 from kappa.airflow_api import AirflowRefused, health
 from kappa.core.installation.findings import Finding
 from kappa.core.installation.needs import POOLS, Seen, lacking
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.waiting import until
 
 PART = "Airflow"

@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.settings import ROLES, Settings
+from kappa.core.installation.settings import ROLES, Settings
 from kappa.unavailable import Unreachable
 from stack import schema
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.settings import ROLES, Settings
+from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.store import check, places
 from kappa.core.store.location import Location
 from stack import disk

@@ -8,7 +8,7 @@ from functools import partial
 import httpx
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.platform import connect
 from kappa.spark import SPARK_VERSION, DriverState
 from kappa.unavailable import Unreachable

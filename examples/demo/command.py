@@ -19,10 +19,10 @@ from examples.demo import served
 from examples.demo.play import RATE, Laid, Playing, gentle, log_laid, playing
 from examples.demo.stage import Measured, Stage, err, screen
 from kappa.airflow_sign_in import users_file
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.versions import Version
 from kappa.platform import connect
 from kappa.verbs.observation import found
@@ -85,10 +85,10 @@ def demo(
 
 
 def _deploy(settings: Settings) -> None:
-    err.print("deploying " + ", ".join(catalog.JOBS) + " through Airflow")
+    err.print("deploying " + ", ".join(job_catalog.JOBS) + " through Airflow")
     platform = connect(settings)
-    there = [job for job in catalog.JOBS if found(platform, job).current()]
-    new = [job for job in catalog.JOBS if job not in there]
+    there = [job for job in job_catalog.JOBS if found(platform, job).current()]
+    new = [job for job in job_catalog.JOBS if job not in there]
     asked = lifecycle_verbs.requests(settings, new, EARLIEST, "", {}) if new else []
     outcomes = lifecycle_verbs.deploy(settings, asked, "demo") if asked else []
     outcomes += lifecycle_verbs.start(settings, there, "demo") if there else []
@@ -97,7 +97,7 @@ def _deploy(settings: Settings) -> None:
 
 def _live(settings: Settings) -> dict[str, Version]:
     platform = connect(settings)
-    current = {job: found(platform, job).current() for job in catalog.JOBS}
+    current = {job: found(platform, job).current() for job in job_catalog.JOBS}
     return {job: version for job, version in current.items() if version}
 
 

@@ -14,7 +14,7 @@ from cli.operator_connection import Reading
 from examples.demo import served
 from examples.demo.play import Laid
 from examples.demo.served import Totals
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.footprint import memory_bytes
 
 PLAIN_SECONDS = 15.0

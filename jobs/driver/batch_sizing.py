@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jobs.driver.watermark import Ends
-from kappa.core.catalog import MOST_KEPT
+from kappa.core.job_catalog import MOST_KEPT
 from kappa.core.kafka_log import Offsets
 
 LONGEST_MS = 10_000

@@ -23,7 +23,7 @@ from jobs.driver.watcher import Watcher, own_beat
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from kappa.core.checkpoint.reader import checkpoint_of
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.driver")

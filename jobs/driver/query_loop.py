@@ -19,7 +19,7 @@ from jobs.postgres import TRANSIENT
 from jobs.sinks.ledger import Fenced
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.store.location import StoreAway
 from kappa.core.versions import Version
 

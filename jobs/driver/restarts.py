@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kappa.core.installation.settings import Supervision
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Supervision
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import Identity, KafkaLog, Log, MissingTopic, Offsets
-from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
 
 logger = logging.getLogger("kappa.watcher")

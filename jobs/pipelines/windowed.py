@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from jobs.pipelines.pipeline import Run
 from jobs.transforms import decode, fates, windows
-from kappa.core.catalog import Job
+from kappa.core.job_catalog import Job
 
 
 def build(records: DataFrame, job: Job, run: Run) -> DataFrame:

@@ -12,8 +12,8 @@ from psycopg.rows import dict_row
 
 from jobs.driver.registry import connect
 from kappa.core.changes import Change, Mark
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 
 class UnknownChange(Refusal):

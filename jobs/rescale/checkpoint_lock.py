@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 
 from jobs import postgres
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.5

@@ -16,8 +16,8 @@ from jobs.driver.watcher import fresh_ends
 from jobs.driver.watermark import WatermarkTooFast
 from jobs.rescale.generations import check_settled
 from kappa.core.checkpoint.reader import check, check_offsets, checkpoint_of
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.drain")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from jobs import postgres
 from jobs.postgres import Connection
 from jobs.sinks import rows
-from kappa.core.catalog import Job
+from kappa.core.job_catalog import Job
 
 Connect = Callable[[], Connection]
 _LIMIT = """select set_config('transaction_timeout', %(ms)s, false),

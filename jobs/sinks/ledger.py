@@ -17,8 +17,8 @@ import pyarrow as pa
 from jobs.sinks import entries, rows
 from jobs.sinks.observations import Observed, Tally
 from jobs.sinks.rows import Connection
-from kappa.core.catalog import Job
 from kappa.core.fates import QUARANTINED, Fate
+from kappa.core.job_catalog import Job
 from kappa.core.kafka_log import LastRead, Offsets
 from kappa.core.refusals import Refusal
 

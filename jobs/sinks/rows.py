@@ -12,7 +12,7 @@ from psycopg import sql
 
 from jobs.sinks.entries import Change
 from jobs.sinks.observations import Tally
-from kappa.core.catalog import Job
+from kappa.core.job_catalog import Job
 from kappa.core.measures import MEASURES
 
 STAGE = sql.Identifier("pg_temp", "stage")

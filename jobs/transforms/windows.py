@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.transforms import fold
-from kappa.core.catalog import Job
+from kappa.core.job_catalog import Job
 from kappa.core.measures import MEASURES
 
 IDENTITY = ("client_id", "ad_id")

@@ -16,9 +16,9 @@ import httpx
 
 from kappa.airflow_sign_in import SignedIn
 from kappa.core.installation.needs import Held
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
-from kappa.core.settings import Settings
 from kappa.unavailable import Unreachable
 
 UNSAID = timedelta(hours=1)

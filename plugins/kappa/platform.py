@@ -12,8 +12,8 @@ from typing import Protocol
 from kafka.errors import KafkaError
 
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
-from kappa.core.settings import Settings
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kappa import airflow_api, airflow_sign_in
 from kappa.core.installation import layers
 from kappa.core.installation.addresses import LOOPBACK
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.spark_environment import search_path
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program

@@ -10,8 +10,8 @@ import httpx
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import embedded
 from kappa.core.installation.needs import REPLAY_POOL, SPARK_POOL
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 KEEPER = "admin"
 """The user of Airflow that the stack itself is."""

@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import jars
 from stack.services.spark import spark_home

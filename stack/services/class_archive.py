@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from kappa.core.settings import load
+from kappa.core.installation.settings import load
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment, search_path
 from stack.layout import Layout
 from stack.services.spark import java, spark_home

@@ -15,8 +15,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.kafka_client import connected
+from kappa.core.installation.settings import Settings, Topic
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings, Topic
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
 from stack.services import kafka_users

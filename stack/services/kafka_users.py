@@ -9,7 +9,7 @@ from kafka.admin import UserScramCredentialUpsertion as Credential
 from kafka.errors import KafkaError
 
 from kappa.core.installation.kafka_access import FILE_PROVIDER, MECHANISM, PASSWORD, RIGHTS, USERNAME, KafkaUser, login
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 CLIENT, CONTROLLER = "CLIENT", "CONTROLLER"
 """The listeners: of all clients, and of the broker's own talk with its controller."""

@@ -12,8 +12,8 @@ import psycopg
 from psycopg import sql
 
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import ROLES, Settings
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
 from stack.services import passwords

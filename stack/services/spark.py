@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from stack.layout import Layout, package_folder
 from stack.programs import Program
 from stack.services import passwords

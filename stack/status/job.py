@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.status import outages
 from stack.status import replay as replay_status
 

@@ -17,8 +17,8 @@ from kafka.errors import KafkaError
 from psycopg.rows import dict_row
 
 from kappa.core.installation.kafka_access import UserUnknown
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from stack.services import kafka as broker
 from stack.services import postgres
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.status import job as job_status
 from stack.status import outages

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.settings import Settings, load
+from kappa.core.installation.settings import Settings, load
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from cli.approval_prompt import Always, Keys, Questions
 from kappa.airflow_api import Airflow, Run, Seen
 from kappa.airflow_sign_in import SignedIn, embedded
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.services import passwords
 
 RUN = Run("reprocess_stream", "run-1", "ad_ctr")

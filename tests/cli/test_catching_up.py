@@ -10,7 +10,7 @@ import pytest
 from cli.catch_up_progress import CatchUps
 from kappa.airflow_api import Run, Seen
 from kappa.core.audit import Author, Entry
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.verbs.replay.catch_up import Pursuit

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from cli import status_of_job
 from cli.commands import stack as commands
-from kappa.core.catalog import UnknownJob
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.versions import Launch
 from tests.rigs.running_stack import Stack
 

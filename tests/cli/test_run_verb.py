@@ -10,10 +10,10 @@ import pytest
 from cli import lifecycle_verbs, run_verb
 from cli.follow import Outcome
 from kappa.core.audit import Author
-from kappa.core.catalog import UnknownJob
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import DeployRequest
-from kappa.core.settings import Settings
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Lease
 from kappa.platform import Platform
 from tests.plugins.fake_releases import FakeReleases

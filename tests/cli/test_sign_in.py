@@ -12,7 +12,7 @@ import pytest
 from cli import sign_in
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import Login, NotSignedIn, users_file
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.services import passwords
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
 
 from kappa.airflow import assets, spark_program
-from kappa.core.catalog import JOBS
 from kappa.core.installation.needs import FINITE_CORES
-from kappa.core.verbs import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
+from kappa.core.job_catalog import JOBS
+from kappa.core.verb_steps import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.verbs.deploy import plan as deploy
 from stack.services.airflow_connections import SPARK_LOCAL
 

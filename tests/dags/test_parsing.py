@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tests.rigs.airflow_home  # noqa: F401
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import airflow_imports
 

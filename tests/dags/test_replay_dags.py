@@ -11,14 +11,14 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
-from kappa.core.catalog import JOBS, find, resolve
+from kappa.core.installation.settings import Cluster
+from kappa.core.job_catalog import JOBS, find, resolve
 from kappa.core.replays import Approval
-from kappa.core.requests.by_verb import HalfAVersion, NothingSaid, RetireRequest
 from kappa.core.requests.fields import read
+from kappa.core.requests.lifecycle import HalfAVersion, NothingSaid, RetireRequest
 from kappa.core.requests.reprocessing import InvalidBand, ProveRequest, ReprocessRequest
-from kappa.core.settings import Cluster
 from kappa.core.validation import Band, Direction, Parity
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.verbs.drivers.size import size_of
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"

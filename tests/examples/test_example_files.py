@@ -20,11 +20,11 @@ from cli.commands import client as client_command
 from cli.main import app
 from examples import every_fate
 from examples.demo import replay as demo
-from kappa.core.catalog import find, resolve
 from kappa.core.installation.addresses import MissingAddress, PlainAddress
+from kappa.core.installation.settings import load
+from kappa.core.job_catalog import find, resolve
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.core.settings import load
 from kappa.registry.clients import Client
 from oracle.decode import LogRecord, decode
 from oracle.fates import Judge, Rules

@@ -26,7 +26,7 @@ from bench.load import Background, now_ms
 from bench.replays import sentence
 from cli.entry import settings
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.faults.minutes import Sample, by_minute
 from tests.rigs import patches
 from tests.rigs.faults import PATCHES, POISON, Fault

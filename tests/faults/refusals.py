@@ -21,7 +21,7 @@ from bench.load import Background
 from bench.replays import sentence
 from bench.rescale import parts
 from cli.entry import settings
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.rigs import patches
 from tests.rigs.dangers import ALLOWED, DANGERS
 from tests.rigs.patches import Patch

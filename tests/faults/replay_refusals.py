@@ -20,7 +20,7 @@ import typer
 from bench import report
 from bench.live import Database
 from cli.entry import settings
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.rigs.meddling import (
     killed_validation,
     one_micro_more,

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from jobs import sources
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from tests.rigs.case import Case
@@ -65,8 +65,8 @@ def test_a_producer_s_wrong_clock_decides_by_append_time(rig: Rig, seed: int) ->
 
 def test_no_query_asks_for_the_time(spark: SparkSession) -> None:
     """The clock of the driver's JVM: nothing in a plan would be another one by another clock."""
-    for job in (catalog.find("ad_ctr"), catalog.find("client_spend")):
-        settings = catalog.resolve(job, {})
+    for job in (job_catalog.find("ad_ctr"), job_catalog.find("client_spend")):
+        settings = job_catalog.resolve(job, {})
         nobody = KafkaAccess(Kafka("127.0.0.1:9", "PLAINTEXT"), KafkaUser.STREAM, Path("none"))
         records = sources.stream(spark, nobody, "t", {0: 0}, settings)
         frame = windowed.build(records, job, Run(settings, 0, (0,), 1_000))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.live import Said
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.faults import crash_loop
 from tests.faults.crash_loop import Watch
 from tests.faults.minutes import Sample

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.settings import ROLES
+from kappa.core.installation.settings import ROLES
 from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.lab import hosts, services

@@ -11,7 +11,7 @@ from functools import partial
 import psutil
 
 from bench.groups import Applications, group
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import leftovers
 from stack.layout import Layout
 from stack.services import kafka, postgres, spark

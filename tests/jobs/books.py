@@ -15,8 +15,8 @@ from jobs.driver.registry import connect
 from jobs.sinks import ledger, rows
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.sinks.observations import Observed, Tally
-from kappa.core.catalog import Job, find
 from kappa.core.fates import QUARANTINED, REFUSED, Fate
+from kappa.core.job_catalog import Job, find
 from kappa.core.kafka_log import Offsets
 from kappa.core.measures import MEASURES
 from tests.jobs.records import NOON

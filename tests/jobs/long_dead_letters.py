@@ -9,15 +9,15 @@ import sys
 from jobs import session
 from jobs.pipelines import quarantine
 from jobs.pipelines.pipeline import Run
-from kappa.core import catalog
+from kappa.core import job_catalog
 from tests.jobs.records import dead_letters
 
-JOB = catalog.find("quarantine")
+JOB = job_catalog.find("quarantine")
 
 
 def main(count: int, key_bytes: int, value_bytes: int) -> None:
     """The batch, as the sink takes it."""
-    settings = catalog.resolve(JOB, {})
+    settings = job_catalog.resolve(JOB, {})
     spark = session.create("long-dead-letters", settings)
     records = dead_letters(spark, count, key_bytes, value_bytes)
     table = quarantine.build(records, Run(settings, None, (0,), 0)).toArrow()

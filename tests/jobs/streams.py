@@ -11,7 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import schemas
 from jobs.transforms import windows
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.core.store.location import Location
 from tests.jobs.records import MINUTE, NOON
 

@@ -15,7 +15,7 @@ from jobs import outcome, run
 from kappa.code import artifacts
 from kappa.core import environment
 from kappa.core.environment import OtherEnvironment
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

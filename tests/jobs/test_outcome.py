@@ -15,8 +15,8 @@ from jobs.outcome import Exit, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
 from jobs.rescale.change_store import ChangeEnded, Generation
 from kappa.core.changes import Change, Mark, Outcome, Phase, RunsAs
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.versions import Desired
 from tests.rigs.checkpoint_folders import folder_of
 

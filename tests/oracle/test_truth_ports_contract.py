@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from oracle.decode import LogRecord
 from oracle.postgres import DatabaseUnreadable, PostgresDatabase
 from oracle.served import Database

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import waiting
 
 PATIENCE_SECONDS = 30.0

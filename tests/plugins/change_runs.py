@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark, Phase, RunsAs
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.platform import Platform
 from kappa.verbs import lease

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from uuid import UUID
 
-from kappa.core.catalog import MINUTE_MS
+from kappa.core.job_catalog import MINUTE_MS
 from kappa.core.replays import Approval, Release, Replay
 from kappa.core.validation import Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment

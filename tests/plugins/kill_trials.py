@@ -9,7 +9,7 @@ from functools import partial
 
 from kappa.core.audit import Author
 from kappa.core.changes import Mark, Phase, RunsAs
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.platform import Platform
 from kappa.spark import DriverState

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Mark
 from kappa.core.checkpoint.reader import Planned
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired, Heartbeat, State, Version
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry

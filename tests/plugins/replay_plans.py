@@ -13,7 +13,7 @@ from kappa.cluster import Capacity, Host
 from kappa.code import digests
 from kappa.code.artifacts import Code
 from kappa.code.differences import Parts
-from kappa.core.catalog import JOBS, MINUTE_MS, resolve
+from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Band, Direction

@@ -9,7 +9,7 @@ from typing import Any
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer, Replay
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import Platform
 from kappa.verbs import lease

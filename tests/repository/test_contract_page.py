@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from cli.main import app
-from kappa.core.catalog import JOBS, Effect
 from kappa.core.fates import Fate
+from kappa.core.job_catalog import JOBS, Effect
 from kappa.core.versions import State
 
 ROOT = Path(__file__).resolve().parents[2]

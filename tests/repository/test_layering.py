@@ -115,7 +115,7 @@ def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
 
 AT_LOOPBACK = {"plugins/kappa/core/installation/addresses.py"}
 """Names the address of loopback; `stack/` listens there, and everybody else asks the settings where a part is."""
-MAY_NAME_IT = {"plugins/kappa/core/settings.py", "plugins/kappa/core/spark_environment.py"}
+MAY_NAME_IT = {"plugins/kappa/core/installation/settings.py", "plugins/kappa/core/spark_environment.py"}
 
 
 def test_only_the_settings_and_the_embedded_stack_know_that_a_part_is_on_this_machine() -> None:

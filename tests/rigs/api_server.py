@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kappa import airflow_api
-from kappa.core.settings import Ports, Settings
+from kappa.core.installation.settings import Ports, Settings
 from stack.layout import Layout
 from stack.services import airflow as control
 from stack.services import passwords

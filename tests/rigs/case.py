@@ -19,11 +19,11 @@ from psycopg.rows import DictRow, dict_row
 
 from jobs import run
 from jobs.driver.registry import DriverRegistry
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog, Offsets
-from kappa.core.settings import Settings
 from oracle.compare import Difference
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import SystemClock, reconcile
@@ -128,7 +128,7 @@ class Case:
     def rows(self, job: str | None = None) -> list[DictRow]:
         """What the version holds in its table."""
         staged = self.version(job)
-        name, version = sql.Identifier("data", catalog.find(staged.job).table), staged.version
+        name, version = sql.Identifier("data", job_catalog.find(staged.job).table), staged.version
         with self._connect(SUPERUSER) as connection:
             return connection.execute(sql.SQL("select * from {} where version = %s").format(name), [version]).fetchall()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rigs.patches import Patch
 
-WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "plugins/kappa/core/catalog.py"
+WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.py", "plugins/kappa/core/job_catalog.py"
 
 DANGERS = (
     Patch(

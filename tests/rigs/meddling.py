@@ -17,9 +17,9 @@ from bench import replays
 from bench.live import Database, Said, ask, kappa
 from bench.replays import ASKED_AFTER, REASON, sentence
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from stack import leftovers
 
 RETENTION_MS = 3_600_000

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench.live import CommandFailed
 from cli.entry import CHECKOUT
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 
 FOLDERS = ("cli", "examples", "jobs", "plugins", "stack", "traffic", "oracle")

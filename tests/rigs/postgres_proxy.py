@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Self
 
 from kappa.core.installation.addresses import LOOPBACK
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 OF_A_BATCH = b"copy stage "

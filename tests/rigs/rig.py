@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from jobs.driver import execution, heartbeat, watcher
-from kappa.core.settings import Settings, load
+from kappa.core.installation.settings import Settings, load
 from stack import schema
 from stack.layout import Layout
 from stack.services import checkpoint_files, jars, kafka, postgres

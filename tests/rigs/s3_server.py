@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from cli.entry import CHECKOUT
 from jobs import session
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.store.location import Store
 from kappa.core.store.places import FOLDER
 from stack.layout import Layout

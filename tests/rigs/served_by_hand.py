@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from kappa.core.catalog import JOBS, find
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS, find
 
 FIRST = 8_001
 """The version numbers from here on are these tests' own."""

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from bench.report import say
 from cli.entry import CHECKOUT
-from kappa.core.settings import Ports, Settings, load
+from kappa.core.installation.settings import Ports, Settings, load
 from stack import schema
 from stack.down import down
 from stack.layout import Layout

@@ -18,10 +18,10 @@ import psycopg
 import pyspark
 
 from cli.entry import CHECKOUT
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog
-from kappa.core.settings import Settings
 from kappa.core.spark_environment import search_path
 from kappa.verbs.drivers.size import local_memory_mb
 from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, jars
@@ -147,7 +147,7 @@ def local_spark(settings: Settings, memory_mb: int) -> dict[str, str]:
 
 def stage(layout: Layout, job: str, given: dict[str, int]) -> Staged:
     """The next version of a job from the beginning of the log, serving all windows; earlier ones are retired."""
-    settings = catalog.resolve(catalog.find(job), given)
+    settings = job_catalog.resolve(job_catalog.find(job), given)
     topic = layout.settings.topic.name
     with KafkaLog(layout.settings.kafka_access(KafkaUser.CONTROL), topic) as log:
         described, start = log.describe(), log.earliest()

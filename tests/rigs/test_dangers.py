@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.plan import Action, DeployPlan, DeployRefused, refuse_if_refused

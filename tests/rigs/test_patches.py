@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kappa.code import artifacts
-from kappa.core.catalog import JOBS
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS
 from tests.rigs import patches
 from tests.rigs.dangers import ALLOWED, CATALOGUE, DANGERS
 from tests.rigs.faults import PATCHES

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kappa.core.installation.addresses import Kafka
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import kafka, kafka_users, spark
 from stack.supervision import Supervisor

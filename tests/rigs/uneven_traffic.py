@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError, Message, Producer
 from bench.load import now_ms
 from bench.report import say
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from tests.rigs.moved_broker import BrokerClock
 from traffic.records import Event, encode
 

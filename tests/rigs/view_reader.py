@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from bench.beside import Beside
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.waiting import until
 
 JOBS = ("ad_ctr", "client_spend")

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import backups, schema
 from stack.layout import Layout
 from stack.services import postgres

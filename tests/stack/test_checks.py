@@ -12,12 +12,12 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
-from kappa.core.settings import Ports, Settings, load
-from stack import disk, ports
+from kappa.core.installation.settings import Ports, Settings, load
+from stack import disk, port_check
 from stack.disk import DiskFull
 from stack.exclusion import Busy, exclusive
 from stack.layout import Layout
-from stack.ports import PortTaken, PortTwice, Use
+from stack.port_check import PortTaken, PortTwice, Use
 from stack.services import postgres
 from stack.services.kafka import NAME as KAFKA
 from stack.services.spark import NoJava
@@ -33,7 +33,7 @@ def taken() -> Iterator[int]:
 
 def test_a_taken_port_is_refused_with_part_holder_and_setting(taken: int) -> None:
     with pytest.raises(PortTaken) as refusal:
-        ports.check_free([Use(KAFKA, "kafka", taken)])
+        port_check.check_free([Use(KAFKA, "kafka", taken)])
     for word in (f"port {taken}", "kafka", f"process {os.getpid()}", "python", "kappa.toml", "ports.kafka"):
         assert word in str(refusal.value)
 
@@ -43,16 +43,16 @@ def test_a_port_that_is_bound_on_all_addresses_is_taken() -> None:
         socket.create_server(("0.0.0.0", 0)) as server,
         pytest.raises(PortTaken),
     ):
-        ports.check_free([Use(KAFKA, "kafka", server.getsockname()[1])])
+        port_check.check_free([Use(KAFKA, "kafka", server.getsockname()[1])])
 
 
 def test_a_port_that_our_own_process_holds_is_fine(taken: int) -> None:
-    ports.check_free([Use(KAFKA, "kafka", taken)], ours={os.getpid()})
+    port_check.check_free([Use(KAFKA, "kafka", taken)], ours={os.getpid()})
 
 
 def test_two_settings_may_not_name_the_same_port() -> None:
     with pytest.raises(PortTwice, match="kafka and postgres"):
-        ports.check_distinct(Ports(kafka=15432))
+        port_check.check_distinct(Ports(kafka=15432))
 
 
 def test_a_small_disk_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from supervisor.options import ServerOptions
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import supervision
 from stack.layout import Layout
 from stack.programs import Program

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import leftovers
 from stack.down import down
 from stack.layout import MARKER

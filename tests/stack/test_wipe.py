@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import down
 from stack.down import ENTRIES, KEPT, NotOurs, check_ours, wipe
 from stack.services import passwords

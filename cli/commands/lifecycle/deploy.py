@@ -14,7 +14,7 @@ from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, option, reaso
 from cli.output import err
 from kappa.code import artifacts
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import EARLIEST, DeployRequest
+from kappa.core.requests.lifecycle import EARLIEST, DeployRequest
 from kappa.platform import connect
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import Action

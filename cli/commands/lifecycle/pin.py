@@ -13,7 +13,7 @@ from cli.follow import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.platform import Platform, connect
 from kappa.registry.port import UnknownVersion
 

@@ -18,10 +18,10 @@ from cli.run_verb import attempt_together, by_one_run, holders, when_held
 from cli.sign_in import person
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author
-from kappa.core.catalog import find
-from kappa.core.requests.by_verb import PromoteRequest, RollbackRequest
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
-from kappa.core.settings import Settings
+from kappa.core.requests.lifecycle import PromoteRequest, RollbackRequest
 from kappa.platform import Platform, connect
 from kappa.verbs.promote import steps as promoting
 from kappa.verbs.promote.steps import PROMOTE, ROLLBACK, MovePlan

@@ -14,9 +14,9 @@ from cli.follow import Outcome
 from cli.options import DryRun, InPlace, Json, Reason, reason_or_asked
 from cli.run_verb import attempt, by_airflow, in_place
 from kappa.core.audit import Author
-from kappa.core.catalog import find
-from kappa.core.requests.by_verb import RepairRequest
+from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
+from kappa.core.requests.lifecycle import RepairRequest
 from kappa.platform import Platform, connect
 from kappa.verbs.repair import checkpoint as checkpoint_steps
 from kappa.verbs.repair.plan import RepairPlan

@@ -18,15 +18,15 @@ from cli.follow import Outcome, Watch
 from cli.options import DryRun, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.run_verb import by_one_run, when_held
 from cli.sign_in import session
-from kappa.core.catalog import resolve
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import resolve
 from kappa.core.replays import Answer, Approval
-from kappa.core.requests.by_verb import EARLIEST
 from kappa.core.requests.fields import write
+from kappa.core.requests.lifecycle import EARLIEST
 from kappa.core.requests.reprocessing import ReprocessRequest, read_band
-from kappa.core.settings import Settings
 from kappa.core.validation import Parity
 from kappa.platform import Platform, connect
-from kappa.verbs.replay.approval import answer_sentence
+from kappa.verbs.replay.approvers import answer_sentence
 from kappa.verbs.replay.candidate import given as settings_of
 from kappa.verbs.replay.observation import plan_reprocess
 

@@ -11,9 +11,9 @@ from cli import output
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, Wait, argument, option, reason_or_asked
 from cli.run_verb import by_airflow, when_held
-from kappa.core.catalog import find
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
+from kappa.core.requests.lifecycle import RescaleRequest
 from kappa.platform import connect
 from kappa.verbs.rescale.conditions import NothingAsked
 from kappa.verbs.rescale.steps import plan_rescale

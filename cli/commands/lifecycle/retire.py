@@ -15,10 +15,10 @@ from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from cli.run_verb import by_airflow, holders
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author
-from kappa.core.catalog import find
-from kappa.core.requests.by_verb import RetireRequest
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
-from kappa.core.settings import Settings
+from kappa.core.requests.lifecycle import RetireRequest
 from kappa.platform import connect
 from kappa.verbs.retire.steps import VERB, plan_retire
 

@@ -14,8 +14,8 @@ from kappa.airflow.task_context import Conduct, conducting
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.approval import NobodyAnswered, OwnRequest, answer_sentence, check_approver, names, user_of
-from kappa.verbs.replay.report import markdown
+from kappa.verbs.replay.approval_text import markdown
+from kappa.verbs.replay.approvers import NobodyAnswered, OwnRequest, answer_sentence, check_approver, names, user_of
 
 ANSWER_TIMEOUT = timedelta(hours=12)
 """The longest that a question stays open; then it is answered by no."""

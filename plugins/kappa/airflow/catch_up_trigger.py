@@ -10,7 +10,7 @@ from typing import Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from kappa.core.environment import OWN_CODE
-from kappa.core.settings import from_environment
+from kappa.core.installation.settings import from_environment
 from kappa.platform import connect
 from kappa.unavailable import Unreachable
 from kappa.verbs.replay.catch_up import END_STATES, POLL_SECONDS, Pursuit, Watch

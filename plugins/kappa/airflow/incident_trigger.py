@@ -11,7 +11,7 @@ import psycopg
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from kappa.core.environment import OWN_CODE
-from kappa.core.settings import from_environment
+from kappa.core.installation.settings import from_environment
 
 ROLE = "kappa_operator"
 REMIND_SECONDS = (0.0, 60.0, 300.0, 900.0)

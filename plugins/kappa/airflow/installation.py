@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from kappa.airflow import run_note
 from kappa.airflow_api import Run
 from kappa.core.installation.needs import CONNECTIONS, NOTES_CONNECTION, ROLES, Held, Seen
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 CONNECT_SECONDS = 5
 

@@ -8,8 +8,8 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from kappa.airflow.task_context import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
-from kappa.core.requests.by_verb import WhenHeld
-from kappa.core.verbs import Verb
+from kappa.core.requests.lifecycle import WhenHeld
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Lease
 from kappa.verbs import lease as leasing
 

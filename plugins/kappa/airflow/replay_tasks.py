@@ -13,8 +13,8 @@ from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.catch_up import CatchUpOperator
 from kappa.airflow.lease_tasks import is_over, release
 from kappa.airflow.task_context import LONG_TIMEOUT, REPLAY_TIMEOUT, STEP_TIMEOUT, WAIT_SECONDS, Conduct, conducting
-from kappa.core.requests.by_verb import WhenHeld
-from kappa.core.verbs import CONCLUDE, MoveStep, ReplayStep
+from kappa.core.requests.lifecycle import WhenHeld
+from kappa.core.verb_steps import CONCLUDE, MoveStep, ReplayStep
 from kappa.verbs import lease as leasing
 from kappa.verbs.promote import hand_over as moving
 from kappa.verbs.promote import steps as promoting

@@ -14,8 +14,8 @@ from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import SignedIn
 from kappa.core.installation.addresses import PlainAddress, is_loopback
 from kappa.core.installation.needs import NOTES_CONNECTION
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 
 CONNECTION = NOTES_CONNECTION
 """Airflow's connection to its own api-server, as a user who may edit runs. With a login the password gets tokens;

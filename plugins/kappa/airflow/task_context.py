@@ -19,9 +19,9 @@ from kappa.airflow import run_note
 from kappa.airflow_api import Run
 from kappa.core.audit import Author, Entry
 from kappa.core.environment import OWN_CODE
+from kappa.core.installation.settings import from_environment
 from kappa.core.refusals import Refusal
-from kappa.core.settings import from_environment
-from kappa.core.verbs import CONCLUDE, Step
+from kappa.core.verb_steps import CONCLUDE, Step
 from kappa.platform import Platform, connect
 from kappa.unavailable import Unreachable
 from kappa.verbs import lease

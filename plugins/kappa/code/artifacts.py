@@ -16,8 +16,8 @@ from typing import Any
 from kappa.code import digests
 from kappa.code.digests import KERNEL
 from kappa.core import environment
-from kappa.core.catalog import JOBS, Job
 from kappa.core.environment import MANIFEST
+from kappa.core.job_catalog import JOBS, Job
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
 

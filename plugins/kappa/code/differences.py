@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kappa.code.digests import ENVIRONMENT, STATEFUL_MODULES
-from kappa.core.catalog import STATE_PARTITIONS, Effect, Job
+from kappa.core.job_catalog import STATE_PARTITIONS, Effect, Job
 from kappa.core.serialization import Serializable
 
 NONE, UNSAID = "none", "unknown"

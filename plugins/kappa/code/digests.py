@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kappa.core.catalog import JOBS, Effect, Job
+from kappa.core.job_catalog import JOBS, Effect, Job
 
 DIGEST_LENGTH = 16
 PART_LENGTH = 8

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from kappa.core.catalog import Approval as Approval
+from kappa.core.job_catalog import Approval as Approval
 from kappa.core.kafka_log import Offsets
 from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kappa.code import digests
 from kappa.code.artifacts import Code
-from kappa.core.catalog import Job, resolve
+from kappa.core.job_catalog import Job, resolve
 from kappa.core.versions import OVER, Segment, Version
 
 

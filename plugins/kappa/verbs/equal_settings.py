@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kappa.core.catalog import Effect, find
+from kappa.core.job_catalog import Effect, find
 from kappa.core.refusals import Refusal
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from kappa.code import artifacts
 from kappa.code.artifacts import JobNotInArtifact, UnknownArtifact
-from kappa.core.catalog import JOBS
+from kappa.core.job_catalog import JOBS
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.spark import ALIVE

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kappa.core.catalog import MINUTE_MS
+from kappa.core.job_catalog import MINUTE_MS
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import EARLIEST as EARLIEST
-from kappa.core.requests.by_verb import LATEST
+from kappa.core.requests.lifecycle import EARLIEST as EARLIEST
+from kappa.core.requests.lifecycle import LATEST
 from kappa.core.serialization import Serializable
 
 

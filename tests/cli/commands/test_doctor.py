@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.commands import doctor
 from cli.doctor.trial import Trial, Wrong, carry_out
-from kappa.core.settings import load
+from kappa.core.installation.settings import load
 
 
 def _wrong() -> str:

@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 from cli import entry, explain_output, output
 from cli.commands import explain
 from cli.commands.explain import InvalidQuestion, asked
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from oracle.compare import Difference
 from oracle.explain import Examined, Fated, Number, Part
 from oracle.fates import Row, Rules

@@ -14,7 +14,7 @@ from cli import sign_in
 from cli.commands import login as commands
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import Login, SignInRefused
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable
 from stack.services import passwords
 

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli.commands import releases
-from kappa.core.catalog import UnknownJob
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.refusals import Refusal
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

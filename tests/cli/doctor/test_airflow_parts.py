@@ -12,7 +12,7 @@ from cli.doctor import airflow_parts
 from cli.doctor.trial import Tried, carry_out
 from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import SignedIn
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 POOLS = [
     {"name": "replay", "slots": 1, "include_deferred": True},

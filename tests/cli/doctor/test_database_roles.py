@@ -15,7 +15,7 @@ from cli.doctor import database_roles
 from cli.doctor.trial import carry_out
 from kappa.core.installation.addresses import Places
 from kappa.core.installation.findings import Finding
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
 

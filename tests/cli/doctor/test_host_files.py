@@ -10,7 +10,7 @@ import pytest
 from cli.doctor import host_files
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.addresses import Places
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.rigs.s3_server import BUCKET
 
 

@@ -15,7 +15,7 @@ from cli.doctor import airflow_parts, spark_cluster
 from cli.doctor.trial import carry_out
 from kappa.core.installation.addresses import Airflow, Spark
 from kappa.core.installation.findings import Finding
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 
 @contextmanager

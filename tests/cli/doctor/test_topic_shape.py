@@ -11,7 +11,7 @@ import pytest
 from cli.doctor import topic_shape
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.services.passwords import write_private
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig

@@ -10,9 +10,9 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 
 from examples.dags import busy_hours
-from kappa.core.catalog import find, resolve
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.job_catalog import find, resolve
 from kappa.core.requests.fields import read
+from kappa.core.requests.lifecycle import RescaleRequest
 
 
 @pytest.fixture(scope="module")

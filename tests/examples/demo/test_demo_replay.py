@@ -16,7 +16,7 @@ from examples.demo.play import Laid
 from examples.demo.replay import NotShown, NotTheOldNumbers, OtherRule
 from examples.demo.served import Served
 from examples.demo.stage import Measured, Stage
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.verbs.replay.candidate import NoFreeCores
 from tests.plugins.registries import version
 

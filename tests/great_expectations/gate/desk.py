@@ -15,10 +15,10 @@ from gate import running
 from gate.findings import Finding, Verdict
 
 from kappa.core import validation
-from kappa.core.catalog import find
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.replays import Approval, Replay, Standing
-from kappa.core.settings import Settings
 from kappa.core.validation import Band, Parity, Subject
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.replay.validation import request, subject

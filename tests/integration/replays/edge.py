@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import Producer
 
-from kappa.core.catalog import MINUTE_MS
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import MINUTE_MS
 from tests.rigs.running_stack import ALLOWED_LATENESS_MS, Stack
 
 CLIENT, USER = "edge", "u-edge"

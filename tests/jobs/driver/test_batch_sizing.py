@@ -6,7 +6,7 @@ import pytest
 
 from jobs.driver import batch_sizing
 from jobs.driver.watermark import Ends
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 
 SLOW = {"cadence_ms": 2_000, "records_per_batch": 4_000, "allowed_lateness_ms": 7}
 FAR = {**SLOW, "cadence_ms": 10_000, "records_per_batch": 20_000}

@@ -18,7 +18,7 @@ from jobs.driver.eviction import SHARES, Eviction
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, GaveWay
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 from tests.rigs.checkpoint_folders import in_folder

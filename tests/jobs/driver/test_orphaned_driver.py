@@ -10,7 +10,7 @@ import pytest
 
 from jobs.driver.ownership import Identity, Orphaned
 from jobs.driver.query_loop import Driver
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from tests.jobs.held_log import VERSION
 
 

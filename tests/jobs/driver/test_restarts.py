@@ -15,7 +15,7 @@ from jobs.driver.query_loop import Driver
 from jobs.driver.registry import DriverRegistry
 from jobs.driver.restarts import CrashLoop, Starts, StartsInVain, check
 from jobs.driver.watermark import Ends
-from kappa.core.settings import Supervision
+from kappa.core.installation.settings import Supervision
 from kappa.core.versions import Desired
 from stack.layout import Layout
 from tests.plugins.registries import BY, PostgresTrial, version

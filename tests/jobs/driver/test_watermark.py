@@ -10,8 +10,8 @@ import pytest
 
 from jobs import query
 from jobs.driver.watermark import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
-from kappa.core.catalog import find, resolve
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find, resolve
 from tests.jobs.held_log import VERSION
 
 HOUR = 3_600_000

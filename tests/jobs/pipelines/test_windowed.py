@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import schemas
 from jobs.pipelines import quarantine, windowed
 from jobs.pipelines.pipeline import Run
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
 

@@ -19,7 +19,7 @@ from jobs.pipelines.pipeline import Run
 from jobs.sinks import observations
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 from kappa.core.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
 from tests.jobs.held_log import VERSION, Held

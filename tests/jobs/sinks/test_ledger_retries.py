@@ -28,9 +28,9 @@ from jobs.sinks import ledger
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.sinks.observations import Tally
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.core.fates import Fate
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.jobs.books import FIRST, SECOND, Desk, quarantined, stored, totals
@@ -94,7 +94,7 @@ def _answer(server: socket.socket, driver: socket.socket) -> None:
 
 def sink_of(settings: Settings, owner: Owner) -> BatchSink:
     """A sink as a driver's; what it would ask of the log is not asked."""
-    run = Run(catalog.resolve(owner.job, {}), None, (0, 1), 0)
+    run = Run(job_catalog.resolve(owner.job, {}), None, (0, 1), 0)
     dial = partial(connect, settings, owner.job.name, owner.version, owner.epoch)
     nothing: Any = None
     return BatchSink(
@@ -334,13 +334,13 @@ def test_progress_and_rows_of_a_stored_batch_are_those_of_its_first_transaction(
     assert stored(desk.case, desk.book.owner.job) == before
 
 
-@pytest.mark.parametrize("name", catalog.JOBS)
+@pytest.mark.parametrize("name", job_catalog.JOBS)
 def test_the_largest_batch_that_may_be_set_fits_into_the_longest_time(name: str) -> None:
-    job = catalog.find(name)
+    job = job_catalog.find(name)
     most = next(s.most for s in job.settings if s.name == "records_per_batch")
     assert transactions.seconds_for(most, 0) <= transactions.LONGEST_SECONDS / 2, "it may time out once, and fit then"
-    with pytest.raises(catalog.JobSettingOutOfRange):
-        catalog.resolve(job, {"records_per_batch": most + 1})
+    with pytest.raises(job_catalog.JobSettingOutOfRange):
+        job_catalog.resolve(job, {"records_per_batch": most + 1})
 
 
 @given(rows=st.integers(0, 10**7), timed_out=st.integers(0, 60))

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from cli.entry import CHECKOUT
 from jobs.sinks import rows
 from jobs.transforms.decode import KEPT_KEY, KEPT_VALUE, MOST_BYTES, cut
-from kappa.core import catalog
+from kappa.core import job_catalog
 from kappa.verbs.drivers.size import local_memory_mb
 from stack.layout import Layout
 from tests.jobs.records import dead_letters
@@ -26,7 +26,7 @@ from tests.rigs.staged_driver import local_spark
 
 pytestmark = pytest.mark.rig
 MEGABYTE = 2**20
-JOB = catalog.find("quarantine")
+JOB = job_catalog.find("quarantine")
 
 
 def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -> None:
@@ -45,7 +45,7 @@ def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -
 
 def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driver(parts: Layout) -> None:
     """A process of its own, with the heap that a driver has by default, and no other test's leavings in it."""
-    settings = catalog.resolve(JOB, {})
+    settings = job_catalog.resolve(JOB, {})
     most = settings["records_per_batch"]
     assert most == next(s.most for s in JOB.settings if s.name == "records_per_batch")
     ran = subprocess.run(
@@ -63,7 +63,7 @@ def test_keys_as_long_as_the_broker_allows_are_kept_in_part(rig: Rig, monkeypatc
     sizes: list[int] = []
     copied = rows.copy
 
-    def weighed(cursor: object, job: catalog.Job, table: pa.Table) -> None:
+    def weighed(cursor: object, job: job_catalog.Job, table: pa.Table) -> None:
         sizes.append(table.nbytes)
         copied(cursor, job, table)  # type: ignore[arg-type]
 

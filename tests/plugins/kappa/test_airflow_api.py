@@ -14,7 +14,7 @@ import pytest
 
 from kappa.airflow_api import Airflow, AirflowRefused, Holders, Run
 from kappa.airflow_sign_in import NotSignedIn, SignedIn
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 

@@ -25,7 +25,7 @@ from kappa.airflow_sign_in import (
     users_file,
 )
 from kappa.core.installation.addresses import Postgres
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable
 
 URL = "http://airflow.test"

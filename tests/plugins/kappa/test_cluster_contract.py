@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.core.catalog import find, resolve
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
 from kappa.spark import ALIVE, Cluster, DriverState, StandaloneCluster, Submission
 from kappa.unavailable import Unreachable

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings, load
+from kappa.core.installation.settings import Settings, load
 from stack.layout import Layout
 from stack.services import jars, kafka, kafka_users, passwords, spark
 from stack.services.jars import Jar

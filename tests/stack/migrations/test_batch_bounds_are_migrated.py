@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from kappa.core.catalog import JOBS, resolve
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS, resolve
 from stack import schema
 from stack.layout import Layout
 from stack.services import postgres

@@ -7,7 +7,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.registry.postgres import PostgresRegistry
 from stack import schema
 from stack.layout import Layout

@@ -12,7 +12,7 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import schema
 from stack.layout import Layout
 from stack.services import postgres

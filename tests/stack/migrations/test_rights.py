@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from kappa.core.settings import ROLES
+from kappa.core.installation.settings import ROLES
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
 

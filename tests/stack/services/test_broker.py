@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from uuid import UUID
 
-from kappa.core.settings import Ports, Settings
+from kappa.core.installation.settings import Ports, Settings
 from stack.services import passwords
 from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until

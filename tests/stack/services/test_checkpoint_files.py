@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import checkpoint_files, jars
 

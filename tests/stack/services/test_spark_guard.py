@@ -20,7 +20,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
 from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
 from kappa.verbs.drivers.submission import submission

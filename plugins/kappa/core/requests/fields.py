@@ -13,9 +13,9 @@ from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
-from kappa.core.catalog import JOBS, JobSetting
+from kappa.core.job_catalog import JOBS, JobSetting
 from kappa.core.refusals import Refusal
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 
 ALONGSIDE = frozenset({"typed_by"})
 """What a run's parameters have beside the form: who typed the command."""

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from kappa.core.catalog import EXECUTOR_CORES, Approval, Job, find
+from kappa.core.job_catalog import EXECUTOR_CORES, Approval, Job, find
 from kappa.core.measures import MEASURES
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import (
+from kappa.core.requests.fields import Request, Rule, number
+from kappa.core.requests.lifecycle import (
     EARLIEST,
     REPLAYED,
     WINDOWED,
@@ -22,9 +23,8 @@ from kappa.core.requests.by_verb import (
     WhenHeld,
     which_jobs,
 )
-from kappa.core.requests.fields import Request, Rule, number
 from kappa.core.validation import Band, Direction, Parity
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 
 LEAST_RATE = 2
 MOST_RATE = 5_000_000

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
-from kappa.core.verbs import RescaleStep, Verb
+from kappa.core.verb_steps import RescaleStep, Verb
 from kappa.core.versions import Desired
 from kappa.platform import Platform, wait_until
 from kappa.verbs.change.recovery import run_if_wanted, settle, wait_free

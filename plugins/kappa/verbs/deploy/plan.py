@@ -19,11 +19,11 @@ from kappa.code.differences import (
     table,
     tuned,
 )
-from kappa.core.catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.changes import RunsAs
+from kappa.core.job_catalog import STATE_PARTITIONS, Effect, find
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import DeployStep
+from kappa.core.verb_steps import DeployStep
 from kappa.core.versions import OVER, Desired, State, Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.equal_settings import NOBODY, Serving, sharing

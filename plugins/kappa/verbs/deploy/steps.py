@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
-from kappa.core.verbs import DeployStep, Verb
+from kappa.core.verb_steps import DeployStep, Verb
 from kappa.core.versions import Desired, State, Version, check_transition
 from kappa.platform import Platform
 from kappa.verbs.change import steps as changing

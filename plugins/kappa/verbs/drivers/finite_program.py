@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from kappa.core.changes import Change, Outcome
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
 from kappa.verbs.drivers.size import local_memory_mb
 from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, guarded, jars

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kappa.cluster import Capacity, Host
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal
 
 PLANNING_MB = 256

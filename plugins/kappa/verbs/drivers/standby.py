@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
-from kappa.core.verbs import RescaleStep
+from kappa.core.verb_steps import RescaleStep
 from kappa.core.versions import Desired
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, working_cores
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.spark import Submission

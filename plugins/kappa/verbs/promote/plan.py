@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import HandOver, Release, Replay, Standing
 from kappa.core.versions import Segment, State, Version

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import find
+from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Approval, Release, Replay, Standing
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import BEGINNING, State
 from kappa.platform import Platform
 from kappa.verbs import lease
@@ -21,7 +21,7 @@ from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, se
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approval import check_approver, check_promotable, names
+from kappa.verbs.replay.approvers import check_approver, check_promotable, names
 from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
 from kappa.verbs.replay.progress import Reading

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, working_cores
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, working_cores
 from kappa.core.serialization import Serializable
 from kappa.core.versions import Health
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import STATE_PARTITIONS
 from kappa.core.checkpoint import restore
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.checkpoint.restore import Mend, Source
+from kappa.core.job_catalog import STATE_PARTITIONS
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs import lease

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import JOBS, find
+from kappa.core.job_catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import OVER, Version
 from kappa.platform import Platform
 from kappa.registry.port import UnderWay

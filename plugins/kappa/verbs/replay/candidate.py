@@ -10,7 +10,7 @@ from datetime import datetime
 
 from kappa.cluster import Capacity
 from kappa.code.differences import Difference
-from kappa.core.catalog import EXECUTOR_CORES, Job, UnknownJobSetting
+from kappa.core.job_catalog import EXECUTOR_CORES, Job, UnknownJobSetting
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest

@@ -12,7 +12,7 @@ from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Standing
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import ReplayStep
+from kappa.core.verb_steps import ReplayStep
 from kappa.core.versions import OVER, State, Version
 from kappa.platform import Platform
 from kappa.unavailable import Unreachable

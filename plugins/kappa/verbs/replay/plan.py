@@ -10,13 +10,13 @@ from uuid import UUID
 from kappa.cluster import Capacity
 from kappa.code.differences import UNKNOWN, Difference, Parts, differing_settings, forbidden, table
 from kappa.code.digests import ENVIRONMENT
-from kappa.core.catalog import Effect, Job
+from kappa.core.job_catalog import Effect, Job
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Approval, Replay
 from kappa.core.requests.reprocessing import ReprocessRequest, band_text, read_band
 from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity
-from kappa.core.verbs import ReplayStep
+from kappa.core.verb_steps import ReplayStep
 from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.replay.candidate import Candidate, candidate, check_room
@@ -32,7 +32,7 @@ class LaxerThanPolicy(Refusal):
         super().__init__(
             f"the policy of {', '.join(jobs)} is to ask before a promotion, and a request may only be stricter than "
             "it; nothing was changed. Leave the approval to the policy (--approve ask), or change it in "
-            "plugins/kappa/core/catalog.py: it is in no digest, so no replay is needed for that."
+            "plugins/kappa/core/job_catalog.py: it is in no digest, so no replay is needed for that."
         )
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 from kappa.core.audit import Author, Entry
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
-from kappa.core.verbs import ReplayStep, Verb
+from kappa.core.verb_steps import ReplayStep, Verb
 from kappa.core.versions import OVER
 from kappa.platform import Platform
 from kappa.registry.releases_port import RowsInUse
@@ -20,11 +20,11 @@ from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.promote.hand_over import release_of
 from kappa.verbs.promote.steps import promoted_and_sized, promoted_sentence
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approval import answer_sentence, names
+from kappa.verbs.replay.approval_text import offending, report_file, verdict
+from kappa.verbs.replay.approvers import answer_sentence, names
 from kappa.verbs.replay.catch_up import Pursuit
 from kappa.verbs.replay.plan import ReprocessPlan
 from kappa.verbs.replay.progress import Progress
-from kappa.verbs.replay.report import offending, report_file, verdict
 from kappa.verbs.replay.validation import SECONDS, Runner, validate
 from kappa.verbs.retire.plan import NEVER_SERVED
 from kappa.verbs.retire.steps import free

@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from kappa.core.catalog import find
 from kappa.core.environment import OWN_CODE
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import find
 from kappa.core.measures import MEASURES
 from kappa.core.replays import Replay, Standing
-from kappa.core.settings import Settings
 from kappa.core.validation import Request, Subject
 from kappa.core.versions import Version
 from kappa.platform import Platform

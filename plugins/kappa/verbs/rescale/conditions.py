@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kappa.core.catalog import STATE_PARTITIONS, Job
 from kappa.core.checkpoint.repartitionable import check_repartitionable
+from kappa.core.job_catalog import STATE_PARTITIONS, Job
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
 from kappa.core.versions import State, Version

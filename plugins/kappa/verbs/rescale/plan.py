@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import Any
 
 from kappa.cluster import Capacity
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
 from kappa.core.changes import RunsAs
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, STATE_PARTITIONS, Job, find, resolve
+from kappa.core.requests.lifecycle import RescaleRequest
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import RescaleStep
+from kappa.core.verb_steps import RescaleStep
 from kappa.core.versions import Desired, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.size import NOTHING, check_fits, size_of

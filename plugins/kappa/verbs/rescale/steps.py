@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import find
 from kappa.core.checkpoint.reader import checkpoint_of
+from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import RescaleRequest
-from kappa.core.verbs import Verb
+from kappa.core.requests.lifecycle import RescaleRequest
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.observation import found

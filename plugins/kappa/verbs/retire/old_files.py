@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import JOBS
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS
 from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide

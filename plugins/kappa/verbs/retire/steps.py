@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from kappa.code import artifacts
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import JOBS, find
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS, find
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Replay
-from kappa.core.settings import Settings
 from kappa.core.store.location import Location
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import OPEN_END, State, Version
 from kappa.platform import Platform
 from kappa.registry.port import UnderWay, UnknownVersion

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
-from kappa.core.verbs import StopStep
+from kappa.core.verb_steps import StopStep
 from kappa.core.versions import OVER, Desired
 from kappa.verbs.desired import Found
 

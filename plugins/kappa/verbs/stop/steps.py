@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kappa.core.audit import Author, Entry
-from kappa.core.catalog import find
-from kappa.core.verbs import Verb
+from kappa.core.job_catalog import find
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Desired, Launch
 from kappa.platform import Platform, wait_until
 from kappa.spark import ALIVE

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from cli.commands.lifecycle import deploy, reprocess
-from kappa.core.catalog import JobSettingOutOfRange, UnknownJob, UnknownJobSetting
+from kappa.core.job_catalog import JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.unavailable import Unreachable
 
 pytestmark = pytest.mark.usefixtures("home")

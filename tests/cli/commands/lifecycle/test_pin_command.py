@@ -8,7 +8,7 @@ import typer
 from cli import options
 from cli.commands.lifecycle import pin
 from kappa.core.audit import Author
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.platform import Platform
 from kappa.registry.port import UnknownVersion
 from tests.plugins.fake_releases import FakeReleases

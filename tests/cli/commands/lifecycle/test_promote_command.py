@@ -15,7 +15,7 @@ from cli.commands.lifecycle import promote, retire
 from cli.follow import Outcome
 from cli.options import NoReason
 from kappa.core.audit import Author
-from kappa.core.catalog import UnknownJob
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.refusals import Refusal
 from kappa.platform import Platform
 from kappa.verbs.promote import steps as steps_of_promotion

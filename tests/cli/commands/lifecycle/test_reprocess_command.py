@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from cli.commands.lifecycle import reprocess
 from cli.commands.lifecycle.deploy import NotKeyValue
 from cli.follow import Outcome
-from kappa.core.catalog import UnknownJob
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.replays import Approval
 from kappa.core.requests.reprocessing import InvalidBand, NoBands, ReprocessRequest, UnknownBand, UnusedBands
 from kappa.core.validation import Band, Direction, Parity

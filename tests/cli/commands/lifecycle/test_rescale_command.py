@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from cli.commands.lifecycle import rescale
 from cli.follow import Outcome
-from kappa.core.catalog import UnknownJob
+from kappa.core.job_catalog import UnknownJob
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.requests.lifecycle import RescaleRequest
 from kappa.verbs.rescale.conditions import NothingAsked
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -18,7 +18,7 @@ from kappa.core.audit import Entry
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
 from kappa.verbs.replay import steps as reprocess
-from kappa.verbs.replay.report import markdown, verdict
+from kappa.verbs.replay.approval_text import markdown, verdict
 
 FOUND: dict[str, Any] = {
     "success": True, "crashed": False, "compared_rows": 12, "folder": "validations/x",

@@ -16,16 +16,7 @@ from hypothesis import strategies as st
 
 from cli.commands.lifecycle import deploy, promote, repair, reprocess, rescale, retire
 from kappa.airflow.forms import form
-from kappa.core.requests import by_verb, reprocessing
-from kappa.core.requests.by_verb import (
-    DeployRequest,
-    PromoteRequest,
-    RepairRequest,
-    RescaleRequest,
-    RetireRequest,
-    RollbackRequest,
-    StopRequest,
-)
+from kappa.core.requests import lifecycle, reprocessing
 from kappa.core.requests.fields import (
     Field,
     InvalidField,
@@ -36,6 +27,15 @@ from kappa.core.requests.fields import (
     read,
     settings_fields,
     write,
+)
+from kappa.core.requests.lifecycle import (
+    DeployRequest,
+    PromoteRequest,
+    RepairRequest,
+    RescaleRequest,
+    RetireRequest,
+    RollbackRequest,
+    StopRequest,
 )
 from kappa.core.requests.reprocessing import ProveRequest, ReprocessRequest
 from kappa.core.validation import Band, Direction
@@ -73,7 +73,7 @@ COMMANDS: dict[type[Request], tuple[Command, ...]] = {
 }
 REQUESTS = [
     kind
-    for kind in (vars(by_verb) | vars(reprocessing)).values()
+    for kind in (vars(lifecycle) | vars(reprocessing)).values()
     if isinstance(kind, type) and issubclass(kind, Request) and kind is not Request
 ]
 

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from kappa.airflow import installation
 from kappa.airflow_api import Run
 from kappa.core.installation.needs import Held
-from kappa.core.settings import Ports, Settings
+from kappa.core.installation.settings import Ports, Settings
 
 RUN = Run("check_installation", "run-1")
 

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from kappa.airflow import run_note
 from kappa.airflow_api import LONGEST_NOTE, Run
 from kappa.core.installation.addresses import Airflow, PlainAddress
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 RUN = Run("deploy_stream", "scheduled__2026-01-31T09:30:00+00:00")
 

@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kappa.airflow import spark_program
 from kappa.airflow.spark_program import FiniteSparkOperator, NoOutcome
 from kappa.core.changes import Change, Phase, RunsAs
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired
 from kappa.verbs.change import steps as change_steps
 from kappa.verbs.drivers.finite_program import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file

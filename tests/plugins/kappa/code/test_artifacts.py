@@ -11,7 +11,7 @@ import pytest
 from kappa.code import artifacts, digests
 from kappa.code.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
 from kappa.core import environment
-from kappa.core.catalog import JOBS
+from kappa.core.job_catalog import JOBS
 from tests.plugins.fakes import NOON
 from tests.plugins.stages import edit
 

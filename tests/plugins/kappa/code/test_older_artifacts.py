@@ -12,8 +12,8 @@ import pytest
 from kappa.code import artifacts, digests
 from kappa.core import environment
 from kappa.core.audit import Author
-from kappa.core.catalog import JOBS, resolve
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.job_catalog import JOBS, resolve
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Parity
 from kappa.core.versions import Desired, State, Version

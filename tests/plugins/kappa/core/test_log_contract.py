@@ -15,8 +15,8 @@ from kafka.errors import KafkaError
 
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog, Log, MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
-from kappa.core.settings import Settings
 from stack.layout import Layout
 from stack.services import kafka_users
 from stack.waiting import until

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired, Segment, State
 from kappa.registry.port import Registry, ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.postgres import PostgresRegistry

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.catalog import JOBS, resolve
+from kappa.core.job_catalog import JOBS, resolve
 from kappa.core.replays import Answer
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Parity
-from kappa.core.verbs import ReplayStep
+from kappa.core.verb_steps import ReplayStep
 from kappa.verbs import lease
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy

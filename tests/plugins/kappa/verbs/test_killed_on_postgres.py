@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kappa.code import artifacts
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from tests.plugins import kill_trials, replay_kill_trials
 from tests.plugins.kills import killed_at_some

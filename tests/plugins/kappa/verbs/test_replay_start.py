@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kappa.core.catalog import JOBS, MINUTE_MS
+from kappa.core.job_catalog import JOBS, MINUTE_MS
 from kappa.core.refusals import Refusal
 from kappa.verbs.start_point import (
     InvalidStart,

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from kappa.core.catalog import MINUTE_MS
-from kappa.core.requests.by_verb import START
+from kappa.core.job_catalog import MINUTE_MS
+from kappa.core.requests.lifecycle import START
 from kappa.verbs.start_point import InvalidStart, LogHead, LogTooShort, StartPoint, start_ms
 
 BOUND = 5 * MINUTE_MS

@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.settings import Settings, load
+from kappa.core.installation.settings import Settings, load
 from kappa.core.store.places import UnknownStore
 from kappa.core.store.s3 import Bucket
 from tests.rigs.checkpoint_folders import folder_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
-from kappa.core.settings import load
+from kappa.core.installation.settings import load
 
 
 def test_a_variable_counts_more_than_the_file(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from kappa.code import artifacts
 from kappa.code.differences import LABELS, Difference, table
 from kappa.core import environment
 from kappa.core.audit import Author
-from kappa.core.catalog import JOBS
 from kappa.core.changes import RunsAs
-from kappa.core.requests.by_verb import DeployRequest
-from kappa.core.verbs import DeployStep
+from kappa.core.job_catalog import JOBS
+from kappa.core.requests.lifecycle import DeployRequest
+from kappa.core.verb_steps import DeployStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
@@ -85,7 +85,7 @@ def test_swapped_aggregates_are_refused(live: Stage, path: str, old: str, new: s
 def test_a_key_replaced_by_one_of_the_same_type_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], keys=("client_id", "user_id")))
     plan = planned(
-        live, "plugins/kappa/core/catalog.py", 'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")'
+        live, "plugins/kappa/core/job_catalog.py", 'keys=("client_id", "ad_id")', 'keys=("client_id", "user_id")'
     )
     check_refused(plan, "keys", "Spark compares types, not names")
     assert ("client_id, ad_id", "client_id, user_id") in [(d.old, d.new) for d in plan.differences]
@@ -93,7 +93,7 @@ def test_a_key_replaced_by_one_of_the_same_type_is_refused(live: Stage, monkeypa
 
 def test_another_window_is_refused(live: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(JOBS, "ad_ctr", replace(JOBS["ad_ctr"], window_ms=300_000))
-    plan = planned(live, "plugins/kappa/core/catalog.py", "window_ms: int = MINUTE_MS", "window_ms: int = 300_000")
+    plan = planned(live, "plugins/kappa/core/job_catalog.py", "window_ms: int = MINUTE_MS", "window_ms: int = 300_000")
     check_refused(plan, "window", "Spark would not notice")
     assert ("60000 ms", "300000 ms") in [(d.old, d.new) for d in plan.differences]
 

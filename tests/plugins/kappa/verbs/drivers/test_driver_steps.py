@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.port import StagedByAnother

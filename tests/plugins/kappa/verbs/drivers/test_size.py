@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kappa.cluster import Capacity, Host
-from kappa.core.catalog import find, resolve, working_cores
+from kappa.core.job_catalog import find, resolve, working_cores
 from kappa.verbs.drivers.size import NOTHING, DoesNotFit, Size, check_fits, placeable, shortage, size_of
 
 SMALL = Host(cores=4, free_cores=4, memory_mb=2048, free_memory_mb=2048)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kappa.core.catalog import MINUTE_MS
+from kappa.core.job_catalog import MINUTE_MS
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Release, Standing
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version

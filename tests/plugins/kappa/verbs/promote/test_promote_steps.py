@@ -10,7 +10,7 @@ from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
-from kappa.verbs.replay.approval import OwnRequest, WasRejected
+from kappa.verbs.replay.approvers import OwnRequest, WasRejected
 from kappa.verbs.stop.steps import end_driver
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving

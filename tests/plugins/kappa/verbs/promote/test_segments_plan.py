@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kappa.core.catalog import MINUTE_MS
+from kappa.core.job_catalog import MINUTE_MS
 from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Segment
 from kappa.verbs.promote.plan import back, forward

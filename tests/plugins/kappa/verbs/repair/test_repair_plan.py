@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from kappa.core.catalog import JOBS, resolve
 from kappa.core.changes import Change, Phase, RunsAs
+from kappa.core.job_catalog import JOBS, resolve
 from kappa.core.versions import Desired, Health, Lease, State, Version
 from kappa.verbs.repair.advice import Size, advise
 from kappa.verbs.repair.plan import Action, Kind, Observed, RepairPlan, decide, examine, red_lines

@@ -9,7 +9,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.spark import DriverState
 from kappa.verbs import lease

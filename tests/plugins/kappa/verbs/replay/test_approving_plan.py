@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from kappa.core.catalog import JOBS, Job
+from kappa.core.job_catalog import JOBS, Job
 from kappa.core.replays import Answer, Approval, Replay
 from kappa.core.validation import Parity
-from kappa.verbs.replay.approval import (
+from kappa.verbs.replay.approvers import (
     NobodyAnswered,
     NotValidated,
     OwnRequest,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kappa.core.audit import Author
+from kappa.core.installation.settings import Settings
 from kappa.core.replays import Standing
-from kappa.core.settings import Settings
 from kappa.core.versions import State
 from kappa.platform import Platform
 from kappa.unavailable import Unreachable

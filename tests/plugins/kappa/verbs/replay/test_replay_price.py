@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from kappa.core.catalog import JOBS, MINUTE_MS, resolve
+from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.replays import Standing
 from kappa.verbs.replay.candidate import RateGivenTwice, RateOutOfRange, throttle
 from kappa.verbs.replay.price import LogFacts, LogWillBeTooShort, NeverCatchesUp, eta_seconds, infeasible, slack_seconds

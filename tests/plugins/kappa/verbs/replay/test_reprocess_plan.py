@@ -12,12 +12,12 @@ import pytest
 
 from kappa.code import digests
 from kappa.code.artifacts import Code
-from kappa.core.catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
+from kappa.core.job_catalog import JOBS, JobSettingOutOfRange, UnknownJob, UnknownJobSetting
 from kappa.core.replays import Approval
 from kappa.core.requests.fields import read, write
 from kappa.core.requests.reprocessing import NoJobs, ReprocessRequest
 from kappa.core.validation import Band, Direction, Parity
-from kappa.core.verbs import ReplayStep
+from kappa.core.verb_steps import ReplayStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.size import DoesNotFit

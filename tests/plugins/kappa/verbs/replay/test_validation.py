@@ -14,11 +14,11 @@ import pytest
 from sqlalchemy import make_url
 
 from kappa.core.environment import OWN_CODE
+from kappa.core.installation.settings import Settings
 from kappa.core.replays import Approval, Replay, Standing
-from kappa.core.settings import Settings
 from kappa.core.validation import Band, Direction, Parity, Subject
 from kappa.verbs.replay import validation as step
-from kappa.verbs.replay.report import validated
+from kappa.verbs.replay.approval_text import validated
 from kappa.verbs.replay.validation import Ended, database, read_outcome, request, subject, validate
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import BY, version

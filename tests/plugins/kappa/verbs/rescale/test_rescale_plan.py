@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kappa.cluster import Capacity, Host
-from kappa.core.catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.checkpoint.repartitionable import UnsupportedOperator, UnsupportedProvider
+from kappa.core.job_catalog import JOBS, JobSettingOutOfRange, resolve
 from kappa.core.refusals import Refusal
-from kappa.core.requests.by_verb import RescaleRequest
-from kappa.core.verbs import RescaleStep
+from kappa.core.requests.lifecycle import RescaleRequest
+from kappa.core.verb_steps import RescaleStep
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.size import DoesNotFit

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.requests.by_verb import DeployRequest, RescaleRequest
+from kappa.core.requests.lifecycle import DeployRequest, RescaleRequest
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.rescale import steps as rescale

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, JOBS, STATE_PARTITIONS
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, JOBS, STATE_PARTITIONS
 from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import Request, Rule, number
-from kappa.core.verbs import Verb
+from kappa.core.verb_steps import Verb
 
 
 class WhenHeld(StrEnum):

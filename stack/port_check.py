@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 import psutil
 
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.settings import Ports
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Ports
 from stack.programs import Program
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from kappa.core.replays import Replay
 from kappa.core.requests.reprocessing import band_text
 from kappa.core.validation import telling_columns
-from kappa.verbs.replay.approval import names
+from kappa.verbs.replay.approvers import names
 from kappa.verbs.replay.validation import Outcome
 from kappa.verbs.start_point import utc
 

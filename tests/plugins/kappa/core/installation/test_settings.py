@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core import catalog
-from kappa.core.catalog import Effect, JobSettingOutOfRange, UnknownJob, UnknownJobSetting, find, resolve
+from kappa.core import job_catalog
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
-from kappa.core.settings import from_environment, load
+from kappa.core.installation.settings import from_environment, load
+from kappa.core.job_catalog import Effect, JobSettingOutOfRange, UnknownJob, UnknownJobSetting, find, resolve
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -76,6 +76,6 @@ def test_an_unknown_job_is_named_with_those_there_are() -> None:
 
 
 def test_every_setting_says_whether_it_can_change_a_number() -> None:
-    tuning = {s.name for job in catalog.JOBS.values() for s in job.settings if s.effect is Effect.TUNING}
+    tuning = {s.name for job in job_catalog.JOBS.values() for s in job.settings if s.effect is Effect.TUNING}
     assert "click_interval_ms" not in tuning
     assert "cadence_ms" in tuning
