@@ -28,19 +28,61 @@ def make(settings: Settings) -> None:
     settings.secrets.chmod(0o700)
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
         if not settings.passfile(role).exists():
-            write_private(
-                settings.passfile(role), f"{settings.database_server.host}:*:*:{role}:{secrets.token_urlsafe(24)}\n"
-            )
+            write_role(settings, role)
     for user in KafkaUser:
-        file = settings.kafka_access(user).file
-        if not file.exists():
-            write_private(
-                file, kafka_users.password_file(user, settings.kafka_server.protocol, secrets.token_urlsafe(24))
-            )
-    _make_users(users_file(settings))
-    if not _airflow_keys(settings).exists():
-        write_private(_airflow_keys(settings), json.dumps(_new_keys()))
-    _make_spark(settings)
+        if not settings.kafka_access(user).file.exists():
+            write_user(settings, user)
+    held = people(settings)
+    write_people(settings, held | {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS if name not in held})
+    if not airflow_keys_file(settings).exists():
+        write_airflow_keys(settings)
+    if not settings.spark_key.exists():
+        write_spark_key(settings)
+    if not settings.spark_auth.exists():
+        write_spark_auth(settings)
+    _make_spark_master(settings)
+
+
+def write_role(settings: Settings, role: str) -> None:
+    """A new password for a role of Postgres, in its file."""
+    line = f"{settings.database_server.host}:*:*:{role}:{secrets.token_urlsafe(24)}\n"
+    write_private(settings.passfile(role), line)
+
+
+def write_user(settings: Settings, user: KafkaUser) -> None:
+    """A new password for a user of Kafka, in its file."""
+    text = kafka_users.password_file(user, settings.kafka_server.protocol, secrets.token_urlsafe(24))
+    write_private(settings.kafka_access(user).file, text)
+
+
+def people(settings: Settings) -> dict[str, str]:
+    """The passwords of Airflow's users, by name."""
+    file = users_file(settings)
+    held: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+    return held
+
+
+def write_people(settings: Settings, held: dict[str, str]) -> None:
+    """The passwords of Airflow's users. One that were missing Airflow would make, and print it into a log."""
+    if held != people(settings):
+        write_private(users_file(settings), json.dumps(held))
+
+
+def write_airflow_keys(settings: Settings) -> None:
+    """New keys for Airflow's tokens. The key of what its database holds encrypted stays, or it could read none."""
+    held = airflow_keys(settings) if airflow_keys_file(settings).exists() else {}
+    write_private(airflow_keys_file(settings), json.dumps({**_new_keys(), **_fernet_of(held)}))
+
+
+def write_spark_key(settings: Settings) -> None:
+    """A new key for requests to Spark's master."""
+    write_private(settings.spark_key, secrets.token_urlsafe(32))
+
+
+def write_spark_auth(settings: Settings) -> None:
+    """A new secret of Spark's processes."""
+    secret = f"spark.authenticate.secret={secrets.token_urlsafe(32)}"
+    write_private(settings.spark_auth, f"spark.authenticate=true\n{secret}\n")
 
 
 def password(settings: Settings, role: str) -> str:
@@ -50,13 +92,12 @@ def password(settings: Settings, role: str) -> str:
 
 def airflow_login(settings: Settings, user: str = PERSON) -> tuple[str, str]:
     """Name and password of one of Airflow's users."""
-    users: dict[str, str] = json.loads(users_file(settings).read_text())
-    return user, users[user]
+    return user, people(settings)[user]
 
 
 def airflow_keys(settings: Settings) -> dict[str, str]:
     """Airflow's `fernet_key`, `jwt_secret` and `secret_key`."""
-    keys: dict[str, str] = json.loads(_airflow_keys(settings).read_text())
+    keys: dict[str, str] = json.loads(airflow_keys_file(settings).read_text())
     return keys
 
 
@@ -79,26 +120,19 @@ def write_private(file: Path, text: str) -> None:
     new.replace(file)
 
 
-def _make_users(file: Path) -> None:
-    """A password for each user of Airflow that has none: Airflow would make it, and print it into a log."""
-    held = json.loads(file.read_text()) if file.exists() else {}
-    missing = {name: secrets.token_urlsafe(12) for name in AIRFLOW_USERS if name not in held}
-    if missing:
-        write_private(file, json.dumps({**held, **missing}))
+def airflow_keys_file(settings: Settings) -> Path:
+    """The file of Airflow's keys."""
+    return settings.secrets / "airflow-keys.json"
 
 
-def _make_spark(settings: Settings) -> None:
-    if not settings.spark_key.exists():
-        write_private(settings.spark_key, secrets.token_urlsafe(32))
-    if not settings.spark_auth.exists():
-        secret = f"spark.authenticate.secret={secrets.token_urlsafe(32)}"
-        write_private(settings.spark_auth, f"spark.authenticate=true\n{secret}\n")
+def _make_spark_master(settings: Settings) -> None:
+    """What Spark's master reads, made anew at each start from the two secrets."""
     signed = f"spark.master.rest.filters={_SIGNED}\nspark.{_SIGNED}.param.secretKey={settings.spark_key.read_text()}\n"
     write_private(spark_master(settings), settings.spark_auth.read_text() + signed)
 
 
-def _airflow_keys(settings: Settings) -> Path:
-    return settings.secrets / "airflow-keys.json"
+def _fernet_of(keys: dict[str, str]) -> dict[str, str]:
+    return {name: key for name, key in keys.items() if name == "fernet_key"}
 
 
 def _new_keys() -> dict[str, str]:

@@ -110,7 +110,7 @@ def prepare(layout: Layout) -> None:
 def healthy(settings: Settings) -> bool:
     """The server answers a question of the superuser."""
     try:
-        with _superuser(settings) as connection:
+        with superuser(settings) as connection:
             return connection.execute("select 1").fetchone() == (1,)
     except psycopg.OperationalError:
         return False
@@ -118,7 +118,7 @@ def healthy(settings: Settings) -> bool:
 
 def ensure_roles(settings: Settings) -> None:
     """Roles with their passwords and the two databases, each closed to all who have no business there."""
-    with _superuser(settings) as connection:
+    with superuser(settings) as connection:
         for role in (*ROLES, AIRFLOW_ROLE):
             _ensure_role(connection, role, passwords.password(settings, role))
         _ensure_database(connection, settings.database, OWNER, readers=ROLES)
@@ -130,14 +130,17 @@ def ensure_roles(settings: Settings) -> None:
 
 
 def _ensure_role(connection: psycopg.Connection, role: str, word: str) -> None:
-    """A role that may log in and nothing else; the server sees only the SCRAM verifier of its password."""
+    """A role that may log in and nothing else."""
     if not connection.execute("select 1 from pg_roles where rolname = %s", [role]).fetchone():
         _run(connection, "CREATE ROLE {}", role)
+    _run(connection, "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS", role)
+    set_password(connection, role, word)
+
+
+def set_password(connection: psycopg.Connection, role: str, word: str) -> None:
+    """Let a role in by this password and no other; the server sees only the verifier of it."""
     verifier = connection.pgconn.encrypt_password(word.encode(), role.encode(), b"scram-sha-256").decode()
-    attributes = sql.SQL(
-        "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD {}"
-    )
-    connection.execute(attributes.format(sql.Identifier(role), sql.Literal(verifier)))
+    connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(role), sql.Literal(verifier)))
 
 
 def _ensure_database(connection: psycopg.Connection, name: str, owner: str, readers: tuple[str, ...]) -> None:
@@ -153,7 +156,8 @@ def _run(connection: psycopg.Connection, statement: str, *identifiers: str) -> N
     connection.execute(sql.SQL(statement).format(*map(sql.Identifier, identifiers)))
 
 
-def _superuser(settings: Settings) -> psycopg.Connection:
+def superuser(settings: Settings) -> psycopg.Connection:
+    """A connection that may do anything."""
     return psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=5)
 
 

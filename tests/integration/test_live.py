@@ -81,6 +81,7 @@ def test_both_jobs_bill_the_same_per_client_and_day(deployed: Stack) -> None:
     assert differing == []
 
 
+@pytest.mark.long(minutes=1)
 @pytest.mark.fault("F1", "a new epoch of both drivers, and differences are 0")
 def test_killed_drivers_are_started_again_and_nothing_is_lost_or_counted_twice(deployed: Stack) -> None:
     """At once the Python process of one job's driver and the JVM of another's."""
@@ -98,14 +99,25 @@ def test_killed_drivers_are_started_again_and_nothing_is_lost_or_counted_twice(d
     deployed.reconcile()
 
 
-@pytest.mark.timeout(600, func_only=True)
-def test_a_stopped_job_stays_stopped_over_down_and_up_and_goes_on_where_it_stood(deployed: Stack) -> None:
-    """Nothing is left of a stack that is down. Held to 500 records a second and far behind, the job goes on by batches
-    that are ten times as large, and as seldom."""
-    deployed.kappa("stop", "client_spend", "--reason", "test")
-    deployed.until("the driver is gone", lambda: not deployed.drivers("client_spend"))
+def test_a_stopped_job_goes_on_where_it_stood(deployed: Stack) -> None:
+    """Held to 500 records a second and far behind, it goes on by batches that are ten times as large, and as seldom."""
+    _stop(deployed, "client_spend")
     deployed.produce(4, 17_000, "--full-speed")
     usual = _set(deployed, "client_spend", records_per_batch=500, cadence_ms=1000)
+    deployed.kappa("start", "client_spend", "--reason", "test")
+    deployed.reconcile()
+    _set(deployed, "client_spend", **usual)
+    newest = "select max(epoch) from ops.batches where job = 'client_spend'"
+    query = f"select read from ops.batches where job = 'client_spend' and epoch = ({newest}) order by committed_at"
+    sizes = [read for (read,) in deployed.query(query)]
+    assert 4_900 < max(sizes) <= 5_000, "500 records a second are 5,000 in the longest cadence, 10 s"
+    assert sum(size > 4_900 for size in sizes) >= 2
+
+
+@pytest.mark.long(minutes=3)
+def test_a_stopped_job_stays_stopped_over_down_and_up(deployed: Stack) -> None:
+    """Nothing is left of a stack that is down; those jobs work again, and the stopped one once started."""
+    _stop(deployed, "client_spend")
     with load(deployed, 6):
         time.sleep(4)
     deployed.kappa("down")
@@ -116,12 +128,12 @@ def test_a_stopped_job_stays_stopped_over_down_and_up_and_goes_on_where_it_stood
     assert deployed.drivers("client_spend") == []
     deployed.kappa("start", "client_spend", "--reason", "test")
     deployed.reconcile()
-    _set(deployed, "client_spend", **usual)
-    newest = "select max(epoch) from ops.batches where job = 'client_spend'"
-    query = f"select read from ops.batches where job = 'client_spend' and epoch = ({newest}) order by committed_at"
-    sizes = [read for (read,) in deployed.query(query)]
-    assert 4_900 < max(sizes) <= 5_000, "500 records a second are 5,000 in the longest cadence, 10 s"
-    assert sum(size > 4_900 for size in sizes) >= 2
+
+
+def _stop(stack: Stack, job: str) -> None:
+    """Stop a job by its command, and wait for its driver to be gone."""
+    stack.kappa("stop", job, "--reason", "test")
+    stack.until("the driver is gone", lambda: not stack.drivers(job))
 
 
 def _is_of(stack: Stack, process: psutil.Process) -> bool:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.timeout(600, func_only=True)
+@pytest.mark.long(minutes=2)
 @pytest.mark.fault("F29", "20 s: batches go on with the same drivers, and differences are 0 when Airflow is back")
 def test_counting_goes_on_without_airflow_and_repair_brings_back_what_is_gone_once_it_is_back(deployed: Stack) -> None:
     """No second driver comes with Airflow; afterwards a driver that is wanted and gone is started by `repair`."""

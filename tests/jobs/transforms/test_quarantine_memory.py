@@ -43,6 +43,7 @@ def test_no_more_than_some_megabytes_go_to_python_at_once(spark: SparkSession) -
     assert max(row.bytes for row in measured) < 17 * MEGABYTE
 
 
+@pytest.mark.long(minutes=1)
 def test_a_batch_of_nothing_but_long_dead_letters_fits_into_the_memory_of_a_driver(parts: Layout) -> None:
     """A process of its own, with the heap that a driver has by default, and no other test's leavings in it."""
     settings = job_catalog.resolve(JOB, {})

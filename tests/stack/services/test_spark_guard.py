@@ -76,7 +76,10 @@ def staying(layout: Layout, executors: int) -> tuple[Submission, Path]:
     return submission(layout.settings, Version(**version), launch), layout.home / str(launch)
 
 
-@pytest.fixture(scope="module", params=[0, 1], ids=["own process", "an executor"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(0, id="own process", marks=pytest.mark.long(minutes=1)), pytest.param(1, id="an executor")],
+)
 def driver(request: pytest.FixtureRequest, spark: Layout) -> Iterator[str]:
     """The submission's id of a driver that has worked, and stays."""
     made, worked = staying(spark, request.param)

@@ -1,0 +1,180 @@
+"""New passwords and keys for the embedded stack: which there are, who goes by each, and how each is replaced."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from kappa.airflow_sign_in import users_file
+from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
+from kappa.core.installation.settings import ROLES, Settings
+from kappa.core.refusals import Refusal
+from stack.layout import Layout
+from stack.services import kafka, passwords, postgres
+from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS, SUPERUSER
+from stack.supervision import Supervisor
+
+
+class Effect(StrEnum):
+    """When a new secret counts."""
+
+    AT_ONCE = "at once; what is connected stays connected"
+    AT_START = "at the next start, so only while the stack is down"
+    WHILE_UP = "at once, and only while the stack is up"
+
+
+class UnknownSecret(Refusal):
+    """No secret of the embedded stack has this name."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(f"there is no secret {name!r}; known are {', '.join(known)}. Nothing was changed.")
+
+
+class NeedsStackDown(Refusal):
+    """What runs has read this secret when it started, and would not know who comes with another."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} is read by what runs when it starts: its processes would refuse each other. Nothing was changed. "
+            f"./kappa down, then ./kappa secrets rotate {name}, then ./kappa up: jobs go on from their checkpoints."
+        )
+
+
+class NeedsStackUp(Refusal):
+    """The server has to be told by a connection that the old secret opens."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} lets in who would tell Postgres of a new one: with its file alone replaced nobody could. Nothing "
+            "was changed. Run ./kappa up first."
+        )
+
+
+class NotEmbedded(Refusal):
+    """The installation's secrets are made by somebody else."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this installation names its own Kafka, Postgres and Spark, so its secrets are made where those are kept. "
+            "Give the new one there, then replace its file in the secrets folder (docs/settings.md)."
+        )
+
+
+def _nothing() -> None:
+    """Nobody has to be told."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A password or key, its file, who goes by it, when a new one counts, what writes a new one, and what tells the
+    server of it: `up` does, too, so a server that is down is told by the next start."""
+
+    name: str
+    file: Path
+    holders: str
+    effect: Effect
+    replace: Callable[[], None]
+    apply: Callable[[], None] = _nothing
+
+    @property
+    def made_at(self) -> datetime | None:
+        """When the file was written; None where there is none yet."""
+        return datetime.fromtimestamp(self.file.stat().st_mtime, UTC) if self.file.exists() else None
+
+
+def known(settings: Settings) -> Iterator[Secret]:
+    """Every secret of the embedded stack."""
+    yield from _of_kafka(settings)
+    yield from _of_postgres(settings)
+    yield from _of_airflow(settings)
+    auth, key = partial(passwords.write_spark_auth, settings), partial(passwords.write_spark_key, settings)
+    yield Secret("spark-auth", settings.spark_auth, "Spark's processes among themselves", Effect.AT_START, auth)
+    yield Secret("spark-rest", settings.spark_key, "whoever submits to Spark's master", Effect.AT_START, key)
+
+
+def _of_kafka(settings: Settings) -> Iterator[Secret]:
+    """The administrator's is in the broker's own properties, which it reads when it starts."""
+    for user in KafkaUser:
+        file, write = settings.kafka_access(user).file, partial(passwords.write_user, settings, user)
+        if user in RIGHTS:
+            tell = partial(kafka.ensure_topic, settings)
+            yield Secret(str(user), file, "a user of Kafka", Effect.AT_ONCE, write, tell)
+        else:
+            yield Secret(str(user), file, "a user of Kafka", Effect.AT_START, write)
+
+
+def _of_postgres(settings: Settings) -> Iterator[Secret]:
+    for role in ROLES:
+        write, tell = partial(passwords.write_role, settings, role), partial(postgres.ensure_roles, settings)
+        yield Secret(role, settings.passfile(role), "a role of Postgres", Effect.AT_ONCE, write, tell)
+    file, change = settings.passfile(SUPERUSER), partial(_superuser, settings)
+    yield Secret(SUPERUSER, file, "the superuser of Postgres", Effect.WHILE_UP, change)
+
+
+def _of_airflow(settings: Settings) -> Iterator[Secret]:
+    for person in AIRFLOW_USERS:
+        change = partial(_person, settings, person)
+        yield Secret(f"airflow:{person}", users_file(settings), "a user of Airflow", Effect.AT_ONCE, change)
+    file, write = settings.passfile(AIRFLOW_ROLE), partial(passwords.write_role, settings, AIRFLOW_ROLE)
+    yield Secret(AIRFLOW_ROLE, file, "Airflow, in its own database", Effect.AT_START, write)
+    keys, renew = passwords.airflow_keys_file(settings), partial(passwords.write_airflow_keys, settings)
+    yield Secret("airflow-keys", keys, "Airflow's tokens", Effect.AT_START, renew)
+
+
+def rotate(layout: Layout, name: str) -> Secret:
+    """Replace a secret; a server that does not take it keeps the old one, and so does the file.
+
+    Raises NotEmbedded, UnknownSecret, NeedsStackDown, NeedsStackUp; what the server raises.
+    """
+    settings = layout.settings
+    if not settings.is_embedded:
+        raise NotEmbedded
+    secret, runs = _found(settings, name), Supervisor(layout).running()
+    if secret.effect is Effect.AT_START and runs:
+        raise NeedsStackDown(name)
+    if secret.effect is Effect.WHILE_UP and not runs:
+        raise NeedsStackUp(name)
+    with _kept(secret.file):
+        secret.replace()
+        if runs:
+            secret.apply()
+    return secret
+
+
+def _found(settings: Settings, name: str) -> Secret:
+    by_name = {secret.name: secret for secret in known(settings)}
+    if name not in by_name:
+        raise UnknownSecret(name, list(by_name))
+    return by_name[name]
+
+
+def _superuser(settings: Settings) -> None:
+    """By a connection that the old password opened: with the new file alone nobody would be let in."""
+    with postgres.superuser(settings) as connection:
+        passwords.write_role(settings, SUPERUSER)
+        postgres.set_password(connection, SUPERUSER, passwords.password(settings, SUPERUSER))
+
+
+def _person(settings: Settings, person: str) -> None:
+    passwords.write_people(settings, passwords.people(settings) | {person: secrets.token_urlsafe(12)})
+
+
+@contextmanager
+def _kept(file: Path) -> Iterator[None]:
+    """The file as it was lies beside it until the new secret counts, and is put back if it never does."""
+    old = file.with_name(file.name + ".old")
+    if file.exists():
+        passwords.write_private(old, file.read_text())
+    try:
+        yield
+    except BaseException:
+        if old.exists():
+            old.replace(file)
+        raise
+    old.unlink(missing_ok=True)

@@ -1,0 +1,121 @@
+"""A new password counts, the old one no longer does, and a server that does not take it keeps what was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from kafka.errors import SaslAuthenticationFailedError
+
+from kappa.core.installation.addresses import Postgres
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.installation.kafka_client import NotLetInError
+from kappa.core.installation.settings import Settings
+from kappa.core.kafka_log import KafkaLog
+from stack import rotation
+from stack.layout import Layout
+from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, UnknownSecret
+from stack.services import kafka, passwords, postgres
+from stack.services.passwords import SUPERUSER
+from stack.supervision import Supervisor
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Layout:
+    """A stack that has its secrets and does not run."""
+    settings = Settings(home=tmp_path / "state")
+    passwords.make(settings)
+    return Layout(settings, tmp_path)
+
+
+@contextmanager
+def rotated(layout: Layout, name: str) -> Iterator[Path]:
+    """A copy of the file as it was, a new one in its place."""
+    secret = next(secret for secret in rotation.known(layout.settings) if secret.name == name)
+    old = layout.settings.home / f"former-{secret.file.name}"
+    passwords.write_private(old, secret.file.read_text())
+    try:
+        rotation.rotate(layout, name)
+        assert secret.file.read_text() != old.read_text()
+        assert not list(layout.settings.secrets.glob("*.old"))
+        yield old
+    finally:
+        old.unlink()
+
+
+def test_every_file_of_a_secret_can_be_replaced(down: Layout) -> None:
+    """But for what the master of Spark reads, which is made of two others."""
+    held = {file.name for file in down.settings.secrets.iterdir()} - {passwords.spark_master(down.settings).name}
+    assert {secret.file.name for secret in rotation.known(down.settings)} == held
+
+
+@pytest.mark.rig
+@pytest.mark.parametrize("role", ["kappa_reader", SUPERUSER])
+def test_a_role_is_let_in_by_its_new_password_and_by_no_other(parts: Layout, role: str) -> None:
+    settings = parts.settings
+    with psycopg.connect(settings.dsn(role)) as before, rotated(parts, role) as old:
+        assert before.execute("select 1").fetchone() == (1,)
+        psycopg.connect(settings.dsn(role)).close()
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(settings.dsn(role).replace(str(settings.passfile(role)), str(old)))
+
+
+@pytest.mark.rig
+def test_a_user_of_kafka_is_let_in_by_his_new_password_and_by_no_other(parts: Layout) -> None:
+    settings = parts.settings
+    with rotated(parts, KafkaUser.CONTROL) as old:
+        with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
+            log.describe()
+        former = KafkaAccess(settings.kafka_server, KafkaUser.CONTROL, old)
+        with pytest.raises((NotLetInError, SaslAuthenticationFailedError)):
+            KafkaLog(former, settings.topic.name).__enter__().describe()
+
+
+@pytest.mark.rig
+def test_what_is_read_at_a_start_is_not_replaced_under_what_runs(parts: Layout) -> None:
+    for secret in rotation.known(parts.settings):
+        if secret.effect is Effect.AT_START:
+            before = secret.file.read_text() if secret.file.exists() else None
+            with pytest.raises(NeedsStackDown, match=f"kappa down, then ./kappa secrets rotate {secret.name}, then"):
+                rotation.rotate(parts, secret.name)
+            assert before == (secret.file.read_text() if secret.file.exists() else None)
+
+
+def test_of_a_stack_that_is_down_the_files_are_replaced_and_the_next_start_tells_the_servers(down: Layout) -> None:
+    names = [secret.name for secret in rotation.known(down.settings) if secret.effect is not Effect.WHILE_UP]
+    kept = passwords.airflow_keys(down.settings)["fernet_key"]
+    for name in names:
+        with rotated(down, name) as old:
+            assert old.stat().st_mode & 0o777 == 0o600
+    assert passwords.airflow_keys(down.settings)["fernet_key"] == kept, "Airflow could read none of its connections"
+    with pytest.raises(NeedsStackUp, match="kappa up first"):
+        rotation.rotate(down, SUPERUSER)
+
+
+def test_a_server_that_does_not_take_it_keeps_what_was(down: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(settings: Settings) -> None:
+        raise ConnectionError("not now")
+
+    monkeypatch.setattr(Supervisor, "running", lambda _: True)
+    monkeypatch.setattr(kafka, "ensure_topic", refuses)
+    monkeypatch.setattr(postgres, "ensure_roles", refuses)
+    for name, file in (
+        (KafkaUser.STREAM, down.settings.kafka_access(KafkaUser.STREAM).file),
+        ("kappa_writer", down.settings.passfile("kappa_writer")),
+    ):
+        before = file.read_text()
+        with pytest.raises(ConnectionError):
+            rotation.rotate(down, name)
+        assert file.read_text() == before
+        assert not list(down.settings.secrets.glob("*.old"))
+
+
+def test_what_is_not_ours_and_what_nobody_knows_is_refused(down: Layout) -> None:
+    with pytest.raises(UnknownSecret, match=r"'kafka_raeder'; known are kafka_producer, .*spark-rest. Nothing"):
+        rotation.rotate(down, "kafka_raeder")
+    foreign = Settings(home=down.settings.home, postgres=Postgres("pg.example.com"))
+    with pytest.raises(NotEmbedded, match="where those are kept"):
+        rotation.rotate(Layout(foreign, down.checkout), SUPERUSER)
