@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 import psutil
 
 from kappa.core.installation.addresses import LOOPBACK
-from kappa.core.installation.settings import Ports
+from kappa.core.installation.embedded import Ports
 from kappa.core.refusals import Refusal
 from stack.programs import Program
 

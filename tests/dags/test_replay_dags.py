@@ -11,7 +11,7 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
-from kappa.core.installation.settings import Cluster
+from kappa.core.installation.embedded import Cluster
 from kappa.core.job_catalog import JOBS, find, resolve
 from kappa.core.replays import Approval
 from kappa.core.requests.fields import read

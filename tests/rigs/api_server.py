@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from kappa import airflow_api
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import airflow as control
 from stack.services import passwords

@@ -15,7 +15,8 @@ from psycopg import sql
 
 from bench.report import say
 from cli.entry import CHECKOUT
-from kappa.core.installation.settings import Ports, Settings, load
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings, load
 from stack import schema
 from stack.down import down
 from stack.layout import Layout

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from kappa.core.installation.embedded import Ports
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
-from kappa.core.installation.settings import Ports, Settings, load
+from kappa.core.installation.settings import Settings, load
 from stack import disk, port_check
 from stack.disk import DiskFull
 from stack.exclusion import Busy, exclusive

@@ -6,7 +6,8 @@ import threading
 from pathlib import Path
 from uuid import UUID
 
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings
 from stack.services import passwords
 from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until

@@ -21,8 +21,9 @@ from airflow.sdk import Connection
 
 from kappa.airflow import run_note
 from kappa.airflow.task_context import DEFAULTS
+from kappa.core.installation.embedded import Cluster
 from kappa.core.installation.needs import FINITE_CORES
-from kappa.core.installation.settings import Cluster, Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import airflow as control
 from stack.services import airflow_pools, passwords

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from cli.commands import stack as commands
 from kappa.core.installation.addresses import Kafka
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import postgres

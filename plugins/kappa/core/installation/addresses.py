@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
@@ -136,6 +136,11 @@ class Places:
         _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
 
 
+def connection_string(parameters: Mapping[str, str]) -> str:
+    """These parameters as libpq takes them."""
+    return " ".join(f"{name}={_quoted(value)}" for name, value in parameters.items())
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host's name or address is this machine's own, by which nothing leaves it."""
     if host in ("localhost", ""):
@@ -158,3 +163,11 @@ def _check_urls(setting: str, urls: Iterable[str], allow_plain: bool) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" and not (allow_plain or is_loopback(parts.hostname or "")):
             raise PlainAddress(setting, url, "Use an https:// address")
+
+
+def _quoted(value: str) -> str:
+    """A value as libpq's connection strings want it: quoted where it has a space, a quote or a backslash."""
+    if not set(value) & set(" '\\"):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

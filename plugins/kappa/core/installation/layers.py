@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -49,6 +50,18 @@ def of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             for each in tables:
                 table = table.setdefault(each, {})
             table[name] = _scalar(text)
+    return found
+
+
+def to_environment(section: object, default: object, prefix: str = PREFIX) -> dict[str, str]:
+    """The variables that `of_environment` reads this section from: of each setting that is not as by default."""
+    found: dict[str, str] = {}
+    for each in fields(section):  # type: ignore[arg-type]
+        value, usual = getattr(section, each.name), getattr(default, each.name)
+        if hasattr(value, "__dataclass_fields__"):
+            found |= to_environment(value, usual, f"{prefix}{each.name.upper()}__")
+        elif value != usual:
+            found[f"{prefix}{each.name.upper()}"] = json.dumps(value)
     return found
 
 

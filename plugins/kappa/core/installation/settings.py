@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kappa.core.installation import layers
-from kappa.core.installation.addresses import LOOPBACK, Airflow, Kafka, Places, Postgres, Spark, check_complete
+from kappa.core.installation.addresses import (
+    LOOPBACK,
+    Airflow,
+    Kafka,
+    Places,
+    Postgres,
+    Spark,
+    check_complete,
+    connection_string,
+)
+from kappa.core.installation.embedded import Cluster, Ports
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.store.location import Location
 from kappa.core.store.places import at
@@ -18,35 +28,12 @@ DATABASE = "kappa"
 
 
 @dataclass(frozen=True)
-class Ports:
-    """Loopback ports of the embedded stack."""
-
-    kafka: int = 19092
-    kafka_controller: int = 19093
-    postgres: int = 15432
-    spark_master: int = 17077
-    spark_rest: int = 16066
-    spark_ui: int = 18080
-    spark_worker: int = 17078
-    spark_worker_ui: int = 18081
-    airflow: int = 18090
-
-
-@dataclass(frozen=True)
 class Topic:
     """The log. The number of partitions is fixed for the topic's life (contract, section 1)."""
 
     name: str = "ad_events"
     partitions: int = 6
     retention_hours: int = 168
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """What the embedded Spark worker offers; it may offer more cores than the machine has."""
-
-    worker_cores: int = 8
-    worker_memory_mb: int = 8192
 
 
 @dataclass(frozen=True)
@@ -187,8 +174,7 @@ class Settings:
         """libpq connection string of a role, to the installation's own database by default; it names a password file,
         never a password."""
         of_role = {"dbname": database or self.database, "user": role, "passfile": str(self.passfile(role))}
-        parameters = {**self.database_server.parameters(), **of_role}
-        return " ".join(f"{name}={_quoted(value)}" for name, value in parameters.items())
+        return connection_string({**self.database_server.parameters(), **of_role})
 
     def checkpoints(self, job: str, version: int) -> Location:
         """Where all generations of a version's checkpoint lie, each in a folder of its own."""
@@ -197,6 +183,12 @@ class Settings:
     def scratch(self, change_id: object) -> Location:
         """Where the programs of a change keep checkpoints that nobody needs after it."""
         return self.store / "work" / str(change_id)
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """What gives a process on another host these settings; of the embedded stack, whose processes read its file,
+    nothing. The state folder is each host's own."""
+    return {} if settings.is_embedded else layers.to_environment(settings, Settings(settings.home))
 
 
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -239,11 +231,3 @@ def _check(settings: Settings) -> None:
     for part in (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places):
         part.check()
     _ = settings.store
-
-
-def _quoted(value: str) -> str:
-    """A value as libpq's connection strings want it: quoted where it has a space, a quote or a backslash."""
-    if not set(value) & set(" '\\"):
-        return value
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from kappa.core.changes import Change, Outcome
-from kappa.core.installation.settings import Settings
+from kappa.core.installation.settings import Settings, variables
 from kappa.core.refusals import Refusal
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
 from kappa.verbs.drivers.size import local_memory_mb
@@ -72,7 +72,7 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
             "spark.log.level": "WARN",
             **guarded(settings),
         },
-        environment=environment(artifact, python),
+        environment=environment(artifact, python) | variables(settings),
     )
 
 

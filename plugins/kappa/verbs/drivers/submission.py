@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
-from kappa.core.installation.settings import Settings
+from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
@@ -69,7 +69,7 @@ def submission(
     return Submission(
         name,
         (*options, *driver),
-        environment(artifact, python),
+        environment(artifact, python) | variables(settings),
         _properties(settings, name, version.settings),
     )
 

@@ -11,8 +11,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kappa.airflow import installation
 from kappa.airflow_api import Run
+from kappa.core.installation.embedded import Ports
 from kappa.core.installation.needs import Held
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.settings import Settings
 
 RUN = Run("check_installation", "run-1")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
-from kappa.core.installation.settings import load
+from kappa.core.installation.settings import load, variables
 
 
 def test_a_variable_counts_more_than_the_file(tmp_path: Path) -> None:
@@ -54,3 +55,15 @@ def test_a_wrong_variable_is_named(
 ) -> None:
     with pytest.raises(error, match=named):
         load(tmp_path / "state", {variable: value})
+
+
+def test_another_host_has_by_variables_what_a_file_says_here(tmp_path: Path) -> None:
+    (tmp_path / "kappa.toml").write_text(
+        'database = "5"\n[kafka]\nbootstrap = "k1:9093,k2:9093"\n[postgres]\nhost = "pg"\nport = 6432\n'
+        '[spark]\nmaster = "spark://m1:7077"\nrest = ["https://m1:6066"]\nui = ["http://m1:8080"]\nallow_plain = true\n'
+        '[airflow]\nurl = "https://airflow"\n[places]\nshared = "/mnt/a \\"b\\""\n[supervision]\nmax_restarts = 3\n'
+    )
+    here = load(tmp_path / "state", {})
+    there = tmp_path / "there" / "state"
+    assert load(there, variables(here)) == replace(here, home=there)
+    assert variables(load(tmp_path / "there" / "state", {})) == {}, "the embedded stack's processes read its file"
