@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from kappa.core.installation.settings import Settings
@@ -13,6 +15,7 @@ from stack import disk, leftovers, port_check, schema
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
+from stack.provisioning import log_access
 from stack.services import (
     airflow,
     airflow_pools,
@@ -29,16 +32,28 @@ from stack.supervision import Supervisor
 from stack.waiting import until
 
 Echo = Callable[[str], None]
+MakeTopic = Callable[[Settings], None]
 
 
-def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, float]:
+class Provision(StrEnum):
+    """What makes the log's topic, Kafka's users and their rights."""
+
+    BUILT_IN = "built-in"
+    TERRAFORM = "terraform"
+
+
+def up(
+    settings: Settings, checkout: Path, echo: Echo = print, provision: Provision = Provision.BUILT_IN
+) -> dict[str, float]:
     """Start what does not run, wait until all is healthy; returns the seconds of each part and the `total`.
 
     Harmless when the stack is up. Raises DiskFull, NoJava, Busy, PortTwice, PortTaken,
     JarUnreachable, JarDamaged, NotHealthy, PoolsRefused; Refusal for
-    a user that Postgres cannot run as, or a topic of another shape.
+    a user that Postgres cannot run as, or a topic of another shape. With Terraform NoTerraform, NoGo, NotBuilt, too,
+    before anything is started, and TerraformFailed.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
+    make_topic = _topic_maker(layout, provision, echo)
     programs = readiness.programs(layout)
     port_check.check_distinct(settings.ports)
     disk.check(settings.home)
@@ -48,10 +63,17 @@ def up(settings: Settings, checkout: Path, echo: Echo = print) -> dict[str, floa
         _check_ports(layout, supervisor, programs)
         _prepare(layout, echo)
         _supervise(supervisor, programs, echo)
-        seconds = _start(layout, supervisor, echo)
+        seconds = _start(layout, supervisor, make_topic, echo)
     seconds["total"] = time.monotonic() - begun
     echo(f"the stack is up after {seconds['total']:.1f} s")
     return seconds
+
+
+def _topic_maker(layout: Layout, provision: Provision, echo: Echo) -> MakeTopic:
+    """What makes the topic once the broker is there. Raises NoTerraform, NoGo, NotBuilt."""
+    if provision is Provision.BUILT_IN:
+        return kafka.ensure_topic
+    return partial(log_access.apply, log_access.target(layout, echo))
 
 
 def _check_ports(layout: Layout, supervisor: Supervisor, programs: list[Program]) -> None:
@@ -93,7 +115,7 @@ def _supervise(supervisor: Supervisor, programs: list[Program], echo: Echo) -> N
         echo("the settings have changed since the start: './kappa down' and './kappa up' put them into force")
 
 
-def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, float]:
+def _start(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic, echo: Echo) -> dict[str, float]:
     """The three independent chains at the same time; the first failure is raised when all have ended."""
     seconds: dict[str, float] = {}
 
@@ -109,7 +131,7 @@ def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, floa
 
     with ThreadPoolExecutor(3) as pool:
         chains = [
-            pool.submit(timed, "kafka", _kafka),
+            pool.submit(timed, "kafka", partial(_kafka, make_topic=make_topic)),
             pool.submit(timed, "spark", _spark),
             pool.submit(stores_then_airflow),
         ]
@@ -118,11 +140,11 @@ def _start(layout: Layout, supervisor: Supervisor, echo: Echo) -> dict[str, floa
     return seconds
 
 
-def _kafka(layout: Layout, supervisor: Supervisor) -> bool:
+def _kafka(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic) -> bool:
     kafka.prepare(layout, spark.java(layout))
     started = supervisor.begin([kafka.NAME])
     _wait(layout, supervisor, [kafka.NAME], lambda: kafka.healthy(layout.settings))
-    kafka.ensure_topic(layout.settings)
+    make_topic(layout.settings)
     return bool(started)
 
 

@@ -18,7 +18,7 @@ from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
 from stack.status.overview import status
-from stack.up import Echo, up
+from stack.up import Echo, Provision, up
 
 FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
 HEADINGS = ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through")
@@ -43,20 +43,24 @@ def progress(title: str) -> Iterator[Echo]:
         yield lambda line: messages.print(line, markup=False)
 
 
-def _up() -> None:
+def _up(
+    provision: Annotated[
+        Provision, typer.Option(help="What makes the log's topic, Kafka's users and their rights.")
+    ] = (Provision.BUILT_IN),
+) -> None:
     """Start the embedded stack and wait until each part is healthy; may be repeated."""
     settings = entry.settings()
-    bring_up(settings)
+    bring_up(settings, provision)
     messages.print(
         f"Airflow: {settings.airflow_url}  users and passwords: {settings.secrets / 'airflow-users.json'}",
         markup=False,
     )
 
 
-def bring_up(settings: Settings) -> None:
+def bring_up(settings: Settings, provision: Provision = Provision.BUILT_IN) -> None:
     """The stack, and then every stream that is wanted running."""
     with progress("starting the stack") as echo:
-        up(settings, entry.CHECKOUT, echo)
+        up(settings, entry.CHECKOUT, echo, provision)
         for version in resume_all(settings):
             echo(f"{version} is started again")
 

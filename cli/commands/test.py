@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,8 @@ from rich.table import Table
 
 from cli.entry import CHECKOUT
 from cli.suite import Count, Part, Run, Step, end
+from stack.provisioning import providers
+from stack.provisioning.terraform import executable
 
 TYPED = (
     "jobs",
@@ -37,6 +40,8 @@ TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 RIGS = "rig or red_without"
 """What needs a rig, and all that is run again without a safeguard, so that there is one table of it."""
+PROVISIONING = "provisioning"
+"""What `terraform/` makes, applied for real; long tests all of them."""
 USUAL_MINUTES = {"units": 10, "rigs": 23, "stack": 22}
 """What the parts take on two cores, side by side, without their long tests."""
 
@@ -58,6 +63,13 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
         _tests(folder, "rigs", f"({RIGS}) and not integration", long),
         _tests(folder, "stack", "integration", long),
     ]
+
+
+def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:
+    """What is applied for real, and nothing else; its providers are built first. Raises NoTerraform, NoGo, NotBuilt."""
+    executable(environment)
+    providers.build(checkout, environment, lambda line: messages.print(line, markup=False))
+    return [_tests(folder, PROVISIONING, PROVISIONING, True, ["-s", *extra])]
 
 
 def _checks(checkout: Path) -> Part:
@@ -84,10 +96,17 @@ def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequen
 def _test(
     context: typer.Context,
     long: Annotated[bool, typer.Option("--long", help="Add the tests that take longer.")] = False,
+    provisioning: Annotated[
+        bool, typer.Option("--provisioning", help="Only what Terraform makes, applied for real on parts of the stack.")
+    ] = False,
 ) -> None:
     """Run all checks and tests, side by side; what follows `--` goes to one pytest."""
     with _workplace() as folder:
-        faults = run(parts(CHECKOUT, folder, long, context.args), folder)
+        if provisioning:
+            planned = applied(CHECKOUT, folder, os.environ, context.args)
+        else:
+            planned = parts(CHECKOUT, folder, long, context.args)
+        faults = run(planned, folder)
     if faults:
         raise typer.Exit(1)
 

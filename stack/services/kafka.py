@@ -155,9 +155,20 @@ def ensure_topic(settings: Settings) -> None:
         )
 
 
+@retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
+def has_topic(settings: Settings) -> bool:
+    """Whether the topic of the log is there. Raises KafkaError."""
+    with _admin(settings) as admin:
+        return settings.topic.name in admin.list_topics()
+
+
+def configuration(topic: Topic) -> dict[str, str]:
+    """What Kafka is told of the topic: the broker stamps each record, and keeps it as long as the settings say."""
+    return {"message.timestamp.type": "LogAppendTime", "retention.ms": _retention_ms(topic)}
+
+
 def _create(admin: KafkaAdminClient, topic: Topic) -> None:
-    configs = {"message.timestamp.type": "LogAppendTime", "retention.ms": _retention_ms(topic)}
-    wanted = {"num_partitions": topic.partitions, "replication_factor": 1, "configs": configs}
+    wanted = {"num_partitions": topic.partitions, "replication_factor": 1, "configs": configuration(topic)}
     try:
         admin.create_topics({topic.name: wanted}, wait_for_metadata=True)
     except TopicAlreadyExistsError:

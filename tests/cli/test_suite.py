@@ -19,6 +19,8 @@ from cli.commands.test import closing, parts, run
 from cli.suite import Count, Part, Run, Step, end
 from kappa.core.spark_environment import search_path
 from stack import waiting
+from stack.provisioning import providers
+from stack.provisioning.terraform import NoTerraform
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -201,6 +203,22 @@ def test_what_follows_goes_to_one_pytest() -> None:
     checks, tests = parts(CHECKOUT, Path("/f"), long=False, extra=["tests/cli", "-k", "suite"])
     assert (checks.name, tests.name, tests.live) == ("checks", "tests", True)
     assert list(tests.steps[0].command[-5:]) == ["-m", "not long", "tests/cli", "-k", "suite"][-5:]
+
+
+def test_what_is_applied_for_real_runs_alone_and_its_providers_are_built_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[Path] = []
+    monkeypatch.setattr(testing, "executable", lambda environment: "terraform")
+    monkeypatch.setattr(providers, "build", lambda checkout, *_: built.append(checkout))
+    (tests,) = testing.applied(CHECKOUT, tmp_path, {}, ["-x"])
+    assert built == [CHECKOUT]
+    assert list(tests.steps[0].command[-4:]) == ["-m", "provisioning", "-s", "-x"]
+
+
+def test_without_terraform_one_line_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NoTerraform, match=r"no 'terraform' on the PATH. Install Terraform"):
+        testing.applied(CHECKOUT, tmp_path, {"PATH": str(tmp_path)}, [])
 
 
 def test_the_closing_line_is_pytests_plain_form() -> None:

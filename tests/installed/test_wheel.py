@@ -19,7 +19,9 @@ import pytest
 from kappa.code import artifacts
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-FOLDERS = ("cli", "dags", "examples", "great_expectations", "jobs", "oracle", "plugins", "stack", "traffic")
+FOLDERS = (
+    "cli", "dags", "examples", "great_expectations", "jobs", "oracle", "plugins", "stack", "terraform", "traffic",
+)  # fmt: skip
 CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 

@@ -1,0 +1,119 @@
+"""What holds of `terraform/` without a broker: its form, its types, its mock tests, and that it names what we name."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
+from kappa.core.settings import Topic
+from stack.provisioning import providers
+from stack.services import kafka, kafka_users
+from tests.stack.provisioning import terraform_tree
+from tests.stack.provisioning.terraform_tree import TREE, initialised, terraform
+
+ACCESS = TREE / "modules" / "kafka_access"
+ROOTS = sorted(str(file.parent.relative_to(TREE)) for file in TREE.glob("*/*/versions.tf"))
+WITH_TESTS = sorted({str(file.parents[1].relative_to(TREE)) for file in TREE.rglob("*.tftest.hcl")})
+
+
+def test_the_tree_was_found() -> None:
+    assert {"modules/kafka_access", "targets/local"} <= set(ROOTS)
+    assert "modules/kafka_access" in WITH_TESTS
+
+
+def test_all_files_have_terraforms_own_form() -> None:
+    if shutil.which("terraform") is None:
+        pytest.skip(terraform_tree.lacking())
+    done = terraform(TREE, "fmt", "-check", "-recursive", "-diff")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_each_module_is_valid(root: str, tmp_path: Path) -> None:
+    terraform_tree.needed()
+    done = terraform(initialised(terraform_tree.copy(tmp_path) / root), "validate")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("root", WITH_TESTS)
+def test_the_mock_tests_of_each_module_pass(root: str, tmp_path: Path) -> None:
+    terraform_tree.needed()
+    done = terraform(initialised(terraform_tree.copy(tmp_path) / root), "test")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"Success! [1-9]\d* passed, 0 failed", done.stdout), done.stdout
+
+
+def test_users_and_rights_are_those_of_the_code() -> None:
+    told = json.loads((ACCESS / "access.json").read_text())
+    assert {user: tuple(rights) for user, rights in told["topic"].items()} == {str(u): r for u, r in RIGHTS.items()}
+    named = {(str(u), "TOPIC", "the-topic", right) for u, rights in told["topic"].items() for right in rights}
+    named |= {(str(u), "GROUP", "*", right) for u, rights in told["groups"].items() for right in rights}
+    ours = {
+        (acl.principal.removeprefix("User:"), acl.resource_pattern.resource_type.name,
+         acl.resource_pattern.resource_name, acl.operation.name)
+        for acl in kafka_users.rights("the-topic")
+    }  # fmt: skip
+    assert named == ours
+    local = (TREE / "targets" / "local" / "main.tf").read_text()
+    listed = re.search(r"users = (\[.*\])", local)
+    assert listed is not None
+    assert set(json.loads(listed[1])) == {str(user) for user in KafkaUser}
+
+
+def test_the_topic_is_that_of_the_settings() -> None:
+    topic = Topic()
+    for file in (ACCESS / "variables.tf", TREE / "targets" / "local" / "variables.tf"):
+        assert defaults(file) >= {
+            ("name", f'"{topic.name}"'),
+            ("partitions", str(topic.partitions)),
+            ("retention_hours", str(topic.retention_hours)),
+        }
+    written = dict(re.findall(r'"([a-z.]+)" *= (.+)', (ACCESS / "main.tf").read_text()))
+    hour = "3600000"
+    assert written == {
+        "message.timestamp.type": '"LogAppendTime"',
+        "retention.ms": f"tostring(var.topic.retention_hours * {hour})",
+    }
+    assert kafka.configuration(topic) == {
+        "message.timestamp.type": "LogAppendTime",
+        "retention.ms": str(topic.retention_hours * int(hour)),
+    }
+
+
+def test_providers_that_are_asked_for_are_those_that_are_built() -> None:
+    asked = {
+        (source.lower(), version)
+        for file in TREE.glob("*/*/versions.tf")
+        for source, version in re.findall(r'source += "([^"]+)"\s+version = "([^"]+)"', file.read_text())
+    }
+    assert asked <= {(provider.source, provider.version) for provider in providers.PROVIDERS}
+    assert asked
+
+
+def test_a_password_is_an_ephemeral_variable_wherever_one_is_taken() -> None:
+    for file in TREE.glob("*/*/variables.tf"):
+        for name, body in re.findall(r'variable "(\w+)" \{\n(.*?)\n\}', file.read_text(), re.S):
+            if "password" in name and "versions" not in name:
+                assert re.search(r"ephemeral += true", body), f"{file}: {name}"
+
+
+def test_nothing_that_terraform_leaves_behind_is_in_the_repository() -> None:
+    listed = subprocess.run(["git", "ls-files", "terraform"], cwd=TREE.parent, capture_output=True, text=True).stdout
+    left = [name for name in listed.split() if ".terraform" in name or "tfstate" in name or name.endswith(".tfplan")]
+    assert left == []
+    made = [
+        f"terraform/targets/local/{name}" for name in (".terraform/x", ".terraform.lock.hcl", "x.tfstate", "p.tfplan")
+    ]
+    ignored = subprocess.run(["git", "check-ignore", *made], cwd=TREE.parent, capture_output=True, text=True).stdout
+    assert ignored.split() == made
+
+
+def defaults(file: Path) -> set[tuple[str, str]]:
+    """The optional attributes of a variables file, with what they are by default."""
+    return set(re.findall(r"(\w+) += optional\(\w+, ([^)]+)\)", file.read_text()))
