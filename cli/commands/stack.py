@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from cli import entry, output, status_of_job
 from kappa.core.fates import Fate
+from kappa.core.refusals import Refusal
 from kappa.core.settings import Settings
 from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
@@ -43,6 +44,17 @@ def progress(title: str) -> Iterator[Echo]:
         yield lambda line: messages.print(line, markup=False)
 
 
+class Elsewhere(Refusal):
+    """The settings name an installation whose parts the command does not start or stop."""
+
+    def __init__(self, settings: Settings, verb: str) -> None:
+        super().__init__(
+            f"the settings name an installation of its own (Postgres at {settings.database_address}), and {verb} is of "
+            "the embedded stack only. Nothing was started or stopped. What started it does that: of --target compose, "
+            "docker compose."
+        )
+
+
 def _up() -> None:
     """Start the embedded stack and wait until each part is healthy; may be repeated."""
     settings = entry.settings()
@@ -54,7 +66,9 @@ def _up() -> None:
 
 
 def bring_up(settings: Settings) -> None:
-    """The stack, and then every stream that is wanted running."""
+    """The stack, and then every stream that is wanted running. Raises Elsewhere."""
+    if not settings.is_embedded:
+        raise Elsewhere(settings, "up")
     with progress("starting the stack") as echo:
         up(settings, entry.CHECKOUT, echo)
         for version in resume_all(settings):
@@ -67,6 +81,8 @@ def _down(
 ) -> None:
     """Stop the embedded stack and all streams; may be repeated."""
     settings = entry.settings()
+    if not settings.is_embedded:
+        raise Elsewhere(settings, "down")
     if delete:
         check_ours(settings)
     if delete and not yes:

@@ -54,3 +54,10 @@ def test_a_wrong_variable_is_named(
 ) -> None:
     with pytest.raises(error, match=named):
         load(tmp_path / "state", {variable: value})
+
+
+def test_a_path_may_be_given_from_the_folder_of_the_file_on(tmp_path: Path) -> None:
+    file = tmp_path / "kappa.toml"
+    file.write_text('[places]\nsecrets = "./secrets"\nshared = "/mnt/kappa"\n')
+    places = load(tmp_path / "state", {"KAPPA_SETTINGS": str(file)}).places
+    assert (places.secrets, places.shared) == (f"{tmp_path}/secrets", "/mnt/kappa")
