@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from cli import targets
+from cli.entry import CHECKOUT
 from kappa.core.refusals import Refusal
 
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
@@ -26,6 +29,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def of_all(
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="NAME", help="Act on the installation of targets/NAME/kappa.toml.")
+    ] = None,
+) -> None:
+    """Kappa Ads: live ad CTR and advertiser spend, exact to the micro-unit."""
+    if target is not None:
+        targets.choose(target, CHECKOUT, os.environ)
+
+
 for command in COMMANDS:
     importlib.import_module(command).register(app)
 

@@ -14,6 +14,7 @@ from rich.markup import escape
 from cli import entry, output, status_of_job
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
 from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
@@ -43,6 +44,17 @@ def progress(title: str) -> Iterator[Echo]:
         yield lambda line: messages.print(line, markup=False)
 
 
+class Elsewhere(Refusal):
+    """The settings name an installation whose parts the command does not start or stop."""
+
+    def __init__(self, settings: Settings, verb: str) -> None:
+        super().__init__(
+            f"the settings name an installation of its own (Postgres at {settings.database_address}), and {verb} is of "
+            "the embedded stack only. Nothing was started or stopped. What started it does that: of --target compose, "
+            "docker compose."
+        )
+
+
 def _up(
     provision: Annotated[
         Provision, typer.Option(help="What makes the log's topic, Kafka's users and their rights.")
@@ -58,7 +70,9 @@ def _up(
 
 
 def bring_up(settings: Settings, provision: Provision = Provision.BUILT_IN) -> None:
-    """The stack, and then every stream that is wanted running."""
+    """The stack, and then every stream that is wanted running. Raises Elsewhere."""
+    if not settings.is_embedded:
+        raise Elsewhere(settings, "up")
     with progress("starting the stack") as echo:
         up(settings, entry.CHECKOUT, echo, provision)
         for version in resume_all(settings):
@@ -71,6 +85,8 @@ def _down(
 ) -> None:
     """Stop the embedded stack and all streams; may be repeated."""
     settings = entry.settings()
+    if not settings.is_embedded:
+        raise Elsewhere(settings, "down")
     if delete:
         check_ours(settings)
     if delete and not yes:

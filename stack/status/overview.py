@@ -39,7 +39,7 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
         "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
         "jobs": versions,
         "replays": replays,
-        "red": [*_of_stack(processes, problems), *lines],
+        "red": [*_of_stack(processes, problems, settings.is_embedded), *lines],
     }
 
 
@@ -58,10 +58,12 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
     }
 
 
-def _of_stack(processes: list[Process], problems: Iterable[DoesNotAnswer | NoRegistry]) -> list[Line]:
+def _of_stack(
+    processes: list[Process], problems: Iterable[DoesNotAnswer | NoRegistry], embedded: bool = True
+) -> list[Line]:
     """A red line for each process that does not run and each part that does not answer; of a stack that is down, that
-    it is says all."""
-    if not processes:
+    it is says all. Of an installation elsewhere there are no processes to see."""
+    if embedded and not processes:
         return [_line("the stack is down", None)]
     since = {p.name: p.started.isoformat() for p in processes if p.state != "RUNNING"}
     of_processes = [_line(f"process {p.name} is {p.state}", since[p.name]) for p in processes if p.name in since]

@@ -49,6 +49,6 @@ def _listen(layout: Layout, tls: Kafka) -> None:
             f"listener.name.{kafka_users.CLIENT.lower()}.{scram.lower()}.sasl.jaas.config"
         ],
         f"{prefix}.ssl.keystore.type": "PEM",
-        f"{prefix}.ssl.keystore.location": str(layout.kafka / LISTENER / "both.pem"),
+        f"{prefix}.ssl.keystore.location": str(layout.kafka / LISTENER / "host.both.pem"),
     }
     file.write_text("".join(f"{name}={value}\n" for name, value in held.items()))

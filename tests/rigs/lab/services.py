@@ -148,7 +148,7 @@ def _broker(settings: Settings, folder: Path, number: int, host: str) -> Mapping
         **kafka_users.properties(settings),
         "listener.security.protocol.map": f"{client}:SASL_SSL,{controller}:SASL_SSL",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": folder / "tls" / "both.pem",
+        "ssl.keystore.location": folder / "tls" / "host.both.pem",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": folder / "tls" / "ca.pem",
         "log.dirs": folder / host / "data",

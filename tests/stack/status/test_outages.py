@@ -92,6 +92,15 @@ def test_of_a_stack_that_is_down_nothing_else_is_said(tmp_path: Path) -> None:
     assert (found["jobs"], found["replays"]) == ([], [])
 
 
+def test_an_installation_elsewhere_has_no_processes_to_see_and_its_parts_are_asked_all_the_same(tmp_path: Path) -> None:
+    here = at(tmp_path)
+    elsewhere = replace(here, postgres=replace(here.database_server, port=here.ports.postgres))
+    found = status(elsewhere, Path.cwd(), BOUND_SECONDS)
+    assert [line["what"].split(":")[0] for line in found["red"]] == [
+        "postgres does not answer", "kafka does not answer",
+    ]  # fmt: skip
+
+
 @pytest.mark.usefixtures("running")
 def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ports = at(tmp_path).ports

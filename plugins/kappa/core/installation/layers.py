@@ -14,6 +14,9 @@ from kappa.core.refusals import Refusal
 PREFIX = "KAPPA__"
 """`KAPPA__POSTGRES__HOST` is the setting `postgres.host`, `KAPPA__DATABASE` the setting `database`."""
 
+BESIDE = "./"
+"""Begins a path that is taken from the folder of the settings file."""
+
 Section = TypeVar("Section")
 
 
@@ -32,11 +35,21 @@ class InvalidSetting(Refusal):
 
 
 def of_file(file: Path) -> dict[str, Any]:
-    """What a file says; nothing where there is none. Raises InvalidSetting."""
+    """What a file says; nothing where there is none. A text that begins with `./` is a path from the file's folder on.
+    Raises InvalidSetting."""
     try:
-        return tomllib.loads(file.read_text()) if file.exists() else {}
+        return _placed(tomllib.loads(file.read_text()), file.absolute().parent) if file.exists() else {}
     except tomllib.TOMLDecodeError as error:
         raise InvalidSetting(file, "(file)", f"cannot be read: {error}") from error
+
+
+def _placed(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    def placed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return _placed(value, folder)
+        return str(folder / value) if isinstance(value, str) and value.startswith(BESIDE) else value
+
+    return {name: placed(value) for name, value in values.items()}
 
 
 def of_environment(environment: Mapping[str, str]) -> dict[str, Any]:

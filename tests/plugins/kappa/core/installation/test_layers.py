@@ -67,3 +67,10 @@ def test_another_host_has_by_variables_what_a_file_says_here(tmp_path: Path) -> 
     there = tmp_path / "there" / "state"
     assert load(there, variables(here)) == replace(here, home=there)
     assert variables(load(tmp_path / "there" / "state", {})) == {}, "the embedded stack's processes read its file"
+
+
+def test_a_path_may_be_given_from_the_folder_of_the_file_on(tmp_path: Path) -> None:
+    file = tmp_path / "kappa.toml"
+    file.write_text('[places]\nsecrets = "./secrets"\nshared = "/mnt/kappa"\n')
+    places = load(tmp_path / "state", {"KAPPA_SETTINGS": str(file)}).places
+    assert (places.secrets, places.shared) == (f"{tmp_path}/secrets", "/mnt/kappa")

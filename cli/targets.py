@@ -1,0 +1,31 @@
+"""The installations that a checkout knows by a name: each has a folder below `targets/`, with its installation file."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from kappa.core.refusals import Refusal
+
+FILE = "kappa.toml"
+"""The installation file. Its secrets, its shared folder and what this host keeps (`state`) may lie beside it."""
+
+
+class UnknownTarget(Refusal):
+    """No target has this name, or nobody has written its installation file yet."""
+
+    def __init__(self, name: str, file: Path, known: list[str]) -> None:
+        there = f"known are {', '.join(known)}" if known else "none is there yet"
+        super().__init__(
+            f"--target {name}: there is no {file}; {there}. What makes the target writes it: of the target compose, "
+            "docker compose up. Nothing was contacted."
+        )
+
+
+def choose(name: str, checkout: Path, environment: MutableMapping[str, str]) -> None:
+    """Have this command, and what it starts, act on a target. Raises UnknownTarget."""
+    folder = checkout / "targets" / name
+    if not (folder / FILE).is_file():
+        known = sorted(file.parent.name for file in (checkout / "targets").glob(f"*/{FILE}"))
+        raise UnknownTarget(name, folder / FILE, known)
+    environment["KAPPA_SETTINGS"], environment["KAPPA_HOME"] = str(folder / FILE), str(folder / "state")

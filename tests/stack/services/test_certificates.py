@@ -1,0 +1,77 @@
+"""Certificates of one's own authority: what they vouch for, by a real handshake."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from stack.services import certificates
+
+
+def handshake(folder: Path, authority: Path, host: str) -> None:
+    """Say hello over TLS, as a client that knows the authority and wants this host. Raises SSLError."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / "kafka.both.pem")
+    client = ssl.create_default_context(cafile=str(authority))
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    here, there = socket.socketpair()
+
+    def serve() -> None:
+        with suppress(OSError), server.wrap_socket(there, server_side=True) as wire:
+            wire.recv(1)
+
+    serving = threading.Thread(target=serve, daemon=True)
+    serving.start()
+    try:
+        with client.wrap_socket(here, server_hostname=host):
+            pass
+    finally:
+        here.close()
+        serving.join(10)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tls")
+    certificates.ensure(made, "kafka", ["kafka-1", "127.0.0.1"])
+    return made
+
+
+@pytest.mark.parametrize("host", ["kafka-1", "127.0.0.1"])
+def test_a_host_is_vouched_for_by_name_and_by_address(folder: Path, host: str) -> None:
+    handshake(folder, folder / "ca.pem", host)
+
+
+def test_another_host_is_not(folder: Path) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError, match="kafka-2"):
+        handshake(folder, folder / "ca.pem", "kafka-2")
+
+
+def test_nor_is_one_of_another_authority(folder: Path, tmp_path: Path) -> None:
+    certificates.ensure(tmp_path, "kafka", ["kafka-1"])
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(folder, tmp_path / "ca.pem", "kafka-1")
+
+
+def test_what_is_there_stays_and_keys_are_of_their_owner_only(folder: Path) -> None:
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    certificates.ensure(folder, "kafka", ["kafka-9"])
+    certificates.ensure(folder, "postgres", ["postgres"])
+    after = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert before.items() - {("ca.srl", before["ca.srl"])} <= after.items()
+    private = [file for file in folder.iterdir() if "PRIVATE" in file.read_text()]
+    assert {file.name for file in private} == {
+        f"{name}" for name in ("ca.key", "kafka.key", "kafka.both.pem", "postgres.key", "postgres.both.pem")
+    }
+    assert all(file.stat().st_mode & 0o077 == 0 for file in private)
+
+
+def test_without_openssl_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(certificates.NoCertificate, match="Install"):
+        certificates.ensure(tmp_path, "kafka", ["kafka-1"])
