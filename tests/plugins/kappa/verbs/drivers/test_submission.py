@@ -11,10 +11,10 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
+from kappa.cluster import Submission
 from kappa.core.catalog import find, resolve
 from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
-from kappa.spark import Submission
 from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 
 JVM_WITHOUT_MEMORY = 3
