@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from uuid import uuid4
 
 import httpx
 
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import Settings
+from kappa.cluster import DriverState
+from kappa.core.settings import Settings
 from kappa.platform import connect
-from kappa.spark import SPARK_VERSION, DriverState
+from kappa.spark import SPARK_VERSION
 from kappa.unavailable import Unreachable
 
 PART = "Spark"
@@ -27,23 +30,28 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 def _signed(settings: Settings) -> str:
     """A question for a driver that never was: it is answered if the signature is taken."""
-    state = connect(settings).cluster.status(NO_DRIVER)
+    state = connect(settings).cluster.state(uuid4(), [NO_DRIVER])
     return "taken" if state is DriverState.GONE else f"taken ({state})"
 
 
 def _strangers(settings: Settings) -> str:
-    url = f"{settings.spark_rest}/v1/submissions/status/{NO_DRIVER}"
+    for server in settings.spark_rest:
+        _ask_as_stranger(server)
+    return "refused (403)"
+
+
+def _ask_as_stranger(server: str) -> None:
+    url = f"{server}/v1/submissions/status/{NO_DRIVER}"
     try:
         answer = httpx.get(url, timeout=TIMEOUT_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
         raise Unreachable(PART, url, error or type(error).__name__) from error
     if answer.status_code != httpx.codes.FORBIDDEN:
         raise Wrong(
-            f"{settings.spark_rest} answered {answer.status_code} to a request without a signature: whoever reaches it "
+            f"{server} answered {answer.status_code} to a request without a signature: whoever reaches it "
             "may run code as Spark's user",
             "Set spark.master.rest.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master.",
         )
-    return "refused (403)"
 
 
 def _workers(settings: Settings) -> str:

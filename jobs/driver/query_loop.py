@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from jobs import query, session
-from jobs.driver import log_identity, root_cause
+from jobs.driver import applications, log_identity, root_cause
 from jobs.driver.execution import Execution
 from jobs.driver.failures import Failures
 from jobs.driver.ownership import Identity
@@ -32,7 +32,7 @@ class Driver:
     """Runs one version until it is asked to stop. Raises Refusal where going on would be wrong."""
 
     def __init__(self, settings: Settings, version: Version, registry: DriverRegistry, identity: Identity) -> None:
-        self._settings, self._version, self._identity = settings, version, identity
+        self._settings, self._version, self._registry, self._identity = settings, version, registry, identity
         self._witness = query.witness_of(settings, version)
         self._failures = Failures(version, registry, checkpoint_of(settings, version), self._witness)
         self._execution = Execution(settings, version, registry, identity, self._witness, self._failures)
@@ -51,6 +51,7 @@ class Driver:
             self._check_checkpoint()
             name = f"kappa-{self._version.job}-v{self._version.version}"
             spark = session.create(name, self._version.settings, store=self._settings.store)
+            applications.end_superseded(spark, self._registry)
             self._run_while_wanted(spark)
             if self._watcher.heartbeats.taken_over:
                 raise Fenced(query.owner_of(self._version, self._identity.epoch))

@@ -20,6 +20,7 @@ from kappa.core.versions import SELECT_VERSION, Desired, State, Version
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"
 ALIVE = timedelta(seconds=30)
 """A driver whose claim or heartbeat is younger than this is taken to be alive."""
+MOST_APPLICATIONS = 20
 TOGETHER = timedelta(minutes=2)
 """Drivers of one request that was sent twice begin within this, as long as a request is repeated."""
 
@@ -133,6 +134,21 @@ class DriverRegistry:
         ownership.end_older(self._connection, self._key, epoch)
         self._epoch = epoch
         return epoch
+
+    def note_application(self, application_id: str) -> list[str]:
+        """Note the cluster's name of what this driver runs as; those of the newest drivers before it."""
+        values = {**self._key, "epoch": self._epoch, "application": application_id, "most": MOST_APPLICATIONS}
+        self._connection.execute(
+            "update registry.driver_start set application_id = %(application)s "
+            "where job = %(job)s and version = %(version)s and epoch = %(epoch)s",
+            values,
+        )
+        found = self._connection.execute(
+            "select application_id from registry.driver_start where job = %(job)s and version = %(version)s "
+            "and epoch < %(epoch)s and application_id <> %(application)s order by epoch desc limit %(most)s",
+            values,
+        ).fetchall()
+        return [row[0] for row in found]
 
     def beat(self, beat: Beat) -> tuple[Desired, State, int]:
         """Write the heartbeat unless a newer epoch has; returns what is desired, the version's state, and the epoch

@@ -24,11 +24,13 @@ from kappa.core.refusals import Refusal
 
 
 class Fenced(Refusal):
-    """A newer driver owns the version."""
+    """A newer driver owns the version; `batch_id` is what this one was about to commit, if anything."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, batch_id: int | None = None) -> None:
+        refused = "" if batch_id is None else f" Batch {batch_id} was refused, and nothing of it was written."
         super().__init__(
             f"{owner.job.name} v{owner.version}: epoch {owner.epoch} was taken over; this driver stops writing."
+            f"{refused}"
         )
 
 
@@ -121,7 +123,7 @@ def write(
     postgres.TRANSIENT, after which it may be called again.
     """
     with connection.transaction(), connection.cursor() as cursor:
-        _hold_fence(cursor, owner)
+        _hold_fence(cursor, owner, batch.batch_id)
         start, written_ms = _join(cursor, owner, batch)
         rows.copy(cursor, owner.job, batch.rows)
         fates, changed = _enter(cursor, owner, batch, rewrite=written_ms is not None)
@@ -133,7 +135,7 @@ def write(
     return Written(written_ms is not None, fates, changed, committed_ms)
 
 
-def _hold_fence(cursor: psycopg.Cursor[Any], owner: Owner) -> None:
+def _hold_fence(cursor: psycopg.Cursor[Any], owner: Owner, batch_id: int) -> None:
     """Keep the fence as it is, and for this one transaction alone: a retry waits for the first, which the server may
     still have open, or be about to commit, and so sees what came of it."""
     held = cursor.execute(
@@ -141,7 +143,7 @@ def _hold_fence(cursor: psycopg.Cursor[Any], owner: Owner) -> None:
         (owner.job.name, owner.version, owner.epoch),
     ).fetchone()
     if not held:
-        raise Fenced(owner)
+        raise Fenced(owner, batch_id)
 
 
 def _join(cursor: psycopg.Cursor[Any], owner: Owner, batch: Batch) -> tuple[Offsets, int | None]:

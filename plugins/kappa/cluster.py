@@ -1,8 +1,73 @@
-"""What a cluster has for drivers and executors: its hosts, with cores and memory, in all and free."""
+"""The port to the cluster that runs drivers, and what it has for them: hosts, with cores and memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from kappa.core.refusals import Refusal
+
+
+class DriverState(StrEnum):
+    """What the cluster says of a driver; GONE when it knows of none by that name. RELAUNCHING: its host was lost, and
+    it is started on another one under a name that nobody knows before it claims its launch."""
+
+    SUBMITTED = "SUBMITTED"
+    RUNNING = "RUNNING"
+    RELAUNCHING = "RELAUNCHING"
+    UNKNOWN = "UNKNOWN"
+    FINISHED = "FINISHED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+    ERROR = "ERROR"
+    GONE = "GONE"
+
+
+ALIVE = frozenset({DriverState.SUBMITTED, DriverState.RUNNING, DriverState.RELAUNCHING, DriverState.UNKNOWN})
+"""States in which a driver runs, or will by itself. UNKNOWN: the cluster has just been restarted and does not know
+yet."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The driver of a launch, to be started: arguments of SparkSubmit (without secrets), environment, and properties of
+    its JVM."""
+
+    launch_id: UUID
+    name: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    properties: Mapping[str, str]
+
+
+class SubmissionRefused(Refusal):
+    """The cluster took the request and said no."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"Spark refused to start {name}: {message}. No driver was started.")
+
+
+class Cluster(Protocol):
+    """Where drivers run. A driver is known by the launch that it carries out, and for all of its life; what the cluster
+    calls it may change with each host that is lost. `names` is what it was called, as far as the registry knows, the
+    newest first: a cluster that finds drivers by their launch needs none of them."""
+
+    def submit(self, submission: Submission) -> str:
+        """Start the driver of a launch and keep it running, on another host where its own is lost; what the cluster
+        calls it for now. Raises Unreachable, SubmissionRefused."""
+
+    def state(self, launch_id: UUID, names: Sequence[str]) -> DriverState:
+        """What became of the driver of a launch. Raises Unreachable."""
+
+    def kill(self, launch_id: UUID, names: Sequence[str]) -> None:
+        """End the drivers of a launch at once, and for good; nothing happens where none is left. Raises
+        Unreachable."""
+
+    def capacity(self) -> Capacity:
+        """What its live hosts have, in all and free. Raises Unreachable."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from typing import Protocol
 
 from kafka.errors import KafkaError
 
+from kappa.cluster import Cluster
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
-from kappa.spark import Cluster, StandaloneCluster
+from kappa.spark import Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 
 
@@ -75,7 +76,8 @@ def connect(settings: Settings) -> Platform:
         except KafkaError as error:
             raise Unreachable("Kafka", settings.kafka_server.bootstrap, error) from error
 
-    cluster = StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
+    masters = tuple(map(Master, settings.spark_rest, settings.spark_ui))
+    cluster = StandaloneCluster(masters, settings.spark_key)
     registry = PostgresRegistry(settings.dsn("kappa_registry"))
     releases = PostgresReleases(settings.dsn("kappa_registry"), settings.dsn("kappa_owner"))
     return Platform(settings, registry, cluster, open_log, WallClock(), releases)

@@ -1,5 +1,4 @@
-"""The port to the cluster that runs drivers, and its implementation over the REST server of a standalone
-master."""
+"""The cluster of Spark's standalone manager, over the REST servers of its masters."""
 
 from __future__ import annotations
 
@@ -8,59 +7,24 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from uuid import UUID
 
 import httpx
 
-from kappa.cluster import Capacity, Host
+from kappa.cluster import Capacity, DriverState, Host, Submission, SubmissionRefused
 from kappa.core.refusals import Refusal
 from kappa.unavailable import Unreachable
 
 SPARK_VERSION = "4.2.0"
 TIMEOUT_SECONDS = 20.0
+LEADS_SECONDS = 5.0
+"""So long a master is asked whether it leads, before the next one is."""
 SIGNED_SECONDS = 60
 """So long a signed request is taken: the clock of the master is this machine's."""
-
-
-class DriverState(StrEnum):
-    """What the cluster says of a submission; GONE when it knows of none by that id."""
-
-    SUBMITTED = "SUBMITTED"
-    RUNNING = "RUNNING"
-    RELAUNCHING = "RELAUNCHING"
-    UNKNOWN = "UNKNOWN"
-    FINISHED = "FINISHED"
-    FAILED = "FAILED"
-    KILLED = "KILLED"
-    ERROR = "ERROR"
-    GONE = "GONE"
-
-
-ALIVE = frozenset({DriverState.SUBMITTED, DriverState.RUNNING, DriverState.RELAUNCHING, DriverState.UNKNOWN})
-"""States in which a driver runs, or will by itself. UNKNOWN: the master has just been restarted and does
-not know yet."""
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A driver to start: arguments of SparkSubmit (without secrets), environment, and properties of its
-    JVM."""
-
-    name: str
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    properties: Mapping[str, str]
-
-
-class SubmissionRefused(Refusal):
-    """The cluster took the request and said no."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(f"Spark refused to start {name}: {message}. No driver was started.")
 
 
 class KeyMissing(Refusal):
@@ -83,54 +47,61 @@ class KeyRefused(Refusal):
         )
 
 
-class Cluster(Protocol):
-    """Where drivers run."""
+@dataclass(frozen=True)
+class Master:
+    """A standalone master, by the URLs of its submission server and of its page."""
 
-    def submit(self, submission: Submission) -> str:
-        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
-        SubmissionRefused."""
-
-    def status(self, submission_id: str) -> DriverState:
-        """What became of a submission. Raises Unreachable."""
-
-    def kill(self, submission_id: str) -> None:
-        """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
-
-    def capacity(self) -> Capacity:
-        """What its live hosts have, in all and free. Raises Unreachable."""
+    rest: str
+    page: str
 
 
 class StandaloneCluster:
-    """A standalone master's REST server, each request to it signed with the key in a file; drivers run on its workers,
-    supervised. Beside what they name, all but `capacity` raise KeyMissing, KeyRefused."""
+    """The masters of a standalone cluster, of which one leads and the others stand by. Requests go to the submission
+    server of the one that leads, each signed with the key in a file; drivers run on its workers, supervised. They are
+    found by their names, since a master knows of no launch. Beside what they name, all but `capacity` raise KeyMissing,
+    KeyRefused."""
 
-    def __init__(self, url: str, page: str, key: Path) -> None:
-        self._url, self._page, self._key = f"{url}/v1/submissions", f"{page}/json/", key
+    def __init__(self, masters: Sequence[Master], key: Path) -> None:
+        self._masters, self._key = masters, key
 
     def submit(self, submission: Submission) -> str:
-        """Start a driver and keep it running; the cluster's id of it. Raises Unreachable,
-        SubmissionRefused."""
+        """Start a driver and keep it running; the master's id of it. Raises Unreachable, SubmissionRefused."""
         answer = self._call("POST", "create", creation(submission))
         if not answer.get("success"):
             raise SubmissionRefused(submission.name, str(answer.get("message")))
         return str(answer["submissionId"])
 
-    def status(self, submission_id: str) -> DriverState:
-        """What became of a submission. Raises Unreachable."""
-        state = str(self._call("GET", f"status/{submission_id}").get("driverState"))
-        return DriverState(state) if state in DriverState.__members__ else DriverState.GONE
+    def state(self, launch_id: UUID, names: Sequence[str]) -> DriverState:
+        """What became of the driver that bears the newest name. Raises Unreachable."""
+        return self._status(names[0]) if names else DriverState.GONE
 
-    def kill(self, submission_id: str) -> None:
-        """End a submission at once, and for good; nothing happens to one that is gone. Raises Unreachable."""
-        self._call("POST", f"kill/{submission_id}", {})
+    def kill(self, launch_id: UUID, names: Sequence[str]) -> None:
+        """End at once, and for good, whatever bears one of the names. One that is started on another host meanwhile
+        finds its launch ended. Raises Unreachable."""
+        for name in names:
+            self._call("POST", f"kill/{name}", {})
 
     def capacity(self) -> Capacity:
         """What its live hosts have, in all and free. Raises Unreachable."""
-        workers = _read("Spark's master", self._page, _request("Spark's master", "GET", self._page))["workers"]
+        workers = _page(self._leader())["workers"]
         return Capacity(tuple(host_of(worker) for worker in workers if worker["state"] == "ALIVE"))
 
+    def _status(self, name: str) -> DriverState:
+        state = str(self._call("GET", f"status/{name}").get("driverState"))
+        return DriverState(state) if state in DriverState.__members__ else DriverState.GONE
+
+    def _leader(self) -> Master:
+        """The master that leads: of one that stands by a driver's state is no answer. Raises Unreachable."""
+        if len(self._masters) == 1:
+            return self._masters[0]
+        leader = next(filter(_leads, self._masters), None)
+        if leader is None:
+            asked = ", ".join(master.page for master in self._masters)
+            raise Unreachable("Spark's master", asked, "none of them leads, as while one takes over from another")
+        return leader
+
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        part, url = "Spark's submission server", f"{self._url}/{path}"
+        part, url = "Spark's submission server", f"{self._leader().rest}/v1/submissions/{path}"
         answer = _request(part, method, url, body, {"Authorization": f"Bearer {self._token()}"})
         if answer.status_code == httpx.codes.FORBIDDEN:
             raise KeyRefused(url, self._key)
@@ -159,6 +130,18 @@ def _base64url(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+def _page(master: Master, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
+    part, url = "Spark's master", f"{master.page}/json/"
+    return _read(part, url, _request(part, "GET", url, seconds=seconds))
+
+
+def _leads(master: Master) -> bool:
+    try:
+        return bool(_page(master, LEADS_SECONDS)["status"] == "ALIVE")
+    except Unreachable:
+        return False
+
+
 def host_of(worker: Mapping[str, Any]) -> Host:
     """A worker as the master's page tells of it."""
     return Host(*(int(worker[name]) for name in ("cores", "coresfree", "memory", "memoryfree")))
@@ -184,9 +167,10 @@ def _request(
     url: str,
     body: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
+    seconds: float = TIMEOUT_SECONDS,
 ) -> httpx.Response:
     try:
-        with httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
+        with httpx.Client(timeout=seconds, trust_env=False) as client:
             return client.request(method, url, json=body, headers=headers)
     except httpx.HTTPError as error:
         raise Unreachable(part, url, error or type(error).__name__) from error

@@ -83,8 +83,8 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
 def healthy(settings: Settings) -> bool:
     """The master has one live worker, and its submission server answers: without a signature, that it asks for one."""
     try:
-        state = _get(f"{settings.spark_ui}/json/")
-        _get(f"{settings.spark_rest}/v1/submissions/readyz")
+        state = _get(f"{settings.spark_ui[0]}/json/")
+        _get(f"{settings.spark_rest[0]}/v1/submissions/readyz")
     except urllib.error.HTTPError as refused:
         return refused.code == HTTPStatus.FORBIDDEN and state.get("aliveworkers") == 1
     except (OSError, ValueError):

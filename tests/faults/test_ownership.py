@@ -98,6 +98,19 @@ def test_who_was_paused_before_its_take_over_takes_nothing_from_who_claimed_the_
     assert case.query("select 1 from registry.launch where ended_at is null"), "the launch of the other goes on"
 
 
+def test_who_takes_over_is_told_the_applications_of_the_drivers_before_it_and_no_others(
+    case: Case, paused: Process, other: Process
+) -> None:
+    """A cluster that lost sight of them keeps them, cores and all."""
+    paused.take_over()
+    assert paused.registry.note_application("app-1") == []
+    silence(case)
+    assert other.claim()
+    other.take_over()
+    assert other.registry.note_application("app-2") == ["app-1"]
+    assert paused.registry.note_application("app-1") == [], "not that of the driver after it"
+
+
 @pytest.mark.fault("F36", "the backend that holds the fence is ended by who takes over, and nothing of it is committed")
 def test_who_takes_over_ends_the_transaction_in_which_the_owner_before_stopped(
     case: Case, paused: Process, other: Process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from uuid import uuid4
 
 import pytest
 
@@ -56,7 +57,7 @@ def _is_repaired(deployed: Stack) -> None:
     """A driver is ended behind everybody's back, and `repair` starts another one."""
     ((submission,),) = deployed.query("select submission_id from ops.drivers where job = %s", JOB)
     before, epoch = _repaired(deployed), dict(epochs(deployed))[JOB]
-    connect(deployed.settings).cluster.kill(submission)
+    connect(deployed.settings).cluster.kill(uuid4(), [submission])
     deployed.until("the driver is gone", lambda: not deployed.drivers(JOB))
     deployed.kappa("repair", JOB, "--reason", "test")
     deployed.until("a driver has taken over", lambda: dict(epochs(deployed))[JOB] > epoch)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from kappa.cluster import Capacity, Host
+from kappa.cluster import Capacity, DriverState, Host, Submission
 from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
 from kappa.core.kafka_log import Appended, Identity, Offsets, Topic
@@ -19,7 +19,6 @@ from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
 from kappa.registry.port import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.staging import DEPLOYED
-from kappa.spark import DriverState, Submission
 from kappa.unavailable import Unreachable
 from tests.plugins.driver_side import DriverSide
 from tests.plugins.fake_books import FakeBooks
@@ -163,12 +162,11 @@ class FakeCluster:
         self.states[name] = DriverState.RUNNING
         return name
 
-    def status(self, submission_id: str) -> DriverState:
-        return self.states.get(submission_id, DriverState.GONE)
+    def state(self, launch_id: UUID, names: Sequence[str]) -> DriverState:
+        return self.states.get(names[0], DriverState.GONE) if names else DriverState.GONE
 
-    def kill(self, submission_id: str) -> None:
-        if submission_id in self.states:
-            self.states[submission_id] = DriverState.KILLED
+    def kill(self, launch_id: UUID, names: Sequence[str]) -> None:
+        self.states |= {name: DriverState.KILLED for name in names if name in self.states}
 
     def capacity(self) -> Capacity:
         return Capacity((Host(8, self.free, 8192, 8192),))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
+from kappa.cluster import DriverState
 from kappa.core.audit import Author
 from kappa.core.changes import Mark, Phase, RunsAs
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.platform import Platform
-from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy import steps as deploy

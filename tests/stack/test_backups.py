@@ -46,7 +46,7 @@ def empty(parts: Layout) -> Iterator[Settings]:
     """A database of the schema before the newest."""
     settings = replace(parts.settings, database="before_the_newest")
     postgres.ensure_roles(settings)
-    schema.migrate(settings, "0015")
+    schema.migrate(settings, "0016")
     yield settings
     for name in databases(settings):
         _server(settings, "drop database {} with (force)", name)
@@ -146,10 +146,10 @@ def test_a_file_that_is_cut_or_something_else_changes_nothing(case: Case, file: 
 def test_a_backup_of_an_older_schema_is_migrated(empty: Settings, file: Path) -> None:
     backups.backup(empty, file)
     missing = schema.pending(empty)
-    assert missing[0] == "0016"
+    assert missing[0] == "0017"
     assert schema.migrate(empty) == missing
     found = backups.restore(empty, file)
-    assert (found.revision, found.migrated) == ("0015", missing)
+    assert (found.revision, found.migrated) == ("0016", missing)
     assert schema.pending(empty) == ()
 
 

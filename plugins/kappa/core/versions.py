@@ -126,6 +126,11 @@ class Launch:
         """The submission that holds the driver: the one that claimed the launch, else the one recorded."""
         return self.claimed_by or self.submission_id
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the cluster called its driver, as far as is known, the newest first."""
+        return tuple(dict.fromkeys(name for name in (self.claimed_by, self.submission_id) if name))
+
 
 @dataclass(frozen=True)
 class Heartbeat:

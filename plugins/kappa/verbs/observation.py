@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from kappa.cluster import ALIVE
 from kappa.code import artifacts
 from kappa.code.artifacts import JobNotInArtifact, UnknownArtifact
 from kappa.core.job_catalog import JOBS
 from kappa.core.versions import Version
 from kappa.platform import Platform
-from kappa.spark import ALIVE
 from kappa.verbs.desired import Found
 from kappa.verbs.equal_settings import Ruled
 
@@ -31,7 +31,7 @@ def beside(platform: Platform, jobs: Collection[str]) -> dict[str, Ruled]:
 def runs(platform: Platform, job: str, version: int) -> bool:
     """Whether a version has a driver on the cluster."""
     launch = platform.registry.open_launch(job, version)
-    return bool(launch and launch.driver and platform.cluster.status(launch.driver) in ALIVE)
+    return bool(launch and launch.driver and platform.cluster.state(launch.launch_id, launch.names) in ALIVE)
 
 
 def parts_of(platform: Platform, version: Version | None) -> Mapping[str, str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
 
 import psycopg
 from confluent_kafka import KafkaException, Producer
@@ -26,11 +30,18 @@ from kappa.platform import connect
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.steps import carry_out
 from oracle.postgres import PostgresDatabase
-from oracle.reconcile import SystemClock, reconcile
+from oracle.reconcile import SystemClock as OracleClock
+from oracle.reconcile import reconcile
 from oracle.topic import KafkaTopic
 from stack import schema
 from stack.services import kafka_users, postgres
-from tests.rigs.events import mixture
+from tests.rigs.events import DISTURBED, mixture
+from traffic import log as traffic_log
+from traffic.play import SystemClock, play
+from traffic.shape import Shape
+from traffic.sources import plan_synthetic
+
+MANY = 10_000_000
 
 
 def prepare(settings: Settings) -> object:
@@ -80,32 +91,54 @@ def produce(settings: Settings, seed: str, count: str) -> object:
     return [producer.flush(60), len(failed)]
 
 
+def traffic(settings: Settings, seed: str, rate: str, until: str) -> object:
+    """Play something of every fate, so many records a second, until a file is there; how many records the log took,
+    and how many not."""
+    shape = Shape(int(seed), MANY, ads=20, clients=4, users=200, ctr=0.2, fractions=DISTURBED)
+    plan = plan_synthetic(round(time.time() * 1000), shape, 0.0, float(rate))
+    wanted = takewhile(lambda _: not Path(until).exists(), plan.records)
+    log = traffic_log.KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name)
+    played = play(wanted, log, SystemClock(), paced=True)
+    return [played.delivered, played.failed]
+
+
 def state(settings: Settings, job: str) -> object:
-    """How many records are unread; the newest batch's epoch, how many batches there are, and when it was committed."""
+    """How many records are unread, how many were read; the newest batch's epoch."""
     with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
         ends = log.ends()
-    with psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=10) as connection:
+    with _looking(settings) as connection:
         offsets: dict[int, int] = dict(
             connection.execute('select "partition", next_offset from ops.progress where job = %s', [job])
         )
-        told = connection.execute(_STATE, {"job": job}).fetchone()
+        (epoch,) = connection.execute("select max(epoch) from ops.batches where job = %s", [job]).fetchone() or (None,)
     unread = sum(end - offsets.get(partition, 0) for partition, end in ends.items())
-    return [unread, *(told or ())]
+    return [unread, sum(offsets.values()), epoch]
 
 
-_STATE = """select max(epoch), count(*), extract(epoch from max(committed_at))::float
-from ops.batches where job = %(job)s"""
+def commits(settings: Settings, job: str, since: str) -> object:
+    """When each batch since a time was committed (both in seconds since 1970), and by which epoch."""
+    with _looking(settings) as connection:
+        return connection.execute(_COMMITS, {"job": job, "since": float(since)}).fetchall()
+
+
+def _looking(settings: Settings) -> psycopg.Connection[tuple[Any, ...]]:
+    return psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=10)
+
+
+_COMMITS = """select extract(epoch from committed_at)::float, epoch from ops.batches
+where job = %(job)s and committed_at > to_timestamp(%(since)s) order by 1"""
 
 
 def differences(settings: Settings) -> object:
     """What the oracle finds, and how many records it read."""
     topic = KafkaTopic(settings.kafka_access(KafkaUser.READER).librdkafka(), settings.topic.name)
-    verdict = reconcile(topic, PostgresDatabase(settings.dsn("kappa_operator")), None, 60, SystemClock())
+    verdict = reconcile(topic, PostgresDatabase(settings.dsn("kappa_operator")), None, 60, OracleClock())
     return [str(found) for found in verdict.differences]
 
 
 WORDS: dict[str, Callable[..., object]] = {
-    "prepare": prepare, "deploy": deploy, "produce": produce, "state": state, "differences": differences
+    "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
+    "differences": differences,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -7,14 +7,18 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 SWITCH = "switch"
 """The host that all cables end at; nothing else runs there."""
 NETWORK = "10.77.0"
 PATIENCE_SECONDS = 20
+NOBODYS = "02:00:00:00:00:01"
+"""The address of no cable: what is sent there is lost without a word, as on a broken one."""
 _HOST = ("unshare", "-nmupf", "--kill-child", "--mount-proc", "sh", "-c")
 
 
@@ -40,7 +44,9 @@ class Lab:
         """The host's address."""
         return f"{NETWORK}.{10 + self.names.index(host)}"
 
-    def spawn(self, host: str, name: str, command: Sequence[str], more: Mapping[str, str] | None = None) -> None:
+    def spawn(
+        self, host: str, name: str, command: Sequence[str], more: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start a process on a host; what it says is in `logs/NAME`. `more` is added to the environment."""
         with (self.folder / "logs" / name).open("ab") as log:
             started = subprocess.Popen(
@@ -48,6 +54,7 @@ class Lab:
                 start_new_session=True, env={**os.environ, "SPARK_LOCAL_HOSTNAME": host, **(more or {})},
             )  # fmt: skip
         self._started.append(started)
+        return started
 
     def run(self, host: str, command: Sequence[str], seconds: float, more: Mapping[str, str] | None = None) -> str:
         """Run a program on a host to its end; what it wrote to stdout. Fails with all that it said."""
@@ -63,16 +70,41 @@ class Lab:
         self._on(SWITCH, f"ip link set p-{host} down")
 
     def heal(self, host: str) -> None:
-        """Put its cable back."""
+        """Put its cable back, and let everybody see everybody."""
         self._on(SWITCH, f"ip link set p-{host} up")
+        for each in self.names:
+            if each in self._first:
+                self._on(each, "ip neigh flush dev eth0 nud permanent")
 
-    def lose_sight(self, host: str, of: str) -> None:
-        """One host does not reach another any more, and all else."""
-        self._on(host, f"ip route add blackhole {self.address(of)}")
+    def lose_sight(self, host: str, *of: str) -> None:
+        """Nothing that one host sends to some others arrives, and nobody tells it; what they send does arrive."""
+        for other in of:
+            self._on(host, f"ip neigh replace {self.address(other)} lladdr {NOBODYS} nud permanent dev eth0")
+
+    def mute(self, host: str) -> None:
+        """Nothing gets out of it."""
+        self.lose_sight(host, *self._others(host))
+
+    def deafen(self, host: str) -> None:
+        """Nothing gets in."""
+        for other in self._others(host):
+            self.lose_sight(other, host)
 
     def kill(self, host: str) -> None:
-        """All processes of a host end at once, and its cable is gone."""
-        os.kill(self._first.pop(host), signal.SIGKILL)
+        """All processes of a host end at once, which its kernel tells whoever they spoke to; then its cable is gone."""
+        first = self._first.pop(host)
+        os.kill(first, signal.SIGKILL)
+        _await_end(first)
+        if host != SWITCH:
+            self._on(SWITCH, f"ip link del p-{host} || true")
+
+    def processes(self, host: str) -> Iterator[psutil.Process]:
+        """What runs on a host."""
+        network = Path(f"/proc/{self._first[host]}/ns/net").readlink()
+        for process in psutil.process_iter(["cmdline"]):
+            with suppress(OSError, psutil.Error):
+                if Path(f"/proc/{process.pid}/ns/net").readlink() == network:
+                    yield process
 
     def up(self) -> None:
         """Make the hosts, each with its name and a cable to the switch."""
@@ -80,7 +112,7 @@ class Lab:
         lines = [f"{self.address(name)} {name}\n" for name in self.names]
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
         for name in (SWITCH, *self.names):
-            self._boot(name)
+            self.boot(name)
 
     def down(self) -> None:
         """End all hosts and what runs on them."""
@@ -90,7 +122,8 @@ class Lab:
         for process in self._started:
             process.wait(PATIENCE_SECONDS)
 
-    def _boot(self, name: str) -> None:
+    def boot(self, name: str) -> None:
+        """A host that is not there, with its name and a cable to the switch; nothing runs on it."""
         first = f"mount --bind {self.folder}/hosts /etc/hosts; hostname {name}; ip link set lo up; exec sleep infinity"
         silent = subprocess.DEVNULL
         unshared = subprocess.Popen([*_HOST, first], stdin=silent, stderr=silent, start_new_session=True)
@@ -104,6 +137,9 @@ class Lab:
         subprocess.run(["nsenter", "-t", str(self._first[SWITCH]), "-n", *cable.split()], check=True)
         self._on(SWITCH, f"ip link set p-{name} master br0 up")
         self._on(name, f"ip addr add {self.address(name)}/24 dev eth0; ip link set eth0 up")
+
+    def _others(self, host: str) -> list[str]:
+        return [name for name in self.names if name not in (host, SWITCH) and name in self._first]
 
     def _enter(self, host: str) -> list[str]:
         return ["nsenter", "-t", str(self._first[host]), "-n", "-m", "-u", "-p", f"--wd={self.folder}"]
@@ -131,6 +167,12 @@ def _child(parent: int) -> int:
             return int(found[0])
         time.sleep(0.02)
     raise TimeoutError(f"no host came up below process {parent}")
+
+
+def _await_end(first: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while Path(f"/proc/{first}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _await_name(enter: Sequence[str], name: str) -> None:

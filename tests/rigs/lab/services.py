@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings, load
@@ -24,7 +25,10 @@ from tests.rigs.lab.hosts import Lab
 
 BROKERS, POSTGRES, MASTER, WORKERS, CLIENT = ("k1", "k2", "k3"), "pg", "m1", ("w1", "w2"), "cl"
 HOSTS = (*BROKERS, POSTGRES, MASTER, *WORKERS, CLIENT)
+WORKER_CORES = 3
+"""A driver and two executors of one core fit on one host when the other is lost, and nothing else does."""
 WORKER_TIMEOUT_SECONDS = 20
+"""The master gives up a host that it has not heard of for so long."""
 PATIENCE_SECONDS = 180.0
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 """Postgres does not run as root."""
@@ -58,18 +62,41 @@ partitions = 4
 """
 
 
+class Part(NamedTuple):
+    """The one program of a host, and what is added to its environment."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class Installed:
     """An installation on the hosts of a lab, and the settings by which all of them reach it."""
 
     lab: Lab
     settings: Settings
+    parts: Mapping[str, Part]
+
+    def start(self, host: str) -> None:
+        """Start what runs on a host; what it says is in `logs/HOST`."""
+        self.lab.spawn(host, host, *self.parts[host])
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """`tests.rigs.lab.client` at work, whose answer will be in `logs/FIRST-WORD`."""
+        return self.lab.spawn(CLIENT, words[0], self._asked(words), self._environment)
 
     def ask(self, *words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What `tests.rigs.lab.client` answers on the host that nothing else runs on."""
+        return self.lab.run(CLIENT, self._asked(words), seconds, self._environment)
+
+    @property
+    def _environment(self) -> dict[str, str]:
         search = os.pathsep.join(str(CHECKOUT / folder) for folder in ("", "plugins", "great_expectations"))
-        more = {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home)}
-        return self.lab.run(CLIENT, [sys.executable, "-m", "tests.rigs.lab.client", *words], seconds, more)
+        return {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home)}
+
+    @staticmethod
+    def _asked(words: Sequence[str]) -> list[str]:
+        return [sys.executable, "-m", "tests.rigs.lab.client", *words]
 
 
 def install(lab: Lab) -> Installed:
@@ -86,14 +113,15 @@ def install(lab: Lab) -> Installed:
     layout = Layout(settings, CHECKOUT)
     folders = {"broker": layout.broker_jars, "spark": settings.jars, "postgres": folder / "pg"}
     jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
-    _start_postgres(lab, settings)
-    _start_brokers(lab, layout)
-    _start_spark(lab, settings)
-    return Installed(lab, settings)
+    parts = {POSTGRES: _postgres(folder, settings), **_brokers(folder, layout), **_spark(folder, settings)}
+    made = Installed(lab, settings, parts)
+    for host in parts:
+        made.start(host)
+    return made
 
 
-def _start_postgres(lab: Lab, settings: Settings) -> None:
-    place, tls = lab.folder / "pg", lab.folder / "tls"
+def _postgres(folder: Path, settings: Settings) -> Part:
+    place, tls = folder / "pg", folder / "tls"
     with zipfile.ZipFile(place / WITH_TLS.name) as jar:
         packed = next(name for name in jar.namelist() if name.endswith(".txz"))
         with tarfile.open(fileobj=io.BytesIO(jar.read(packed)), mode="r:xz") as archive:
@@ -116,23 +144,24 @@ def _start_postgres(lab: Lab, settings: Settings) -> None:
         "ssl_key_file": place / "tls" / "host.key", "unix_socket_directories": "",
     }  # fmt: skip
     said = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-    lab.spawn(POSTGRES, "postgres", [*NOBODY, f"{place}/bin/postgres", "-D", str(data), *said])
+    return Part([*NOBODY, f"{place}/bin/postgres", "-D", str(data), *said])
 
 
-def _start_brokers(lab: Lab, layout: Layout) -> None:
-    java, cluster = spark.java(layout), kafka.cluster_id()
+def _brokers(folder: Path, layout: Layout) -> dict[str, Part]:
+    java, cluster, parts = spark.java(layout), kafka.cluster_id(), {}
     classes = ("-cp", f"{layout.broker_jars}/*")
     for number, host in enumerate(BROKERS, 1):
-        place = lab.folder / host
+        place = folder / host
         place.mkdir()
         (place / "log4j2.yaml").write_text(kafka.LOG4J)
         file = place / "server.properties"
-        values = _broker(layout.settings, lab.folder, number, host)
+        values = _broker(layout.settings, folder, number, host)
         file.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
         tool = [java, "-Xmx128m", *classes, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(file)]
         subprocess.run(tool, check=True, capture_output=True)
         options = ("-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={(place / 'log4j2.yaml').as_uri()}")
-        lab.spawn(host, host, [java, *options, *classes, "kafka.Kafka", str(file)])
+        parts[host] = Part([java, *options, *classes, "kafka.Kafka", str(file)])
+    return parts
 
 
 def _broker(settings: Settings, folder: Path, number: int, host: str) -> Mapping[str, object]:
@@ -159,19 +188,34 @@ def _broker(settings: Settings, folder: Path, number: int, host: str) -> Mapping
     }
 
 
-def _start_spark(lab: Lab, settings: Settings) -> None:
+def _spark(folder: Path, settings: Settings) -> dict[str, Part]:
+    """Master and workers; a master that is started again knows its workers and drivers from the shared folder."""
     java, home = spark.java(Layout(settings, CHECKOUT)), spark.spark_home()
     common = [java, "-Xmx256m", "-XX:+UseSerialGC", "-Dspark.network.crypto.enabled=true", "-cp", f"{home}/jars/*"]
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
-    rest = ["-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066"]
-    patience = f"-Dspark.worker.timeout={WORKER_TIMEOUT_SECONDS}"
+    values = {
+        "master.rest.enabled": "true", "master.rest.host": "0.0.0.0", "master.rest.port": "6066",
+        "worker.timeout": WORKER_TIMEOUT_SECONDS,
+        "deploy.recoveryMode": "FILESYSTEM", "deploy.recoveryDirectory": folder / "shared" / "spark-master",
+    }  # fmt: skip
+    said = [f"-Dspark.{name}={value}" for name, value in values.items()]
     master = ["org.apache.spark.deploy.master.Master", "--properties-file", str(passwords.spark_master(settings))]
     place = ["--host", MASTER, "--port", "7077", "--webui-port", "8080"]
-    lab.spawn(MASTER, MASTER, [common[0], *rest, patience, *common[1:], *master, *place], environment)
+    parts = {MASTER: Part([common[0], *said, *common[1:], *master, *place], environment)}
     for host in WORKERS:
         worker = ["org.apache.spark.deploy.worker.Worker", "--properties-file", str(settings.spark_auth)]
-        offer = ["--host", host, "--cores", "4", "--memory", "4g", "--work-dir", str(lab.folder / "spark" / host)]
-        lab.spawn(host, host, [*common, *worker, *offer, settings.spark_master], environment)
+        offer = [
+            "--host",
+            host,
+            "--cores",
+            str(WORKER_CORES),
+            "--memory",
+            "4g",
+            "--work-dir",
+            str(folder / "spark" / host),
+        ]
+        parts[host] = Part([*common, *worker, *offer, settings.spark_master], environment)
+    return parts
 
 
 def await_health(installed: Installed) -> None:

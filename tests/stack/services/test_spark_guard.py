@@ -21,8 +21,10 @@ import psutil
 import pytest
 
 from kappa.core.job_catalog import find, resolve
+from kappa.cluster import DriverState, Submission
+from kappa.core.catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
-from kappa.spark import DriverState, KeyMissing, KeyRefused, StandaloneCluster, Submission, bearer
+from kappa.spark import KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
 from kappa.verbs.drivers.submission import submission
 from stack import leftovers
 from stack.layout import Layout
@@ -32,6 +34,7 @@ from stack.waiting import until
 from tests.rigs.small_stack import small_cluster
 
 pytestmark = pytest.mark.rig
+NOWHERE = Master("http://127.0.0.1:1", "http://127.0.0.1:1")
 PATIENCE = 180
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 # A driver as the stack starts one: a session, a job in executors or in its own process, and then it stays.
@@ -61,7 +64,7 @@ def spark() -> Iterator[Layout]:
 
 def port(layout: Layout) -> StandaloneCluster:
     settings = layout.settings
-    return StandaloneCluster(settings.spark_rest, settings.spark_ui, settings.spark_key)
+    return StandaloneCluster([Master(settings.spark_rest[0], settings.spark_ui[0])], settings.spark_key)
 
 
 def staying(layout: Layout, executors: int) -> tuple[Submission, Path]:
@@ -88,7 +91,7 @@ def driver(request: pytest.FixtureRequest, spark: Layout) -> Iterator[str]:
         said = "\n".join(f"{file}\n{file.read_text()[-3000:]}" for file in spark.spark.rglob("std*"))
         pytest.fail(f"the driver did not work: {said}")
     yield submission_id
-    port(spark).kill(submission_id)
+    port(spark).kill(uuid4(), [submission_id])
     assert until(lambda: not drivers(spark), 60), "the driver outlived its kill"
     worked.unlink()
 
@@ -113,7 +116,10 @@ def words(process: psutil.Process) -> list[str]:
 def answer(layout: Layout, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
     """The status of an answer of the submission server."""
     data = json.dumps(body).encode() if body is not None else None
-    url, typed = f"{layout.settings.spark_rest}/v1/submissions/{path}", {"Content-Type": "application/json", **headers}
+    url, typed = (
+        f"{layout.settings.spark_rest[0]}/v1/submissions/{path}",
+        {"Content-Type": "application/json", **headers},
+    )
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, typed, method=method), timeout=20) as reply:
             return int(reply.status)
@@ -154,7 +160,7 @@ def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver:
     }
     assert set(asked.values()) == {403}, {key: status for key, status in asked.items() if status != 403}
     assert len(drivers(spark)) == 1
-    assert port(spark).status(driver) is DriverState.RUNNING
+    assert port(spark).state(uuid4(), [driver]) is DriverState.RUNNING
 
 
 def test_a_key_that_is_not_the_masters_is_a_refusal_that_names_its_file(spark: Layout, tmp_path: Path) -> None:
@@ -162,12 +168,12 @@ def test_a_key_that_is_not_the_masters_is_a_refusal_that_names_its_file(spark: L
     other.write_text(base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("="))
     settings = spark.settings
     with pytest.raises(KeyRefused, match=str(other)):
-        StandaloneCluster(settings.spark_rest, settings.spark_ui, other).status("driver-1")
+        StandaloneCluster([Master(settings.spark_rest[0], settings.spark_ui[0])], other).state(uuid4(), ["driver-1"])
 
 
 def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
     with pytest.raises(KeyMissing, match="kappa up"):
-        StandaloneCluster("http://127.0.0.1:1", "http://127.0.0.1:1", tmp_path / "spark-rest.key").status("driver-1")
+        StandaloneCluster([NOWHERE], tmp_path / "spark-rest.key").state(uuid4(), ["driver-1"])
 
 
 def test_no_port_of_sparks_rpc_reads_a_message_of_somebody_who_does_not_know_the_secret(
@@ -208,10 +214,12 @@ def rpc(port: int) -> bytes:
 def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) -> None:
     body = f"id={driver}&terminate=true&host=127.0.0.1".encode()
     for action in ("driver/kill", "app/kill", "workers/kill"):
-        request = urllib.request.Request(f"{spark.settings.spark_ui}/{action}/", body, method="POST")
+        request = urllib.request.Request(f"{spark.settings.spark_ui[0]}/{action}/", body, method="POST")
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=20).close()
-    assert not until(lambda: port(spark).status(driver) is not DriverState.RUNNING, 5), "a page ended the driver"
+    assert not until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5), (
+        "a page ended the driver"
+    )
     assert port(spark).capacity().free_cores >= 0
     assert cluster.healthy(spark.settings)
 
@@ -232,7 +240,7 @@ def test_the_secrets_are_in_their_files_and_in_the_environment_of_what_the_worke
     assert not [p for p in everybody if settings.spark_key.read_text() in environment(p)]
     for file in files(spark):
         assert not [secret for secret in secrets if secret.encode() in file.read_bytes()], file
-    for page in (f"{settings.spark_ui}/environment/", f"{settings.spark_ui}/json/"):
+    for page in (f"{settings.spark_ui[0]}/environment/", f"{settings.spark_ui[0]}/json/"):
         shown = urllib.request.urlopen(page, timeout=20).read().decode()
         assert len(shown) > 100
         assert not [secret for secret in secrets if secret in shown], page

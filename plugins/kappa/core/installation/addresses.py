@@ -39,6 +39,16 @@ class MissingAddress(Refusal):
         )
 
 
+class UnevenMasters(Refusal):
+    """Of the masters of Spark some lack an address."""
+
+    def __init__(self, masters: int, rest: int, ui: int) -> None:
+        super().__init__(
+            f"spark.master names {masters} masters, spark.rest {rest} submission servers and spark.ui {ui} pages: each "
+            "master has one of both, in the same order. Add what is missing."
+        )
+
+
 class WrongProtocol(Refusal):
     """`kafka.protocol` has a value that no client of Kafka knows."""
 
@@ -103,7 +113,11 @@ class Spark:
     allow_plain: bool = False
 
     def check(self) -> None:
-        """Raises PlainAddress: Spark's own submission server speaks no TLS, so it stands behind a proxy that does."""
+        """Raises UnevenMasters; PlainAddress: Spark's own submission server speaks no TLS, so it stands behind a proxy
+        that does."""
+        masters = len(self.master.split(",")) if self.master else 0
+        if len({masters, len(self.rest), len(self.ui)}) > 1:
+            raise UnevenMasters(masters, len(self.rest), len(self.ui))
         for name, urls in (("spark.rest", self.rest), ("spark.ui", self.ui)):
             _check_urls(name, urls, self.allow_plain)
 

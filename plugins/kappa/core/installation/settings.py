@@ -103,14 +103,14 @@ class Settings:
         return self.spark.master or f"spark://{LOOPBACK}:{self.ports.spark_master}"
 
     @property
-    def spark_rest(self) -> str:
-        """URL of the master's REST submission server."""
-        return self.spark.rest[0] if self.spark.rest else f"http://{LOOPBACK}:{self.ports.spark_rest}"
+    def spark_rest(self) -> tuple[str, ...]:
+        """URLs of the masters' REST submission servers."""
+        return self.spark.rest or (f"http://{LOOPBACK}:{self.ports.spark_rest}",)
 
     @property
-    def spark_ui(self) -> str:
-        """URL of the master's page."""
-        return self.spark.ui[0] if self.spark.ui else f"http://{LOOPBACK}:{self.ports.spark_ui}"
+    def spark_ui(self) -> tuple[str, ...]:
+        """URLs of the masters' pages, in the same order."""
+        return self.spark.ui or (f"http://{LOOPBACK}:{self.ports.spark_ui}",)
 
     @property
     def airflow_url(self) -> str:
@@ -195,7 +195,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
     that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, PlainAddress, WrongProtocol, UnknownStore.
+    Raises UnknownSetting, InvalidSetting, MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
@@ -216,7 +216,7 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, PlainAddress, WrongProtocol, UnknownStore."""
+    """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore."""
     postgres, spark = settings.postgres, settings.spark
     check_complete(
         {

@@ -7,10 +7,12 @@ from uuid import UUID, uuid4
 
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
+from kappa.cluster import ALIVE
+from kappa.core.catalog import JOBS
+from kappa.core.settings import Settings
 from kappa.core.versions import OVER, Desired, Launch, State, Version, check_transition
 from kappa.platform import Platform, connect, wait_until
 from kappa.registry.port import UnknownVersion
-from kappa.spark import ALIVE
 from kappa.verbs.drivers.submission import submission
 from kappa.verbs.observation import runs
 
@@ -70,7 +72,7 @@ def _is_new(platform: Platform, launch_id: UUID) -> bool:
 
 def _still_good(platform: Platform, known: Launch | None) -> Launch | None:
     """The open launch, unless its driver is gone: then it is ended, and a new one has to be made."""
-    if known is None or known.driver is None or platform.cluster.status(known.driver) in ALIVE:
+    if known is None or known.driver is None or platform.cluster.state(known.launch_id, known.names) in ALIVE:
         return known
     platform.registry.end_launch(known.launch_id)
     return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kappa.cluster import ALIVE, DriverState
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired, Heartbeat, Launch, State
 from kappa.platform import Platform, wait_until
-from kappa.spark import ALIVE, DriverState
 from kappa.verbs.drivers.launch import version_of
 
 READY_SECONDS = 390.0
@@ -100,6 +100,7 @@ def _check_alive(platform: Platform, launch: Launch) -> None:
         raise NotReady(platform, launch, "gave up after too many restarts")
     if version.desired is Desired.STOPPED:
         raise NotReady(platform, launch, "was told to stop before it was ready")
-    state = platform.cluster.status(launch.driver) if launch.driver else DriverState.SUBMITTED
+    submitted = launch.driver is not None
+    state = platform.cluster.state(launch.launch_id, launch.names) if submitted else DriverState.SUBMITTED
     if launch.ended or state not in ALIVE:
         raise NotReady(platform, launch, f"was started and ended (Spark says {state})")

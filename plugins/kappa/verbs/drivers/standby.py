@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kappa.cluster import ALIVE
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.verb_steps import RescaleStep
 from kappa.core.versions import Desired
 from kappa.platform import Platform, wait_until
-from kappa.spark import ALIVE
 from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.drivers.size import NOTHING, shortage, size_of
 from kappa.verbs.drivers.submission import submission
@@ -54,10 +54,10 @@ def wait(platform: Platform, change: Change, by: Author) -> None:
 
     def over() -> bool:
         stands = Mark.STANDBY in platform.registry.change(change.change_id).marks
-        return stands or platform.cluster.status(submitted) not in ALIVE
+        return stands or platform.cluster.state(change.change_id, [submitted]) not in ALIVE
 
     if not wait_until(platform.clock, STANDBY_SECONDS, over, pause=0.3):
-        platform.cluster.kill(submitted)
+        platform.cluster.kill(change.change_id, [submitted])
 
 
 def _why_not(platform: Platform, change: Change) -> str | None:

@@ -10,9 +10,11 @@ from uuid import UUID
 
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
+from kappa.cluster import Submission
+from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, working_cores
+from kappa.core.settings import Settings
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
-from kappa.spark import Submission
 from kappa.verbs.drivers.size import size_of
 
 # Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
@@ -67,6 +69,7 @@ def submission(
     driver += ["--version", str(version.version), "--launch", str(launch_id)]
     driver += ["--standby"] if standby else []
     return Submission(
+        launch_id,
         name,
         (*options, *driver),
         environment(artifact, python) | variables(settings),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from kappa.cluster import ALIVE
 from kappa.core.audit import Author, Entry
 from kappa.core.job_catalog import find
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import Desired, Launch
 from kappa.platform import Platform, wait_until
-from kappa.spark import ALIVE
 from kappa.verbs.observation import found
 from kappa.verbs.stop.plan import StopPlan, decide_stop
 
@@ -72,12 +72,10 @@ def shut_out(platform: Platform, job: str, version: int, by: Author) -> None:
     """Raise the epoch, so that what is left of a driver can write no more; then kill it and close its launch."""
     epoch = platform.registry.raise_epoch(job, version)
     launch = platform.registry.open_launch(job, version)
-    submissions = sorted({s for s in (launch.submission_id, launch.claimed_by) if s}) if launch else []
-    for submission_id in submissions:
-        platform.cluster.kill(submission_id)
     if launch:
+        platform.cluster.kill(launch.launch_id, launch.names)
         platform.registry.end_launch(launch.launch_id)
-    evidence = {"epoch": epoch, "killed": submissions}
+    evidence = {"epoch": epoch, "killed": sorted(launch.names) if launch else []}
     platform.registry.record(Entry(by, "stop.forced", job, version, evidence))
 
 
@@ -85,7 +83,7 @@ def _gone(platform: Platform, known: Launch) -> bool:
     launch = platform.registry.launch(known.launch_id)
     if launch.ended:
         return True
-    return launch.driver is not None and platform.cluster.status(launch.driver) not in ALIVE
+    return launch.driver is not None and platform.cluster.state(launch.launch_id, launch.names) not in ALIVE
 
 
 def plan_stop(platform: Platform, job: str) -> StopPlan:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from kappa.core.installation.addresses import MissingAddress, PlainAddress, is_loopback
+from kappa.core.installation.addresses import MissingAddress, PlainAddress, UnevenMasters, is_loopback
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings, load
 from kappa.core.store.places import UnknownStore
@@ -42,7 +42,7 @@ def read(folder: Path, text: str) -> Settings:
 def test_without_addresses_every_part_is_the_embedded_one_on_its_port(tmp_path: Path) -> None:
     settings = read(tmp_path, "[ports]\npostgres = 5\nspark_rest = 6\nairflow = 7\n")
     assert settings.is_embedded
-    assert (settings.database_address, settings.spark_rest) == ("127.0.0.1:5", "http://127.0.0.1:6")
+    assert (settings.database_address, settings.spark_rest) == ("127.0.0.1:5", ("http://127.0.0.1:6",))
     assert settings.airflow_url == "http://127.0.0.1:7"
     assert conninfo_to_dict(settings.dsn("kappa_reader"))["sslmode"] == "disable"
 
@@ -51,7 +51,8 @@ def test_each_part_is_reached_where_the_settings_say(tmp_path: Path) -> None:
     settings = read(tmp_path, ELSEWHERE)
     assert not settings.is_embedded
     assert settings.spark_master == "spark://m1:7077,m2:7077"
-    assert (settings.spark_rest, settings.spark_ui) == ("https://m1:6066", "https://m1:8080")
+    assert settings.spark_rest == ("https://m1:6066", "https://m2:6066")
+    assert settings.spark_ui == ("https://m1:8080", "https://m2:8080")
     assert settings.airflow_url == "https://airflow.example.com"
     access = settings.kafka_access(KafkaUser.STREAM)
     assert (access.address, access.server.protocol) == ("k1.example.com:9093,k2.example.com:9093", "SASL_SSL")
@@ -96,6 +97,13 @@ def test_a_part_without_an_address_is_named(tmp_path: Path, left_out: str) -> No
     kept = [line for line in lines if not line.startswith(f"{name} = ")]
     with pytest.raises(MissingAddress, match=rf"but not .*{table.strip('[]')}"):
         read(tmp_path, "\n".join(kept))
+
+
+@pytest.mark.parametrize("left_out", ['"https://m1:6066", ', '"https://m1:8080", ', "m1:7077,"])
+def test_a_master_without_an_address_is_refused(tmp_path: Path, left_out: str) -> None:
+    """Nobody would find out before it leads."""
+    with pytest.raises(UnevenMasters, match="each master has one of both"):
+        read(tmp_path, ELSEWHERE.replace(left_out, ""))
 
 
 @pytest.mark.parametrize(

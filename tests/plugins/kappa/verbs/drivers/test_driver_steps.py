@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
+from kappa.cluster import DriverState
 from kappa.core.audit import Author
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.port import StagedByAnother
-from kappa.spark import DriverState
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
@@ -154,7 +155,7 @@ def test_start_after_stop_runs_the_same_again(stage: Stage, author: Author) -> N
 def test_a_version_that_gave_up_and_serves_is_live_again_after_a_start(stage: Stage, author: Author) -> None:
     run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
     stage.registry.set_state("ad_ctr", 1, State.LIVE, State.FAILED)
-    stage.cluster.kill("driver-0")
+    stage.cluster.kill(uuid4(), ["driver-0"])
     run_all(stage.platform, plan_start(stage.platform, "ad_ctr"), author)
     assert stage.registry.held["ad_ctr", 1].state is State.LIVE
 

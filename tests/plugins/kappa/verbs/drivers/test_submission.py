@@ -13,8 +13,10 @@ from pyspark.java_gateway import launch_gateway
 
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
+from kappa.cluster import Submission
+from kappa.core.catalog import find, resolve
+from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
-from kappa.spark import Submission
 from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 
 JVM_WITHOUT_MEMORY = 3

@@ -7,11 +7,11 @@ from datetime import datetime
 
 import pytest
 
+from kappa.cluster import DriverState
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
-from kappa.spark import DriverState
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
 from kappa.verbs.deploy import steps as deploy
