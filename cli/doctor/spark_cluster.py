@@ -9,11 +9,10 @@ from uuid import uuid4
 import httpx
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.core.installation.settings import Settings
 from kappa.cluster import DriverState
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from kappa.platform import connect
-from kappa.spark import SPARK_VERSION
+from kappa.standalone_cluster import SPARK_VERSION
 from kappa.unavailable import Unreachable
 
 PART = "Spark"

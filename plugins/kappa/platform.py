@@ -18,7 +18,7 @@ from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
-from kappa.spark import Master, StandaloneCluster
+from kappa.standalone_cluster import Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kappa.core.installation.kafka_access import RIGHTS
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.provisioning import providers
 from stack.provisioning.providers import Echo

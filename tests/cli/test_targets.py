@@ -10,7 +10,7 @@ from cli import entry, targets
 from cli.commands import stack
 from cli.main import app
 from cli.targets import UnknownTarget
-from kappa.core.settings import Settings, from_environment
+from kappa.core.installation.settings import Settings, from_environment
 
 ELSEWHERE = """
 [kafka]

@@ -21,7 +21,7 @@ KAPPA = (
     "airflow_api",
     "airflow_sign_in",
     "platform",
-    "spark",
+    "standalone_cluster",
     "unavailable",
 )
 TOP = ("cli", "dags", "examples", "stack", "traffic", "oracle", "jobs", "great_expectations")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack import up as bringing
 from stack.layout import Layout
 from stack.provisioning import providers

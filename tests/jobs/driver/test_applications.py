@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from jobs.driver import applications
 from jobs.driver.registry import DriverRegistry
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 
 
 @pytest.mark.parametrize(

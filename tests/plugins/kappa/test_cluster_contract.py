@@ -14,13 +14,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from kappa.cluster import ALIVE, Capacity, Cluster, DriverState, Host, Submission
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
-from kappa.cluster import ALIVE, Capacity, Cluster, DriverState, Host, Submission
-from kappa.core.catalog import find, resolve
-from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
-from kappa.spark import Master, StandaloneCluster
+from kappa.standalone_cluster import Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 from kappa.verbs.drivers.submission import submission
 from stack.waiting import until

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
-from kappa.core.settings import Topic
+from kappa.core.installation.settings import Topic
 from stack.provisioning import providers
 from stack.services import kafka, kafka_users
 from tests.stack.provisioning import terraform_tree

@@ -20,11 +20,10 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from kappa.core.job_catalog import find, resolve
 from kappa.cluster import DriverState, Submission
-from kappa.core.catalog import find, resolve
+from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
-from kappa.spark import KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
+from kappa.standalone_cluster import KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
 from kappa.verbs.drivers.submission import submission
 from stack import leftovers
 from stack.layout import Layout

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
+from kappa.cluster import ALIVE
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
-from kappa.cluster import ALIVE
-from kappa.core.catalog import JOBS
-from kappa.core.settings import Settings
 from kappa.core.versions import OVER, Desired, Launch, State, Version, check_transition
 from kappa.platform import Platform, connect, wait_until
 from kappa.registry.port import UnknownVersion

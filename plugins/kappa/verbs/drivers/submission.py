@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
+from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
-from kappa.cluster import Submission
-from kappa.core.catalog import EXECUTOR_CORES, EXECUTORS, working_cores
-from kappa.core.settings import Settings
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.verbs.drivers.size import size_of

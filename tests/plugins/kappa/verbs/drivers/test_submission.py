@@ -11,11 +11,9 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
+from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
-from kappa.cluster import Submission
-from kappa.core.catalog import find, resolve
-from kappa.core.settings import Settings
 from kappa.core.versions import Desired, State, Version
 from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
 
