@@ -17,6 +17,9 @@ PREFIX = "KAPPA__"
 BESIDE = "./"
 """Begins a path that is taken from the folder of the settings file."""
 
+GIVEN = "KAPPA_GIVEN__"
+"""As PREFIX, of what starts a process on another host: it counts less than that host's own file."""
+
 Section = TypeVar("Section")
 
 
@@ -52,13 +55,13 @@ def _placed(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {name: placed(value) for name, value in values.items()}
 
 
-def of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """What the variables with our prefix say, in tables as a file has them. Numbers, `true`, `false` and [lists] are
+def of_environment(environment: Mapping[str, str], prefix: str = PREFIX) -> dict[str, Any]:
+    """What the variables with this prefix say, in tables as a file has them. Numbers, `true`, `false` and [lists] are
     written as in TOML; anything else is text, without quotes."""
     found: dict[str, Any] = {}
     for variable, text in environment.items():
-        if variable.startswith(PREFIX):
-            *tables, name = variable.removeprefix(PREFIX).lower().split("__")
+        if variable.startswith(prefix):
+            *tables, name = variable.removeprefix(prefix).lower().split("__")
             table = found
             for each in tables:
                 table = table.setdefault(each, {})
@@ -66,7 +69,7 @@ def of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def to_environment(section: object, default: object, prefix: str = PREFIX) -> dict[str, str]:
+def to_environment(section: object, default: object, prefix: str) -> dict[str, str]:
     """The variables that `of_environment` reads this section from: of each setting that is not as by default."""
     found: dict[str, str] = {}
     for each in fields(section):  # type: ignore[arg-type]

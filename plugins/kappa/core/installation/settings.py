@@ -186,20 +186,23 @@ class Settings:
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """What gives a process on another host these settings; of the embedded stack, whose processes read its file,
-    nothing. The state folder is each host's own."""
-    return {} if settings.is_embedded else layers.to_environment(settings, Settings(settings.home))
+    """What gives a process on another host these settings, as far as no file of its own says otherwise; of the embedded
+    stack, whose processes read its file, nothing. The state folder is each host's own."""
+    return {} if settings.is_embedded else layers.to_environment(settings, Settings(settings.home), layers.GIVEN)
 
 
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
-    that KAPPA_SETTINGS names, and of variables like KAPPA__POSTGRES__HOST, which count more.
+    that KAPPA_SETTINGS names, of variables like KAPPA__POSTGRES__HOST, which count more, and of what was given by who
+    started this process on another host, which counts less.
 
     Raises UnknownSetting, InvalidSetting, MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
-    built = layers.build(file, Settings, layers.of_file(file), Settings(home))
+    given = layers.of_environment(environment, layers.GIVEN)
+    built = layers.build("who started this process", Settings, given, Settings(home))
+    built = layers.build(file, Settings, layers.of_file(file), built)
     built = layers.build("the environment", Settings, layers.of_environment(environment), built)
     _check(built)
     return built

@@ -66,7 +66,12 @@ def test_another_host_has_by_variables_what_a_file_says_here(tmp_path: Path) -> 
     here = load(tmp_path / "state", {})
     there = tmp_path / "there" / "state"
     assert load(there, variables(here)) == replace(here, home=there)
-    assert variables(load(tmp_path / "there" / "state", {})) == {}, "the embedded stack's processes read its file"
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "kappa.toml").write_text('[kafka]\nbootstrap = "k1.inside:9092"\n')
+    inside = load(there, variables(here))
+    assert inside.kafka.bootstrap == "k1.inside:9092", "a host's own file says how the parts are reached from there"
+    assert inside.postgres == here.postgres
+    assert variables(load(tmp_path / "elsewhere" / "state", {})) == {}, "the embedded stack's processes read its file"
 
 
 def test_a_path_may_be_given_from_the_folder_of_the_file_on(tmp_path: Path) -> None:
