@@ -1,4 +1,4 @@
-"""The commands `db migrate`, `db backup` and `db restore`: the stack's database as a whole."""
+"""The commands `db roles`, `db migrate`, `db backup` and `db restore`: the stack's database as a whole."""
 
 from __future__ import annotations
 
@@ -18,17 +18,29 @@ from cli.options import DryRun, Json, Reason, reason_required
 from cli.output import err, working
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author, Entry
-from kappa.core.installation.settings import Settings
+from kappa.core.settings import ROLES, Settings
 from kappa.registry.postgres import PostgresRegistry
 from stack import backups, schema
+from stack.services import postgres
 
 MEGA = 1_000_000
-db = typer.Typer(help="The database: migrate, back up, restore.", no_args_is_help=True)
+db = typer.Typer(help="The database: roles, migrate, back up, restore.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
     app.add_typer(db, name="db")
+
+
+@db.command("roles")
+def roles() -> None:
+    """Make the roles and databases, each role with the password of its file; once, and for a new password.
+
+    By the superuser, whose password is in postgres.pgpass of the secrets folder; './kappa up' does it, too.
+    """
+    installation = settings()
+    postgres.ensure_roles(installation)
+    err.print(f"{', '.join(ROLES)} may log in to {installation.database_address} by their files")
 
 
 @db.command("migrate")

@@ -43,8 +43,8 @@ def target(layout: Layout, echo: Echo) -> Target:
     return Target(TARGET, layout.checkout, layout.home / "terraform", mirrors, layout.environment)
 
 
-def apply(target: Target, settings: Settings) -> None:
+def apply(target: Target, settings: Settings, copies: int = 1) -> None:
     """Topic, users, rights and quotas as the settings say; nothing changes where they are so already. Raises
     NoTerraform, TerraformFailed, KafkaError."""
-    target.prepare(variables(settings, adopt=kafka.has_topic(settings)))
+    target.prepare(variables(settings, kafka.has_topic(settings), copies))
     target.apply()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 
+import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
 from kappa.core.refusals import Refusal
+from stack.services import passwords
 from tests.rigs.case import Case
 from tests.rigs.events import events
 from tests.rigs.rig import Rig
@@ -75,3 +78,13 @@ def test_a_restore_needs_a_reason(case: Case, tmp_path: Path) -> None:
 def test_a_database_of_the_newest_schema_has_nothing_to_migrate() -> None:
     assert json.loads(db("migrate", "--json").stdout) == {"revision": "0017", "dry_run": False, "migrations": []}
     assert "at revision 0017, the newest that this code knows: nothing to do" in " ".join(db("migrate").stderr.split())
+
+
+def test_a_new_file_is_a_roles_new_password_once_roles_are_made(case: Case) -> None:
+    role, settings = "kappa_reader", case.settings
+    line, _, _ = settings.passfile(role).read_text().rpartition(":")
+    passwords.write_private(settings.passfile(role), f"{line}:{secrets.token_urlsafe(24)}\n")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(settings.dsn(role))
+    assert db("roles").exit_code == 0
+    psycopg.connect(settings.dsn(role)).close()

@@ -6,14 +6,16 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from kappa.core.installation import needs
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
-from kappa.core.installation.settings import Topic
+from kappa.core.settings import ROLES, Topic
 from stack.provisioning import providers
-from stack.services import kafka, kafka_users
+from stack.services import airflow_connections, kafka, kafka_users
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.terraform_tree import TREE, initialised, terraform
 
@@ -34,8 +36,8 @@ def test_all_files_have_terraforms_own_form() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("root", ROOTS)
-def test_each_module_is_valid(root: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("root", sorted(set(ROOTS) - set(WITH_TESTS)))
+def test_each_module_without_tests_of_its_own_is_valid(root: str, tmp_path: Path) -> None:
     terraform_tree.needed()
     done = terraform(initialised(terraform_tree.copy(tmp_path) / root), "validate")
     assert done.returncode == 0, done.stdout
@@ -84,6 +86,22 @@ def test_the_topic_is_that_of_the_settings() -> None:
         "message.timestamp.type": "LogAppendTime",
         "retention.ms": str(topic.retention_hours * int(hour)),
     }
+
+
+def test_airflow_is_given_the_pools_and_connections_that_it_needs() -> None:
+    folder = TREE / "modules" / "installation" / "airflow"
+    pools = json.loads((folder / "pools.json").read_text())
+    wanted = [{"name": pool.name, **{k: v for k, v in asdict(pool).items() if k != "name"}} for pool in needs.POOLS]
+    assert [{"name": name, **pool} for name, pool in pools.items()] == wanted
+    connections = json.loads((folder / "connections.json").read_text())
+    assert connections == {needs.SPARK_CONNECTION: airflow_connections.SPARK_LOCAL}
+    assert connections.keys() == needs.CONNECTIONS.keys()
+
+
+def test_the_roles_of_postgres_are_those_of_the_code() -> None:
+    listed = re.search(r"roles = (\[.*\])\n", (TREE / "modules" / "installation" / "main.tf").read_text())
+    assert listed is not None
+    assert tuple(json.loads(listed[1])) == ROLES
 
 
 def test_providers_that_are_asked_for_are_those_that_are_built() -> None:

@@ -1,0 +1,81 @@
+locals {
+  roles    = ["broker", "postgres", "spark_master", "spark_worker", "airflow", "client"]
+  brokers  = { for name, host in var.hosts : name => host if contains(host.roles, "broker") }
+  workers  = { for name, host in var.hosts : name => host if contains(host.roles, "spark_worker") }
+  postgres = one([for name, host in var.hosts : name if contains(host.roles, "postgres")])
+  master   = one([for name, host in var.hosts : name if contains(host.roles, "spark_master")])
+
+  bootstrap = [for name in sort(keys(local.brokers)) : "${name}:9092"]
+  voters    = [for name in sort(keys(local.brokers)) : "${local.brokers[name].broker_id}@${name}:9093"]
+  copies    = min(3, length(local.brokers))
+
+  # 22 characters of base64url are the 16 bytes of an id; the last of them has two bits only.
+  cluster_id = "${substr(replace(replace(base64sha256(terraform_data.cluster.output), "+", "a"), "/", "b"), 0, 21)}Q"
+
+  jvm   = ["-Xmx256m", "-XX:+UseSerialGC"]
+  spark = concat(local.jvm, ["-Dspark.network.crypto.enabled=true"])
+  classes = {
+    kafka = ["-cp", "${var.programs.kafka}/*"]
+    spark = ["-cp", "${var.programs.spark}/jars/*"]
+  }
+  config = var.places.config
+  path   = "${var.programs.python}:/usr/local/bin:/usr/bin:/bin"
+  of_spark = {
+    PATH                = local.path
+    SPARK_HOME          = var.programs.spark
+    SPARK_SCALA_VERSION = "2.13"
+    KAPPA_SETTINGS      = "${local.config}/kappa.toml"
+  }
+
+  units = {
+    broker = {
+      name        = "kappa-kafka"
+      describe    = "Kafka, of Kappa Ads"
+      user        = var.users.kappa
+      environment = { PATH = local.path }
+      prepare = [join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
+        "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", local.cluster_id, "-c", "${local.config}/server.properties",
+      ]))]
+      command = concat([var.programs.java], local.jvm, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
+        "kafka.Kafka", "${local.config}/server.properties",
+      ])
+    }
+    postgres = {
+      name        = "kappa-postgres"
+      describe    = "Postgres, of Kappa Ads"
+      user        = var.users.postgres
+      environment = { PATH = local.path }
+      # + is systemd's word for: as root, who may read the keys and hands them over.
+      prepare = ["+${local.config}/prepare-postgres"]
+      command = ["${var.programs.postgres}/bin/postgres", "-D", "${var.places.data}/postgres", "-c", "config_file=${local.config}/postgresql.conf"]
+    }
+    spark_master = {
+      name        = "kappa-spark-master"
+      describe    = "Spark's master, of Kappa Ads"
+      user        = var.users.kappa
+      environment = local.of_spark
+      prepare     = []
+      command = concat([var.programs.java], local.spark, [
+        "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
+        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY", "-Dspark.worker.timeout=20",
+        ], local.classes.spark, [
+        "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
+        "--host", local.master, "--port", "7077", "--webui-port", "8080",
+      ])
+    }
+  }
+  worker = { for name, host in local.workers : name => {
+    name        = "kappa-spark-worker"
+    describe    = "Spark's worker, of Kappa Ads"
+    user        = var.users.kappa
+    environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = name })
+    prepare     = []
+    command = concat([var.programs.java], local.spark, [
+      "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=2592000",
+      ], local.classes.spark, [
+      "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
+      "--host", name, "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", "${var.places.data}/spark",
+      "spark://${local.master}:7077",
+    ])
+  } }
+}

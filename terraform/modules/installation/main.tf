@@ -1,0 +1,105 @@
+# What each host needs to take its part in an installation: settings, properties, unit files; and, made outside of
+# Terraform's memory, the passwords and certificates.
+
+resource "terraform_data" "cluster" {
+  input = uuid()
+
+  lifecycle {
+    # A broker whose storage was made for another cluster does not start.
+    ignore_changes = [input]
+  }
+}
+
+# Names only: passwords and keys are made by the checkout's own program, which writes them into files and tells nobody.
+resource "terraform_data" "secrets" {
+  triggers_replace = {
+    hosts  = sort(keys(var.hosts))
+    folder = "${var.output}/secrets"
+  }
+
+  provisioner "local-exec" {
+    working_dir = var.maker.checkout
+    command     = "exec \"$PYTHON\" -m stack.provisioning.host_secrets \"$SETTINGS\" \"$OUTPUT\" ${join(" ", sort(keys(var.hosts)))}"
+    environment = {
+      PYTHON     = var.maker.python
+      PYTHONPATH = ".:plugins"
+      SETTINGS   = local_file.settings.filename
+      OUTPUT     = var.output
+    }
+  }
+}
+
+resource "local_file" "settings" {
+  filename        = "${var.output}/kappa.toml"
+  file_permission = "0644"
+  content         = local.settings
+}
+
+resource "local_file" "rendered" {
+  for_each = local.files
+
+  filename        = "${var.output}/hosts/${each.key}"
+  content         = each.value
+  file_permission = endswith(each.key, "/prepare-postgres") ? "0755" : "0644"
+}
+
+locals {
+  settings = templatefile("${path.module}/templates/kappa.toml.tftpl", {
+    bootstrap = join(",", local.bootstrap)
+    ca        = "${var.places.secrets}/ca.pem"
+    postgres  = local.postgres
+    master    = local.master
+    rest      = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : ["http://${local.master}:6066"])
+    ui        = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : ["http://${local.master}:8080"])
+    trusted   = var.trusted_network
+    airflow   = var.airflow_url
+    shared    = var.places.shared
+    secrets   = var.places.secrets
+    store     = var.store
+    topic     = var.topic
+  })
+
+  of_all = { for name in keys(var.hosts) : name => {
+    "kappa.toml" = local.settings
+    "pg_service.conf" = templatefile("${path.module}/templates/pg_service.conf.tftpl", {
+      host  = local.postgres, secrets = var.places.secrets, database = "kappa"
+      roles = ["kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader"]
+    })
+  } }
+  of_brokers = { for name, host in local.brokers : name => {
+    "server.properties" = templatefile("${path.module}/templates/server.properties.tftpl", {
+      id   = host.broker_id, host = name, voters = join(",", local.voters), secrets = var.places.secrets
+      data = "${var.places.data}/kafka", copies = local.copies, least = max(1, local.copies - 1)
+    })
+    "log4j2.yaml"         = file("${path.module}/templates/log4j2.yaml")
+    "kappa-kafka.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.broker)
+  } }
+  of_postgres = { (local.postgres) = {
+    "postgresql.conf" = templatefile("${path.module}/templates/postgresql.conf.tftpl", {
+      config = local.config, data = "${var.places.data}/postgres"
+    })
+    "pg_hba.conf" = file("${path.module}/templates/pg_hba.conf")
+    "prepare-postgres" = templatefile("${path.module}/templates/prepare-postgres.tftpl", {
+      bin  = "${var.programs.postgres}/bin", data = "${var.places.data}/postgres", user = var.users.postgres
+      host = local.postgres, secrets = var.places.secrets
+    })
+    "kappa-postgres.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.postgres)
+  } }
+  of_master = { (local.master) = {
+    "kappa-spark-master.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.spark_master)
+  } }
+  of_workers = { for name, unit in local.worker : name => {
+    "kappa-spark-worker.service" = templatefile("${path.module}/templates/unit.service.tftpl", unit)
+  } }
+  of_airflow = { for name, host in var.hosts : name => {
+    "airflow-pools.json"       = file("${path.module}/airflow/pools.json")
+    "airflow-connections.json" = file("${path.module}/airflow/connections.json")
+    "airflow.env"              = "KAPPA_SETTINGS=${local.config}/kappa.toml\nKAPPA_HOME=${var.places.data}/airflow\n"
+  } if contains(host.roles, "airflow") }
+
+  files = merge([
+    for part in [local.of_all, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_airflow] : merge([
+      for host, files in part : { for file, text in files : "${host}/${file}" => text }
+    ]...)
+  ]...)
+}

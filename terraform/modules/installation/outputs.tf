@@ -1,0 +1,16 @@
+output "units" {
+  description = "By host, the unit files to enable."
+  value = { for name in keys(var.hosts) : name => sort([
+    for file in keys(local.files) : split("/", file)[1] if startswith(file, "${name}/") && endswith(file, ".service")
+  ]) }
+}
+
+output "bootstrap" {
+  description = "Addresses of Kafka, for targets/local."
+  value       = local.bootstrap
+}
+
+output "replication_factor" {
+  description = "Copies of each record that there are brokers for, three at most."
+  value       = local.copies
+}

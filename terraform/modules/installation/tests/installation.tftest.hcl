@@ -1,0 +1,174 @@
+# Planned only: nothing is written, and no secret is made.
+mock_provider "local" {}
+
+variables {
+  hosts = {
+    k1 = { roles = ["broker"], broker_id = 1 }
+    k2 = { roles = ["broker"], broker_id = 2 }
+    k3 = { roles = ["broker"], broker_id = 3 }
+    pg = { roles = ["postgres"] }
+    m1 = { roles = ["spark_master", "airflow"] }
+    w1 = { roles = ["spark_worker"], cores = 8, memory_mb = 16384 }
+  }
+  trusted_network = true
+  airflow_url     = "https://airflow.example.com"
+  output          = "/nowhere"
+  maker           = { checkout = "/nowhere", python = "python3" }
+}
+
+run "each_host_gets_what_its_roles_need" {
+  command = plan
+
+  assert {
+    condition     = output.units["k1"] == tolist(["kappa-kafka.service"]) && output.units["m1"] == tolist(["kappa-spark-master.service"])
+    error_message = "other units"
+  }
+  assert {
+    condition = toset([for file in keys(local_file.rendered) : file if startswith(file, "m1/")]) == toset([
+      "m1/kappa.toml", "m1/pg_service.conf", "m1/kappa-spark-master.service", "m1/airflow-pools.json", "m1/airflow-connections.json", "m1/airflow.env"
+    ])
+    error_message = "a host of two roles gets something else than both need"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["w1/kappa-spark-worker.service"].content, "--host w1 --cores 8 --memory 16384m")
+    error_message = "the worker offers something else"
+  }
+  assert {
+    condition     = output.bootstrap == ["k1:9092", "k2:9092", "k3:9092"] && output.replication_factor == 3
+    error_message = "Kafka is told otherwise"
+  }
+}
+
+run "a_broker_keeps_its_number_when_others_come" {
+  command = plan
+  variables {
+    hosts = {
+      a1 = { roles = ["broker"], broker_id = 9 }
+      k2 = { roles = ["broker"], broker_id = 2 }
+      k3 = { roles = ["broker"], broker_id = 3 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+
+  assert {
+    condition     = strcontains(local_file.rendered["k2/server.properties"].content, "node.id=2\ncontroller.quorum.voters=9@a1:9093,2@k2:9093,3@k3:9093")
+    error_message = "the number follows the name"
+  }
+}
+
+run "one_machine_may_be_all_of_it" {
+  command = plan
+  variables {
+    hosts = { one = { roles = ["broker", "postgres", "spark_master", "spark_worker"], broker_id = 1 } }
+  }
+
+  assert {
+    condition     = output.replication_factor == 1 && length(output.units["one"]) == 4
+    error_message = "copies without brokers for them, or a part that is missing"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["one/server.properties"].content, "min.insync.replicas=1")
+    error_message = "one broker waits for another"
+  }
+}
+
+run "two_brokers_are_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker"], broker_id = 1 }
+      k2 = { roles = ["broker"], broker_id = 2 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "brokers_of_one_number_are_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker"], broker_id = 1 }
+      k2 = { roles = ["broker"], broker_id = 1 }
+      k3 = { roles = ["broker"], broker_id = 3 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "a_second_master_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "spark_master"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "an_unknown_role_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "no_worker_is_refused" {
+  command = plan
+  variables {
+    hosts = { k1 = { roles = ["broker", "postgres", "spark_master"], broker_id = 1 } }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "a_name_that_no_certificate_can_have_is_refused" {
+  command = plan
+  variables {
+    hosts = { "K 1" = { roles = ["broker", "postgres", "spark_master", "spark_worker"], broker_id = 1 } }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "sparks_plain_server_is_refused_unless_the_network_is_trusted" {
+  command = plan
+  variables {
+    trusted_network = false
+  }
+  expect_failures = [var.trusted_network]
+}
+
+run "proxies_before_spark_are_named_instead" {
+  command = plan
+  variables {
+    trusted_network = false
+    spark_rest      = ["https://m1.example.com:6066"]
+    spark_ui        = ["https://m1.example.com:8080"]
+  }
+
+  assert {
+    condition     = strcontains(local_file.settings.content, "rest = [\"https://m1.example.com:6066\"]") && !strcontains(local_file.settings.content, "allow_plain")
+    error_message = "the settings allow what is plain"
+  }
+}
+
+run "a_plain_airflow_is_refused" {
+  command = plan
+  variables {
+    airflow_url = "http://airflow.example.com"
+  }
+  expect_failures = [var.airflow_url]
+}
+
+run "a_place_that_is_not_absolute_is_refused" {
+  command = plan
+  variables {
+    places = { shared = "mnt" }
+  }
+  expect_failures = [var.places]
+}

@@ -1,0 +1,133 @@
+variable "hosts" {
+  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers."
+  type = map(object({
+    roles     = set(string)
+    broker_id = optional(number)
+    cores     = optional(number, 4)
+    memory_mb = optional(number, 4096)
+  }))
+
+  validation {
+    condition     = alltrue([for name in keys(var.hosts) : can(regex("^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", name))])
+    error_message = "hosts are ${join(", ", keys(var.hosts))}: a name has lower-case letters, digits, dots and dashes, as certificates and other hosts know it. Nothing was written."
+  }
+  validation {
+    condition     = length(setsubtract(flatten([for host in values(var.hosts) : host.roles]), local.roles)) == 0
+    error_message = "a host has the role ${join(", ", setsubtract(flatten([for host in values(var.hosts) : host.roles]), local.roles))}; known are ${join(", ", local.roles)}. Nothing was written."
+  }
+  validation {
+    condition     = contains([1, 3, 5], length([for host in values(var.hosts) : host if contains(host.roles, "broker")]))
+    error_message = "1, 3 or 5 hosts must have the role broker: of 3 and 5 a majority stays when one is lost. Nothing was written."
+  }
+  validation {
+    condition     = alltrue([for host in values(var.hosts) : host.broker_id != null if contains(host.roles, "broker")]) && length(distinct([for host in values(var.hosts) : host.broker_id if contains(host.roles, "broker")])) == length([for host in values(var.hosts) : host if contains(host.roles, "broker")])
+    error_message = "each broker needs a broker_id of its own, which it keeps: its log is that of the number, not of the name. Nothing was written."
+  }
+  validation {
+    condition     = alltrue([for role in ["postgres", "spark_master"] : length([for host in values(var.hosts) : host if contains(host.roles, role)]) == 1])
+    error_message = "one host, not more, has the role postgres, and one the role spark_master. Nothing was written."
+  }
+  validation {
+    condition     = length([for host in values(var.hosts) : host if contains(host.roles, "spark_worker")]) > 0 && alltrue([for host in [for host in values(var.hosts) : host if contains(host.roles, "spark_worker")] : host.cores >= 1 && host.memory_mb >= 2048])
+    error_message = "at least one host has the role spark_worker, with 1 core and 2048 MB or more: a driver needs that much. Nothing was written."
+  }
+}
+
+variable "trusted_network" {
+  description = "Whether nobody reads along between the hosts. Spark's submission server speaks no TLS: requests are signed, and could be seen."
+  type        = bool
+  default     = false
+
+  validation {
+    condition     = var.trusted_network || alltrue([for url in concat(var.spark_rest, var.spark_ui) : startswith(url, "https://")]) && length(var.spark_rest) > 0 && length(var.spark_ui) > 0
+    error_message = "Spark's submission server and its pages speak no TLS. Put a proxy before them and name it (spark_rest, spark_ui: https://...), or say that nobody reads along: trusted_network = true. Nothing was written."
+  }
+}
+
+variable "spark_rest" {
+  description = "Addresses of proxies before the master's submission server; empty: the server itself."
+  type        = list(string)
+  default     = []
+}
+
+variable "spark_ui" {
+  description = "Addresses of proxies before the master's page; empty: the page itself."
+  type        = list(string)
+  default     = []
+}
+
+variable "airflow_url" {
+  description = "Address of Airflow's api-server."
+  type        = string
+
+  validation {
+    condition     = startswith(var.airflow_url, "https://")
+    error_message = "airflow_url is '${var.airflow_url}', but must begin with https://: people sign in there. Nothing was written."
+  }
+}
+
+variable "topic" {
+  description = "The log, as in kafka_access."
+  type = object({
+    name            = optional(string, "ad_events")
+    partitions      = optional(number, 6)
+    retention_hours = optional(number, 168)
+  })
+  default = {}
+}
+
+variable "store" {
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..."
+  type        = string
+  default     = ""
+}
+
+variable "places" {
+  description = "On the hosts: config has what is rendered for the host, secrets the passwords and keys, shared is mounted on all of them at the same path, data is the host's own disk."
+  type = object({
+    config  = optional(string, "/etc/kappa")
+    secrets = optional(string, "/etc/kappa/secrets")
+    shared  = optional(string, "/mnt/kappa")
+    data    = optional(string, "/var/lib/kappa")
+  })
+  default = {}
+
+  validation {
+    condition     = alltrue([for place in values(var.places) : startswith(place, "/") && !strcontains(place, " ")])
+    error_message = "places are ${join(", ", values(var.places))}, but must be absolute paths without spaces. Nothing was written."
+  }
+}
+
+variable "programs" {
+  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, and a folder on the PATH with the Python that runs the jobs."
+  type = object({
+    java     = optional(string, "/usr/bin/java")
+    spark    = optional(string, "/opt/kappa/spark")
+    kafka    = optional(string, "/opt/kappa/kafka")
+    postgres = optional(string, "/usr/lib/postgresql/18")
+    python   = optional(string, "/opt/kappa/venv/bin")
+  })
+  default = {}
+}
+
+variable "users" {
+  description = "Who runs the programs: kappa runs Kafka and Spark and may read the secrets, postgres runs Postgres, which refuses root."
+  type = object({
+    kappa    = optional(string, "kappa")
+    postgres = optional(string, "postgres")
+  })
+  default = {}
+}
+
+variable "output" {
+  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates."
+  type        = string
+}
+
+variable "maker" {
+  description = "On this machine: the checkout and its Python, which make passwords and certificates."
+  type = object({
+    checkout = string
+    python   = string
+  })
+}

@@ -1,0 +1,18 @@
+# An installation on hosts that one has: what each of them needs, in a folder of its own.
+
+module "installation" {
+  source = "../../modules/installation"
+
+  hosts           = var.hosts
+  trusted_network = var.trusted_network
+  spark_rest      = var.spark_rest
+  spark_ui        = var.spark_ui
+  airflow_url     = var.airflow_url
+  topic           = var.topic
+  store           = var.store
+  places          = var.places
+  programs        = var.programs
+  users           = var.users
+  output          = var.output
+  maker           = var.maker
+}

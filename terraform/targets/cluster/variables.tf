@@ -1,0 +1,95 @@
+# What the module checks, and what it is for, stands in ../../modules/installation/variables.tf.
+
+variable "hosts" {
+  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers."
+  type = map(object({
+    roles     = set(string)
+    broker_id = optional(number)
+    cores     = optional(number, 4)
+    memory_mb = optional(number, 4096)
+  }))
+}
+
+variable "trusted_network" {
+  description = "Whether nobody reads along between the hosts. Spark's submission server speaks no TLS: requests are signed, and could be seen."
+  type        = bool
+  default     = false
+}
+
+variable "spark_rest" {
+  description = "Addresses of proxies before the master's submission server; empty: the server itself."
+  type        = list(string)
+  default     = []
+}
+
+variable "spark_ui" {
+  description = "Addresses of proxies before the master's page; empty: the page itself."
+  type        = list(string)
+  default     = []
+}
+
+variable "airflow_url" {
+  description = "Address of Airflow's api-server."
+  type        = string
+}
+
+variable "topic" {
+  description = "The log, as in kafka_access."
+  type = object({
+    name            = optional(string, "ad_events")
+    partitions      = optional(number, 6)
+    retention_hours = optional(number, 168)
+  })
+  default = {}
+}
+
+variable "store" {
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..."
+  type        = string
+  default     = ""
+}
+
+variable "places" {
+  description = "On the hosts: config has what is rendered for the host, secrets the passwords and keys, shared is mounted on all of them at the same path, data is the host's own disk."
+  type = object({
+    config  = optional(string, "/etc/kappa")
+    secrets = optional(string, "/etc/kappa/secrets")
+    shared  = optional(string, "/mnt/kappa")
+    data    = optional(string, "/var/lib/kappa")
+  })
+  default = {}
+}
+
+variable "programs" {
+  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, and a folder on the PATH with the Python that runs the jobs."
+  type = object({
+    java     = optional(string, "/usr/bin/java")
+    spark    = optional(string, "/opt/kappa/spark")
+    kafka    = optional(string, "/opt/kappa/kafka")
+    postgres = optional(string, "/usr/lib/postgresql/18")
+    python   = optional(string, "/opt/kappa/venv/bin")
+  })
+  default = {}
+}
+
+variable "users" {
+  description = "Who runs the programs: kappa runs Kafka and Spark and may read the secrets, postgres runs Postgres, which refuses root."
+  type = object({
+    kappa    = optional(string, "kappa")
+    postgres = optional(string, "postgres")
+  })
+  default = {}
+}
+
+variable "output" {
+  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates."
+  type        = string
+}
+
+variable "maker" {
+  description = "On this machine: the checkout and its Python, which make passwords and certificates."
+  type = object({
+    checkout = string
+    python   = string
+  })
+}

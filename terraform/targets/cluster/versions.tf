@@ -1,0 +1,11 @@
+terraform {
+  required_version = ">= 1.11"
+  required_providers {
+    local = {
+      source  = "hashicorp/local"
+      version = "2.9.0"
+    }
+  }
+  # Where the state is, who applies it says: terraform init -backend-config=path=FILE.
+  backend "local" {}
+}
