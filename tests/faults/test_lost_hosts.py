@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from shutil import rmtree
 
 import psutil
 import pytest
@@ -15,9 +12,10 @@ from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.settings import ROLES
 from stack.services import passwords
 from stack.waiting import until
-from tests.rigs.lab import hosts, services
+from tests.rigs.lab import services
 from tests.rigs.lab.losses import PATIENCE_SECONDS, Loss, Victim, Watch, Way, lose
-from tests.rigs.lab.services import WORKERS, Installed
+from tests.rigs.lab.parts import WORKERS
+from tests.rigs.lab.services import Installed
 
 pytestmark = pytest.mark.long(minutes=3)
 JOB = "ad_ctr"
@@ -39,17 +37,8 @@ LOSSES = [
 
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Installed]:
-    if why := hosts.missing():
-        pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="kappa-lab-"))
-    folder.chmod(0o755)
-    try:
-        with hosts.lab(folder, *services.HOSTS) as lab:
-            made = services.install(lab)
-            services.await_health(made)
-            yield made
-    finally:
-        rmtree(folder, ignore_errors=True)
+    with services.installation() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +65,7 @@ def test_no_secret_is_in_any_file_but_its_own_or_on_a_command_line(deployed: Ins
     held |= {"spark": passwords.spark_secret(settings), "spark-rest": settings.spark_key.read_text().strip()}
     secret = {name: word.encode() for name, word in held.items()}
     told = [file for file in folder.rglob("*") if file.is_file() and settings.secrets not in file.parents]
-    assert {"k1", "shared", "spark", "logs"} <= {file.relative_to(folder).parts[0] for file in told}
+    assert {"k1", "zk", "shared", "spark", "logs"} <= {file.relative_to(folder).parts[0] for file in told}
     found = {(name, file) for file in told for name, word in secret.items() if word in file.read_bytes()}
     assert found == set()
     lines = [repr(process.info["cmdline"]).encode() for process in psutil.process_iter(["cmdline"])]

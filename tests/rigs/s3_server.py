@@ -42,24 +42,27 @@ def s3_server(folder: Path) -> Iterator[str]:
         jars.fetch([S3PROXY], jars.repository(os.environ), cache, {"s3": folder / "jars"})
     except JarUnreachable as away:
         pytest.skip(f"no S3 server for the test: {away}")
-    (folder / "data" / BUCKET).mkdir(parents=True)
     port = _free_port()
-    (folder / "s3.conf").write_text(
-        f"s3proxy.endpoint=http://127.0.0.1:{port}\ns3proxy.authorization=aws-v2-or-v4\n"
-        f"s3proxy.identity={KEYS['AWS_ACCESS_KEY_ID']}\ns3proxy.credential={KEYS['AWS_SECRET_ACCESS_KEY']}\n"
-        f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'data'}\n"
-    )
-    java = shutil.which("java") or "java"
-    jar = folder / "jars" / S3PROXY.name
     with (folder / "log").open("wb") as log:
-        command = [java, "-Xmx256m", "-jar", str(jar), "--properties", str(folder / "s3.conf")]
-        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command(folder, f"http://127.0.0.1:{port}"), stdout=log, stderr=subprocess.STDOUT)
     try:
         assert until(lambda: _listens(port), PATIENCE_SECONDS), (folder / "log").read_text()
         yield f"http://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
+
+
+def command(folder: Path, endpoint: str) -> list[str]:
+    """A server with one empty bucket below a folder, whose `jars` hold its own, as a command."""
+    (folder / "data" / BUCKET).mkdir(parents=True)
+    (folder / "s3.conf").write_text(
+        f"s3proxy.endpoint={endpoint}\ns3proxy.authorization=aws-v2-or-v4\n"
+        f"s3proxy.identity={KEYS['AWS_ACCESS_KEY_ID']}\ns3proxy.credential={KEYS['AWS_SECRET_ACCESS_KEY']}\n"
+        f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'data'}\n"
+    )
+    java, jar = shutil.which("java") or "java", folder / "jars" / S3PROXY.name
+    return [java, "-Xmx256m", "-jar", str(jar), "--properties", str(folder / "s3.conf")]
 
 
 @contextmanager

@@ -8,11 +8,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -36,6 +39,7 @@ from oracle.topic import KafkaTopic
 from stack import schema
 from stack.services import kafka_users, postgres
 from tests.rigs.events import DISTURBED, mixture
+from tests.rigs.lab import lifecycle
 from traffic import log as traffic_log
 from traffic.play import SystemClock, play
 from traffic.shape import Shape
@@ -107,9 +111,11 @@ def state(settings: Settings, job: str) -> object:
     with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
         ends = log.ends()
     with _looking(settings) as connection:
-        offsets: dict[int, int] = dict(
-            connection.execute('select "partition", next_offset from ops.progress where job = %s', [job])
+        found = connection.execute(
+            'select "partition", next_offset from ops.progress where job = %s and version = %s',
+            [job, lifecycle.serving(settings)[job]],
         )
+        offsets: dict[int, int] = {int(partition): int(offset) for partition, offset in found}
         (epoch,) = connection.execute("select max(epoch) from ops.batches where job = %s", [job]).fetchone() or (None,)
     unread = sum(end - offsets.get(partition, 0) for partition, end in ends.items())
     return [unread, sum(offsets.values()), epoch]
@@ -121,10 +127,27 @@ def commits(settings: Settings, job: str, since: str) -> object:
         return connection.execute(_COMMITS, {"job": job, "since": float(since)}).fetchall()
 
 
+def starts(settings: Settings, job: str, since: str) -> object:
+    """When a driver took the version over, each since a time."""
+    with psycopg.connect(settings.dsn("kappa_registry"), connect_timeout=10) as connection:
+        return connection.execute(_STARTS, {"job": job, "since": float(since)}).fetchall()
+
+
+def leader(settings: Settings) -> object:
+    """The host of the master that leads."""
+    for url in settings.spark_ui:
+        with suppress(httpx.HTTPError):
+            if httpx.get(f"{url}/json/", timeout=5, trust_env=False).json()["status"] == "ALIVE":
+                return urlsplit(url).hostname
+    return None
+
+
 def _looking(settings: Settings) -> psycopg.Connection[tuple[Any, ...]]:
     return psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=10)
 
 
+_STARTS = """select extract(epoch from started_at)::float from registry.driver_start
+where job = %(job)s and started_at > to_timestamp(%(since)s) order by 1"""
 _COMMITS = """select extract(epoch from committed_at)::float, epoch from ops.batches
 where job = %(job)s and committed_at > to_timestamp(%(since)s) order by 1"""
 
@@ -138,7 +161,8 @@ def differences(settings: Settings) -> object:
 
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
-    "differences": differences,
+    "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
+    "serving": lifecycle.serving, "leader": leader,    "differences": differences,
 }  # fmt: skip
 
 if __name__ == "__main__":

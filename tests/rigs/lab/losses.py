@@ -15,15 +15,17 @@ from pathlib import Path
 import psutil
 
 from stack.waiting import until
-from tests.rigs.lab.services import BROKERS, MASTER, WORKERS, Installed
+from tests.rigs.lab.parts import BROKERS, WORKERS
+from tests.rigs.lab.services import Installed
 
 AWAY_SECONDS = 45.0
 """At least so long a host is away: twice as long as the master waits for it."""
 BACK_SECONDS = 30.0
 """So long the stream is watched once the host is back."""
-WORKS_SECONDS = 10.0
+WORKS_SECONDS = 20.0
 """A stream whose last commit is no older does its work."""
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 600.0
+"""On busy cores the start of a driver and its first batch take minutes."""
 RATE = 100
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 REFUSED = "was refused, and nothing of it was written"
@@ -64,22 +66,25 @@ class Loss:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a loss. Pauses are the longest between two commits, in seconds; `sent` records were acknowledged.
-    `load`: how many processes shared a core of this machine meanwhile, 1 where none had to wait."""
+    """What came of a loss. Pauses are the longest between two commits, in seconds; `starts`: when drivers took the
+    version over, in seconds after the loss; `sent` records were acknowledged. `load`: how many processes shared a core
+    of this machine meanwhile, 1 where none had to wait."""
 
     host: str
     away_pause: float
     back_pause: float
     load: float
+    starts: Sequence[float]
     epochs: Sequence[int]
     refused: int
     sent: int
 
     def line(self, loss: Loss) -> str:
         """A row for people."""
+        starts = ", ".join(f"{at:.0f}" for at in self.starts) or "never"
         return (
             f"{loss.name} ({self.host}): pause {self.away_pause:.0f} s (aim {loss.aim_seconds:.0f}), "
-            f"{self.back_pause:.0f} s after its return; epochs {list(self.epochs)}; {self.refused} batches refused; "
+            f"{self.back_pause:.0f} s after its return; taken over after {starts} s; {self.refused} batches refused; "
             f"{self.sent} records sent; load {self.load:.0f} a core"
         )
 
@@ -96,6 +101,10 @@ class Watch:
         folders = [folder for host in WORKERS for folder in self._spark(host).glob("driver-*")]
         newest: Path = max(folders, key=lambda folder: folder.name)
         return newest.parent.name
+
+    def leader(self) -> str:
+        """The host of the master that leads."""
+        return str(json.loads(self.installed.ask("leader")))
 
     def refused(self) -> int:
         """How many batches drivers say were refused, in all."""
@@ -125,6 +134,10 @@ class Watch:
         """Time and epoch of each commit since a time (seconds since 1970)."""
         return [(at, epoch) for at, epoch in json.loads(self.installed.ask("commits", self.job, str(since)))]
 
+    def starts(self, since: float) -> list[float]:
+        """When a driver took the version over, since a time."""
+        return [float(at) for (at,) in json.loads(self.installed.ask("starts", self.job, str(since)))]
+
     def works(self, since: float) -> bool:
         """Whether it has committed since a time, and not long ago."""
         found = self.commits(max(since, time.time() - WORKS_SECONDS))
@@ -143,15 +156,14 @@ def lose(watch: Watch, loss: Loss, seed: int) -> Seen:
     the stream again, and let it read the rest. Fails where it does not."""
     watch.spread()
     host, before = _host(watch, loss.victim), watch.refused()
-    with _traffic(watch.installed, seed) as sent:
+    with traffic(watch.installed, seed) as sent:
         begun = time.time()
         assert until(lambda: watch.works(begun), PATIENCE_SECONDS, 2.0), "no commit under traffic"
-        _strike(watch.installed, host, loss.way)
-        lost = time.time()
-        time.sleep(AWAY_SECONDS)
-        assert until(lambda: watch.works(lost + AWAY_SECONDS / 2), PATIENCE_SECONDS, 5.0), "the stream stands still"
-        load = max(1.0, os.getloadavg()[1] / (os.cpu_count() or 1))
-        _mend(watch.installed, host, loss.way)
+        with _away(watch, host, loss.way):
+            lost = time.time()
+            time.sleep(AWAY_SECONDS)
+            assert until(lambda: watch.works(lost + AWAY_SECONDS / 2), PATIENCE_SECONDS, 5.0), "the stream stands still"
+            load = max(1.0, os.getloadavg()[1] / (os.cpu_count() or 1))
         back = time.time()
         time.sleep(BACK_SECONDS)
         assert until(lambda: watch.works(back + BACK_SECONDS / 2), PATIENCE_SECONDS, 5.0), "it stands still again"
@@ -161,8 +173,8 @@ def lose(watch: Watch, loss: Loss, seed: int) -> Seen:
     assert epochs == sorted(epochs), f"an older driver committed after a newer one: {epochs}"
     times = [at for at, _ in found]
     return Seen(
-        host, pause(times, lost, back), pause(times, back, back + BACK_SECONDS), load, sorted(set(epochs)),
-        watch.refused() - before, sent(),
+        host, pause(times, lost, back), pause(times, back, back + BACK_SECONDS), load,
+        [at - lost for at in watch.starts(lost)], sorted(set(epochs)), watch.refused() - before, sent(),
     )  # fmt: skip
 
 
@@ -176,32 +188,44 @@ def _host(watch: Watch, victim: Victim) -> str:
     drivers = watch.drivers_host()
     (other,) = set(WORKERS) - {drivers}
     return {
-        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: MASTER, Victim.BROKER: BROKERS[0],
+        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: BROKERS[0],
     }[victim]  # fmt: skip
 
 
-def _strike(installed: Installed, host: str, way: Way) -> None:
-    lab = installed.lab
+@contextmanager
+def _away(watch: Watch, host: str, way: Way) -> Iterator[None]:
+    """A host that is lost while the body runs."""
+    _strike(watch, host, way)
+    try:
+        yield
+    finally:
+        _mend(watch.installed, host, way)
+
+
+def _strike(watch: Watch, host: str, way: Way) -> None:
+    lab, master = watch.installed.lab, watch.leader()
     acts: dict[Way, Callable[[], None]] = {
         Way.KILLED: lambda: lab.kill(host),
         Way.CUT: lambda: lab.cut(host),
         Way.MUTE: lambda: lab.mute(host),
         Way.DEAF: lambda: lab.deafen(host),
-        Way.BLIND: lambda: lab.lose_sight(host, MASTER),
+        Way.BLIND: lambda: lab.lose_sight(host, master),
     }
     acts[way]()
 
 
 def _mend(installed: Installed, host: str, way: Way) -> None:
-    if way is not Way.KILLED:
+    if way is Way.KILLED:
+        installed.lab.boot(host)
+    else:
         installed.lab.heal(host)
-        return
-    installed.lab.boot(host)
-    installed.start(host)
+    # A master that cannot say any more that it leads ends: another one may lead by now.
+    if not any("java" in process.name() for process in installed.lab.processes(host)):
+        installed.start(host)
 
 
 @contextmanager
-def _traffic(installed: Installed, seed: int) -> Iterator[Callable[[], int]]:
+def traffic(installed: Installed, seed: int) -> Iterator[Callable[[], int]]:
     """Traffic while the body runs; how many records it brought, all of which the log took."""
     stop, answer = installed.lab.folder / "stop", installed.lab.folder / "logs" / "traffic"
     stop.unlink(missing_ok=True)

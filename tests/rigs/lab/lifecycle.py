@@ -1,0 +1,107 @@
+"""Verbs on jobs of a lab by their own steps, as Airflow's tasks make them: rescale, replay and promotion, roll-back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+
+from kappa.core.audit import Author
+from kappa.core.catalog import JOBS, Approval
+from kappa.core.changes import Change
+from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.requests.reprocessing import ReprocessRequest
+from kappa.core.settings import Settings
+from kappa.platform import connect
+from kappa.verbs import lease
+from kappa.verbs.change import steps as change
+from kappa.verbs.drivers import finite_program, standby
+from kappa.verbs.drivers.finite_program import Program
+from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay import catch_up
+from kappa.verbs.replay import steps as replay
+from kappa.verbs.replay.observation import plan_reprocess
+from kappa.verbs.rescale.steps import VERB, plan_rescale
+from stack.services.spark import spark_home
+
+HELD_SECONDS = 3_600.0
+
+
+def rescale(settings: Settings, job: str, given: str) -> object:
+    """Give a job other partitions, cores or executors; `given` is what is asked for, as JSON."""
+    platform, by = connect(settings), author()
+    plan = plan_rescale(platform, RescaleRequest(job, **json.loads(given)))
+    try:
+        lease.take(platform, VERB, job, by, HELD_SECONDS, 0.0, nobody_ended)
+        made = change.begin(platform, VERB, job, plan.version, plan.old, plan.new, by)
+        work = repartition(settings, made) if made.repartitions else None
+        standby.prepare(platform, made, by)
+        change.hold(platform, made, by)
+        assert work is None or work.wait() == 0, "the repartition failed; its words are in logs/repartition"
+        change.switch(platform, made)
+        change.launch(platform, made, by)
+        change.ready(platform, made, by)
+        return change.conclude(platform, made, by)
+    finally:
+        lease.release(platform, by)
+
+
+def repartition(settings: Settings, made: Change) -> subprocess.Popen[bytes]:
+    """The finite program of a change, at work."""
+    work = finite_program.finite_work(settings, made, Program.REPARTITION)
+    command = [str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]", "--name", work.name]
+    command += ["--driver-memory", work.driver_memory, "--jars", work.jars]
+    command += [word for name, value in work.configuration.items() for word in ("--conf", f"{name}={value}")]
+    with (settings.home.parent / "logs" / "repartition").open("ab") as log:
+        return subprocess.Popen(
+            [*command, work.application, *work.arguments], stdout=log, stderr=log,
+            env={**os.environ, **work.environment, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        )  # fmt: skip
+
+
+def reprocess(settings: Settings, *jobs: str) -> object:
+    """Replay jobs from the smallest exact start with the same rules, which must give the same numbers, and promote."""
+    platform, by = connect(settings), author()
+    plan = plan_reprocess(platform, ReprocessRequest(jobs, approval=Approval.AUTO))
+    verb = replay.VERB
+    try:
+        versions = replay.candidates(platform, plan, by)
+        lease.take_on(platform, verb, versions, by, HELD_SECONDS, 0.0, nobody_ended)
+        made = replay.stage(platform, verb, plan, by)
+        pursuit = replay.pursue(platform, verb, by)
+        if pursuit is not None:
+            replay.reached(platform, verb, catch_up.wait(platform, pursuit), by)
+        replay.check(platform, verb, by)
+        promote.promote(platform, verb, made, by)
+        return replay.conclude(platform, verb, by).sentence
+    finally:
+        lease.release(platform, by)
+
+
+def rollback(settings: Settings, *jobs: str) -> object:
+    """Undo the newest release of jobs."""
+    platform = connect(settings)
+    return promote.carry_out(platform, promote.plan_rollback(platform, jobs), author(), nobody_ended, print_step)
+
+
+def serving(settings: Settings) -> dict[str, int]:
+    """Which version serves each job's live end."""
+    segments = {job: connect(settings).registry.segments(job) for job in JOBS}
+    return {job: found[-1].version for job, found in segments.items() if found}
+
+
+def author() -> Author:
+    """Who acts, by a run of its own."""
+    return Author("lab", f"lab-{uuid.uuid4()}", "of a test")
+
+
+def nobody_ended(_: object) -> bool:
+    """Nobody else holds anything here."""
+    return False
+
+
+def print_step(step: str) -> None:
+    """Say where it is."""
+    print(step, file=sys.stderr)
