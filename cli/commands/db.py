@@ -18,7 +18,7 @@ from cli.options import DryRun, Json, Reason, reason_required
 from cli.output import err, working
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author, Entry
-from kappa.core.settings import ROLES, Settings
+from kappa.core.installation.settings import ROLES, Settings
 from kappa.registry.postgres import PostgresRegistry
 from stack import backups, schema
 from stack.services import postgres

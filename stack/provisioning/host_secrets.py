@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kappa.core.installation.settings import Settings, load
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings, load
 from stack.services import passwords
 
 AUTHORITY_DAYS, HOST_DAYS = 3650, 398

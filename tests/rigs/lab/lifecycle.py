@@ -9,11 +9,11 @@ import sys
 import uuid
 
 from kappa.core.audit import Author
-from kappa.core.catalog import JOBS, Approval
 from kappa.core.changes import Change
-from kappa.core.requests.by_verb import RescaleRequest
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS, Approval
+from kappa.core.requests.lifecycle import RescaleRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.core.settings import Settings
 from kappa.platform import connect
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change

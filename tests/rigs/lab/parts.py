@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import jars, kafka, kafka_users, passwords, spark
 from stack.services.jars import Jar

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa.core.settings import ROLES, Settings, load
+from kappa.core.installation.settings import ROLES, Settings, load
 from stack.provisioning import host_secrets
 from stack.provisioning.host_secrets import CertificateNotMade, make
 

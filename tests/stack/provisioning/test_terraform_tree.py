@@ -13,7 +13,7 @@ import pytest
 
 from kappa.core.installation import needs
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
-from kappa.core.settings import ROLES, Topic
+from kappa.core.installation.settings import ROLES, Topic
 from stack.provisioning import providers
 from stack.services import airflow_connections, kafka, kafka_users
 from tests.stack.provisioning import terraform_tree
