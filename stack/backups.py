@@ -198,7 +198,7 @@ def _size(settings: Settings) -> int:
 
 def _run(name: str, arguments: Sequence[str], look: Callable[[], None] = lambda: None) -> str:
     """What a program of Postgres prints; what it has done is looked at from time to time. Raises ToolFailed."""
-    command = [str(postgres.BINARIES / name), "--no-password", *arguments]
+    command = [str(postgres.binaries() / name), "--no-password", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_ENVIRONMENT
     ) as program:

@@ -28,7 +28,7 @@ from kappa.platform import connect
 from kappa.verbs.observation import found
 from kappa.verbs.start_point import EARLIEST
 from stack.services.passwords import airflow_login
-from stack.services.postgres import BINARIES
+from stack.services.postgres import binaries
 from traffic.log import KafkaLog, Log
 from traffic.open_bandit_totals import expected_totals
 from traffic.sources import Plan
@@ -165,5 +165,5 @@ def _tell(stage: Stage) -> None:
     shown = password if err.is_terminal else f"(in {users_file(settings)})"
     err.print(f"\nAirflow: {settings.airflow_url}   user {user}, password {shown}", markup=False)
     err.print("look further: ./kappa status, ./kappa reconcile, or ask Postgres yourself:", markup=False)
-    err.print(f"""  {BINARIES / "psql"} "{settings.dsn("kappa_reader")}" -c "{_QUERY}\"""", markup=False)
+    err.print(f"""  {binaries() / "psql"} "{settings.dsn("kappa_reader")}" -c "{_QUERY}\"""", markup=False)
     err.print("stop everything: ./kappa down", markup=False)

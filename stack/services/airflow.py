@@ -1,14 +1,15 @@
-"""Airflow: its configuration, its database and the four processes, all on loopback."""
+"""Airflow: its configuration, its database and the four processes."""
 
 from __future__ import annotations
 
 import configparser
 import io
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from kappa import airflow_api, airflow_sign_in
 from kappa.core.installation import layers
@@ -32,6 +33,7 @@ COMMANDS = {
     DAG_PROCESSOR: ("dag-processor",),
     TRIGGERER: ("triggerer", "--skip-serve-logs"),
 }
+ASYNC = "postgresql+asyncpg"
 # Where all of Airflow starts again on busy cores the scheduler is there minutes before the api-server, and a task that
 # cannot tell it of its start has used up a try: by Airflow's own numbers all of them within a minute. A heartbeat tries
 # as often, so one that failed is enough: the process must be gone when the scheduler misses it and begins another.
@@ -43,14 +45,22 @@ _WORKERS = {
 }
 
 
+Sections = dict[str, dict[str, str]]
+
+
 def configuration(layout: Layout) -> str:
-    """airflow.cfg: every setting that differs from Airflow's own."""
-    settings, keys = layout.settings, passwords.airflow_keys(layout.settings)
-    sections = {
+    """airflow.cfg of the embedded stack."""
+    return as_file(sections(layout, passwords.airflow_keys(layout.settings)))
+
+
+def sections(layout: Layout, keys: Mapping[str, str]) -> Sections:
+    """Every setting that differs from Airflow's own, by section; all on loopback."""
+    settings = layout.settings
+    return {
         "core": _core(layout, keys["fernet_key"]),
         "database": {
             "sql_alchemy_conn": _url(settings, "postgresql+psycopg2"),
-            "sql_alchemy_conn_async": _url(settings, "postgresql+asyncpg"),
+            "sql_alchemy_conn_async": _url(settings, ASYNC),
         },
         "api": {
             "host": LOOPBACK,
@@ -68,10 +78,14 @@ def configuration(layout: Layout) -> str:
         # tenth of a processor for ever; never would leave out for ever what could not be read in time once, and a DAG
         # that was not read for ten minutes is taken for gone.
         "dag_processor": {"refresh_interval": "30", "min_file_process_interval": "300"},
-        "secrets": airflow_connections.section(layout),
+        "secrets": airflow_connections.section(airflow_connections.file(layout)),
         "logging": {"base_log_folder": str(layout.airflow / "logs")},
         "usage_data_collection": {"enabled": "False"},
     }
+
+
+def as_file(sections: Sections) -> str:
+    """The text of airflow.cfg."""
     config = configparser.RawConfigParser()
     config.read_dict({name: {k: v.replace("%", "%%") for k, v in values.items()} for name, values in sections.items()})
     text = io.StringIO()
@@ -170,9 +184,14 @@ def _core(layout: Layout, fernet_key: str) -> dict[str, str]:
 
 
 def _url(settings: Settings, driver: str) -> str:
-    """SQLAlchemy URL that names the password file; both drivers read it."""
-    passfile = quote(str(_passfile(settings)), safe="/")
-    return f"{driver}://{AIRFLOW_ROLE}@{LOOPBACK}:{settings.ports.postgres}/{AIRFLOW_ROLE}?passfile={passfile}"
+    """SQLAlchemy URL that names the password file; both drivers read it. Each has words of its own for TLS: asyncpg
+    takes the authority's file from PGSSLROOTCERT."""
+    server = settings.database_server
+    encrypted = {"sslmode": server.sslmode, "sslrootcert": server.sslrootcert} if server.sslrootcert else {}
+    if driver == ASYNC:
+        encrypted = {"ssl": server.sslmode} if server.sslrootcert else {}
+    given = urlencode({"passfile": str(_passfile(settings)), **encrypted}, quote_via=quote, safe="/")
+    return f"{driver}://{AIRFLOW_ROLE}@{server.host}:{server.port}/{AIRFLOW_ROLE}?{given}"
 
 
 def _passfile(settings: Settings) -> Path:

@@ -27,18 +27,24 @@ def file(layout: Layout) -> Path:
 
 def write(layout: Layout) -> None:
     """Write the file, readable by its owner only."""
-    passwords.write_private(file(layout), json.dumps(wanted(layout), indent=2))
+    login = passwords.airflow_login(layout.settings)
+    passwords.write_private(file(layout), as_file(LOOPBACK, layout.settings.ports.airflow, login))
 
 
-def wanted(layout: Layout) -> dict[str, dict[str, Any]]:
+def as_file(host: str, port: int, login: tuple[str, str]) -> str:
+    """The text of the file; `login` is name and password of who leaves notes."""
+    return json.dumps(wanted(host, port, login), indent=2)
+
+
+def wanted(host: str, port: int, login: tuple[str, str]) -> dict[str, dict[str, Any]]:
     """The connections by their ids."""
-    user, password = passwords.airflow_login(layout.settings)
+    user, password = login
     return {
         SPARK_CONNECTION: SPARK_LOCAL,
         NOTES_CONNECTION: {
             "conn_type": "http",
-            "host": LOOPBACK,
-            "port": layout.settings.ports.airflow,
+            "host": host,
+            "port": port,
             "login": user,
             "password": password,
             "description": "The notes of runs",
@@ -46,6 +52,6 @@ def wanted(layout: Layout) -> dict[str, dict[str, Any]]:
     }
 
 
-def section(layout: Layout) -> dict[str, str]:
-    """Airflow's section `secrets`."""
-    return {"backend": BACKEND, "backend_kwargs": json.dumps({"connections_file_path": str(file(layout))})}
+def section(connections: Path) -> dict[str, str]:
+    """Airflow's section `secrets`, for a file of connections."""
+    return {"backend": BACKEND, "backend_kwargs": json.dumps({"connections_file_path": str(connections)})}

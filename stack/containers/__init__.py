@@ -1,0 +1,1 @@
+"""What docker-compose.yml runs: the names of its parts, what each of them is given, and its init jobs."""

@@ -1,0 +1,79 @@
+"""The configuration of a broker in a container, which is a controller, too: three listeners, each of them over TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kappa.core.settings import Settings
+from stack.containers import names
+from stack.containers.installation import CA
+from stack.containers.names import Chosen
+from stack.services import kafka_users
+from stack.services.kafka_users import CLIENT, CONTROLLER, SCRAM
+
+HOST = "HOST"
+"""The listener for this machine: what it is advertised as is a port of the loopback."""
+DATA = Path("/var/lib/kappa/data")
+KEY = "kafka.both.pem"
+
+
+def properties(settings: Settings, chosen: Chosen, number: int) -> str:
+    """server.properties of one broker; `settings` are those of the containers."""
+    brokers, name = names.BROKERS[: chosen.brokers], names.BROKERS[number - 1]
+    ports = {CLIENT: names.CLIENT_PORT, HOST: names.HOST_PORT, CONTROLLER: names.CONTROLLER_PORT}
+    users = kafka_users.properties(settings)
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": number,
+        "controller.quorum.voters": ",".join(
+            f"{n}@{broker}:{names.CONTROLLER_PORT}" for n, broker in enumerate(brokers, 1)
+        ),
+        "controller.listener.names": CONTROLLER,
+        "listeners": ",".join(f"{listener}://:{port}" for listener, port in ports.items()),
+        "advertised.listeners": f"{CLIENT}://{name}:{names.CLIENT_PORT},"
+        f"{HOST}://localhost:{chosen.kafka_ports[number - 1]}",
+        **users,
+        **_like(users, CLIENT, HOST),
+        "listener.security.protocol.map": ",".join(f"{listener}:SASL_SSL" for listener in ports),
+        f"listener.name.{HOST.lower()}.sasl.enabled.mechanisms": SCRAM,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": names.GIVEN / KEY,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": names.GIVEN / CA,
+        "log.dirs": DATA,
+        "auto.create.topics.enable": "false",
+        **_copies(chosen.brokers),
+        "group.initial.rebalance.delay.ms": 0,
+        "num.network.threads": 2,
+        "num.io.threads": 2,
+        "background.threads": 2,
+        "log.cleaner.dedupe.buffer.size": 16777216,
+        # Acknowledged is on the disk a second later (docs/decisions/0027).
+        "log.flush.interval.ms": 1000,
+        "log.flush.scheduler.interval.ms": 1000,
+    }
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def _like(users: dict[str, str], listener: str, other: str) -> dict[str, str]:
+    """How clients sign in at another listener: as at this one."""
+    prefix = f"listener.name.{listener.lower()}."
+    return {
+        key.replace(prefix, f"listener.name.{other.lower()}."): value
+        for key, value in users.items()
+        if key.startswith(prefix)
+    }
+
+
+def _copies(brokers: int) -> dict[str, object]:
+    """On how many brokers the topics of Kafka's own lie, and how many must have a record before it is acknowledged."""
+    own = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    least = min(brokers, 2)
+    return {
+        **{f"{topic}.replication.factor": brokers for topic in own},
+        **{f"{topic}.num.partitions": 1 for topic in own},
+        "transaction.state.log.min.isr": least,
+        "share.coordinator.state.topic.min.isr": least,
+        "min.insync.replicas": least,
+        "default.replication.factor": brokers,
+    }

@@ -1,0 +1,90 @@
+"""What each group of containers is given: files of a folder of their own, and of the secrets no more than they use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from kappa.airflow_sign_in import users_file
+from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.needs import POOLS
+from kappa.core.settings import ROLES, Settings
+from stack.containers import brokers, installation, names
+from stack.containers.installation import CA
+from stack.containers.names import Chosen, Group
+from stack.layout import Layout
+from stack.services import airflow, airflow_connections, airflow_imports, kafka, passwords
+from stack.services.passwords import SUPERUSER
+
+CLUSTER_ID = "kafka-cluster-id"
+SETTINGS = "kappa.toml"
+SECRETS: Mapping[Group, tuple[str, ...]] = {
+    Group.BROKER: (CA, brokers.KEY, CLUSTER_ID, "kafka_admin.properties"),
+    Group.POSTGRES: ("postgres.pem", "postgres.key"),
+    Group.MASTER: ("spark-master.properties",),
+    Group.WORKER: (CA, "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"),
+    Group.AIRFLOW: (
+        CA, "airflow-users.json", "airflow.pgpass", "spark-rest.key", "kafka_control.properties",
+        # Finite work runs beside the task that waits for it: a trial reads the log and writes nothing.
+        "kafka_stream.properties", "spark-auth.properties", *(f"{role}.pgpass" for role in ROLES),
+    ),
+    Group.STORES: (
+        CA, "postgres.pgpass", "airflow.pgpass", *(f"{user}.properties" for user in KafkaUser),
+        *(f"{role}.pgpass" for role in ROLES),
+    ),
+}  # fmt: skip
+"""Of the files of the secrets folder, those that a group sees."""
+
+
+def files(secrets: Path, settings: Settings, chosen: Chosen) -> dict[Group, dict[str, str]]:
+    """By group, the files it is given and their text. `secrets` is the folder with all of them, `settings` are those of
+    the containers."""
+    written = {
+        Group.BROKER: {
+            "log4j2.yaml": kafka.LOG4J,
+            **{f"server-{n}.properties": brokers.properties(settings, chosen, n) for n in range(1, chosen.brokers + 1)},
+        },
+        Group.POSTGRES: {"password": _password(secrets, SUPERUSER)},
+        Group.WORKER: {SETTINGS: _installation(chosen)},
+        Group.AIRFLOW: {SETTINGS: _installation(chosen), **_of_airflow(secrets, settings, chosen)},
+        Group.STORES: {SETTINGS: _installation(chosen)},
+    }
+    copied = {group: {name: _copied(secrets / name) for name in seen} for group, seen in SECRETS.items()}
+    return {group: copied[group] | written.get(group, {}) for group in Group}
+
+
+def _copied(file: Path) -> str:
+    """A secret's text. A password file of Postgres names the server, so that the password goes nowhere else."""
+    text = file.read_text()
+    if file.suffix == ".pgpass":
+        return f"{names.POSTGRES}:{text.partition(':')[2]}"
+    return text
+
+
+def _installation(chosen: Chosen) -> str:
+    return installation.text(installation.inside(chosen), chosen)
+
+
+def _password(secrets: Path, role: str) -> str:
+    return (secrets / f"{role}.pgpass").read_text().strip().rsplit(":", 1)[1]
+
+
+def _of_airflow(secrets: Path, settings: Settings, chosen: Chosen) -> dict[str, str]:
+    layout = Layout(settings, names.CODE, {})
+    sections = airflow.sections(layout, json.loads((secrets / "airflow-keys.json").read_text()))
+    sections["api"] |= {
+        "host": "0.0.0.0",
+        "port": str(names.AIRFLOW_PORT),
+        "base_url": installation.outside(chosen).airflow,
+    }
+    sections["secrets"] = airflow_connections.section(names.GIVEN / "connections.json")
+    users = json.loads((secrets / users_file(settings).name).read_text())
+    login = (passwords.PERSON, users[passwords.PERSON])
+    return {
+        "airflow.cfg": airflow.as_file(sections),
+        "connections.json": airflow_connections.as_file(names.AIRFLOW_API, names.AIRFLOW_PORT, login),
+        "pools.json": json.dumps({pool["name"]: pool for pool in map(asdict, POOLS)}),
+        "airflow_local_settings.py": airflow_imports.text(),
+    }

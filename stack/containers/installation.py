@@ -1,0 +1,87 @@
+"""The installation file of the containers and that of this machine: the same but for addresses and places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stack.containers import names
+from stack.containers.names import Chosen
+
+CA = "ca.pem"
+_TEXT = """\
+# Written by docker compose: the installation {of}.
+[kafka]
+bootstrap = "{bootstrap}"
+ca = "{secrets}/{ca}"
+[postgres]
+host = "{postgres}"
+port = {postgres_port}
+sslrootcert = "{secrets}/{ca}"
+[spark]
+master = "spark://{master}:{master_port}"
+rest = ["{rest}"]
+ui = ["{ui}"]
+allow_plain = true
+[airflow]
+url = "{airflow}"
+allow_plain = true
+[places]
+shared = "{shared}"
+secrets = "{secrets}"
+[topic]
+partitions = {partitions}
+retention_hours = {retention_hours}
+"""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """How the parts are reached from somewhere, and where files are there."""
+
+    of: str
+    bootstrap: str
+    postgres: str
+    postgres_port: int
+    rest: str
+    ui: str
+    airflow: str
+    shared: str
+    secrets: str
+
+
+def inside(chosen: Chosen) -> Addresses:
+    """From the containers, by the names of the services."""
+    return Addresses(
+        "as the containers see it",
+        ",".join(f"{broker}:{names.CLIENT_PORT}" for broker in names.BROKERS[: chosen.brokers]),
+        names.POSTGRES,
+        names.POSTGRES_PORT,
+        f"http://{names.MASTER}:{names.REST_PORT}",
+        f"http://{names.MASTER}:{names.UI_PORT}",
+        f"http://{names.AIRFLOW_API}:{names.AIRFLOW_PORT}",
+        str(names.SHARED),
+        str(names.GIVEN),
+    )
+
+
+def outside(chosen: Chosen) -> Addresses:
+    """From this machine, by ports of its loopback; places are beside the file."""
+    return Addresses(
+        "as this machine sees it, for ./kappa --target compose",
+        ",".join(f"localhost:{port}" for port in chosen.kafka_ports[: chosen.brokers]),
+        "localhost",
+        chosen.postgres_port,
+        f"http://127.0.0.1:{chosen.rest_port}",
+        f"http://127.0.0.1:{chosen.ui_port}",
+        f"http://127.0.0.1:{chosen.airflow_port}",
+        "./shared",
+        "./secrets",
+    )
+
+
+def text(addresses: Addresses, chosen: Chosen) -> str:
+    """kappa.toml. The master is named as drivers find it, who run in containers whoever asks for them."""
+    return _TEXT.format(
+        **vars(addresses), ca=CA, master=names.MASTER, master_port=names.MASTER_PORT, partitions=chosen.partitions,
+        retention_hours=chosen.retention_hours,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""The names and ports of the services of docker-compose.yml, and the folders that their containers see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+BROKERS = ("kafka-1", "kafka-2", "kafka-3")
+POSTGRES = "postgres"
+MASTER, WORKER = "spark-master", "spark-worker"
+AIRFLOW_API = "airflow-api"
+
+CLIENT_PORT, CONTROLLER_PORT, HOST_PORT = 9092, 9093, 19092
+"""Of a broker: for the other containers, for the controllers, and for this machine, by a port on its loopback."""
+POSTGRES_PORT = 5432
+MASTER_PORT, REST_PORT, UI_PORT = 7077, 6066, 8080
+AIRFLOW_PORT = 8080
+
+GIVEN = Path("/run/kappa")
+"""Where a container sees what it is given: settings, secrets, certificates; of its own group only."""
+STATE = Path("/kappa/state")
+SHARED = Path("/kappa/shared")
+CODE = Path("/opt/kappa")
+JARS = Path("/opt/jars/spark")
+"""In the image of Airflow: the jars of Spark applications, which belong in the shared folder."""
+
+
+class Group(StrEnum):
+    """Containers that are given the same: each group has a volume of its own, `given-NAME`."""
+
+    BROKER = "kafka"
+    POSTGRES = "postgres"
+    MASTER = "spark-master"
+    WORKER = "spark-worker"
+    AIRFLOW = "airflow"
+    STORES = "stores"
+    """The init job that makes topic, users, roles and schema."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a person chooses in `.env`: how many brokers, the shape of the topic, and ports of this machine's loopback,
+    of the brokers one each."""
+
+    brokers: int = 1
+    partitions: int = 6
+    retention_hours: int = 168
+    kafka_ports: tuple[int, ...] = (29092, 29093, 29094)
+    postgres_port: int = 25432
+    rest_port: int = 26066
+    ui_port: int = 28080
+    airflow_port: int = 28090
+
+
+VARIABLES = {
+    "brokers": "KAPPA_BROKERS",
+    "partitions": "KAPPA_PARTITIONS",
+    "retention_hours": "KAPPA_RETENTION_HOURS",
+    "postgres_port": "KAPPA_POSTGRES_PORT",
+    "rest_port": "KAPPA_SPARK_REST_PORT",
+    "ui_port": "KAPPA_SPARK_UI_PORT",
+    "airflow_port": "KAPPA_AIRFLOW_PORT",
+}
+"""The variables of `.env` by what they choose; the ports of the brokers are KAPPA_KAFKA_1_PORT and so on."""
+
+
+def chosen(environment: Mapping[str, str]) -> Chosen:
+    """What the variables say; what they do not say is as by default."""
+    told = {name: int(environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
+    ports = [int(environment.get(broker_variable(n)) or port) for n, port in enumerate(Chosen.kafka_ports, 1)]
+    return Chosen(kafka_ports=tuple(ports), **told)
+
+
+def broker_variable(number: int) -> str:
+    """The variable with the port of a broker on this machine."""
+    return f"KAPPA_KAFKA_{number}_PORT"
