@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.containers import names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen

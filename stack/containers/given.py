@@ -10,7 +10,7 @@ from pathlib import Path
 from kappa.airflow_sign_in import users_file
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import POOLS
-from kappa.core.settings import ROLES, Settings
+from kappa.core.installation.settings import ROLES, Settings
 from stack.containers import brokers, installation, names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen, Group

@@ -12,8 +12,8 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from kappa.core.installation import layers
+from kappa.core.installation.settings import Settings, load
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings, load
 from stack import schema
 from stack.containers import given, installation, names
 from stack.containers.names import Chosen, chosen

@@ -13,7 +13,7 @@ import pytest
 from cli.entry import CHECKOUT
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import NOTES_CONNECTION, POOLS, SPARK_CONNECTION
-from kappa.core.settings import load
+from kappa.core.installation.settings import load
 from stack.containers import brokers, given, installation, names, prepare
 from stack.containers.names import Chosen, Group
 from stack.services import passwords
