@@ -17,21 +17,21 @@ from tests.rigs.lab.losses import PATIENCE_SECONDS, Loss, Victim, Watch, Way, lo
 from tests.rigs.lab.parts import WORKERS
 from tests.rigs.lab.services import Installed
 
-pytestmark = pytest.mark.long(minutes=3)
+pytestmark = pytest.mark.long(minutes=5)
 JOB = "ad_ctr"
 ON_TWO_HOSTS = {"executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
 LOSSES = [
     Loss(Victim.EXECUTOR, Way.KILLED, 60),
     Loss(Victim.EXECUTOR, Way.CUT, 60),
+    Loss(Victim.MASTER, Way.KILLED, 15),
+    Loss(Victim.MASTER, Way.CUT, 15),
+    Loss(Victim.BROKER, Way.KILLED, 15),
+    Loss(Victim.BROKER, Way.CUT, 15),
     Loss(Victim.DRIVER, Way.KILLED, 90),
     Loss(Victim.DRIVER, Way.CUT, 90),
     Loss(Victim.DRIVER, Way.MUTE, 90),
     Loss(Victim.DRIVER, Way.DEAF, 90),
     Loss(Victim.DRIVER, Way.BLIND, 90),
-    Loss(Victim.MASTER, Way.KILLED, 15),
-    Loss(Victim.MASTER, Way.CUT, 15),
-    Loss(Victim.BROKER, Way.KILLED, 15),
-    Loss(Victim.BROKER, Way.CUT, 15),
 ]
 
 

@@ -133,6 +133,11 @@ def starts(settings: Settings, job: str, since: str) -> object:
         return connection.execute(_STARTS, {"job": job, "since": float(since)}).fetchall()
 
 
+def hosts(settings: Settings) -> object:
+    """How many hosts the cluster has."""
+    return len(connect(settings).cluster.capacity().hosts)
+
+
 def leader(settings: Settings) -> object:
     """The host of the master that leads."""
     for url in settings.spark_ui:
@@ -162,7 +167,8 @@ def differences(settings: Settings) -> object:
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
     "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
-    "serving": lifecycle.serving, "leader": leader,    "differences": differences,
+    "serving": lifecycle.serving, "leader": leader,
+    "hosts": hosts,    "differences": differences,
 }  # fmt: skip
 
 if __name__ == "__main__":

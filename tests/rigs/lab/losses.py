@@ -22,6 +22,8 @@ AWAY_SECONDS = 45.0
 """At least so long a host is away: twice as long as the master waits for it."""
 BACK_SECONDS = 30.0
 """So long the stream is watched once the host is back."""
+SPREAD_SECONDS = 60.0
+"""So long an executor may take to its start on the other host."""
 WORKS_SECONDS = 20.0
 """A stream whose last commit is no older does its work."""
 PATIENCE_SECONDS = 600.0
@@ -119,16 +121,21 @@ class Watch:
     def spread(self) -> None:
         """Have an executor on each host: Spark does not move one back to a host that was away. The one that is ended is
         started again where most cores are free."""
+        assert until(lambda: json.loads(self.installed.ask("hosts")) == len(WORKERS), PATIENCE_SECONDS, 5.0), (
+            "a host that is back is none of the cluster"
+        )
+        ended = 0.0
 
         def stands() -> bool:
+            nonlocal ended
             found = self.executors()
-            if all(found.values()):
-                return True
-            if (crowded := max(found.values(), key=len)) and len(crowded) > 1:
+            crowded = max(found.values(), key=len)
+            if len(crowded) > 1 and time.monotonic() - ended > SPREAD_SECONDS:
+                ended = time.monotonic()
                 crowded[0].kill()
-            return False
+            return all(found.values())
 
-        assert until(stands, PATIENCE_SECONDS, 15.0), f"an executor on each host: {self.executors()}"
+        assert until(stands, PATIENCE_SECONDS, 5.0), f"an executor on each host: {self.executors()}"
 
     def commits(self, since: float) -> list[tuple[float, int]]:
         """Time and epoch of each commit since a time (seconds since 1970)."""

@@ -25,6 +25,8 @@ STORE_PORT = 9000
 ELECTION_PORT = 2281
 WORKER_TIMEOUT_SECONDS = 20
 """The master gives up a host that it has not heard of for so long."""
+REMEMBERED = 4_320
+"""So many times that a lost host is remembered, here for a day: one that is not may never come back."""
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 """Postgres does not run as root."""
 WITH_TLS = Jar(
@@ -120,7 +122,7 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
     values = {
         "spark.master.rest.enabled": "true", "spark.master.rest.host": "0.0.0.0", "spark.master.rest.port": "6066",
-        "spark.worker.timeout": WORKER_TIMEOUT_SECONDS,
+        "spark.worker.timeout": WORKER_TIMEOUT_SECONDS, "spark.dead.worker.persistence": REMEMBERED,
         "spark.deploy.recoveryMode": "ZOOKEEPER", "spark.deploy.zookeeper.url": f"{ELECTION}:{ELECTION_PORT}",
         "zookeeper.client.secure": "true", "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
         **{f"zookeeper.{name}": value for name, value in _stores(folder).items()},
