@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 
-from stack.status.job import red_line
+from kappa.status.red_lines import red_line
 
 BATCHES = 5
 

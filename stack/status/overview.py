@@ -8,10 +8,10 @@ from typing import Any
 
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
+from kappa.status.red_lines import RUNBOOK
 from stack.layout import Layout
 from stack.status import job as job_status
 from stack.status import outages
-from stack.status.job import RUNBOOK
 from stack.status.outages import DoesNotAnswer, NoRegistry
 from stack.supervision import Process, Supervisor
 

@@ -22,6 +22,8 @@ KAPPA = (
     "airflow_sign_in",
     "platform",
     "standalone_cluster",
+    "status",
+    "console",
     "unavailable",
 )
 TOP = ("cli", "dags", "examples", "stack", "traffic", "oracle", "jobs", "great_expectations")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kappa import airflow_api
+from kappa.airflow_sign_in import users_file
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
 from stack.layout import Layout
@@ -23,6 +24,8 @@ from stack.services import passwords
 from stack.waiting import until
 
 START_SECONDS = 240
+VIEWER = "viewer"
+"""A user of the embedded stack's Airflow that only these tests have: one who may look, and nothing else."""
 TELLS = """
 import json, os, signal, sys
 
@@ -60,6 +63,7 @@ def api_server(folder: Path, checkout: Path) -> Iterator[ApiServer]:
     """One for as long as the body runs; fails the test where it does not answer."""
     settings = Settings(home=folder / "state", ports=replace(Ports(), airflow=_free_port()))
     passwords.make(settings)
+    _add_viewer(settings)
     layout = Layout(settings, checkout, {"PATH": os.environ["PATH"]})
     control.prepare(layout)
     environment = _environment(layout, folder)
@@ -87,9 +91,17 @@ def _environment(layout: Layout, folder: Path) -> dict[str, str]:
         **given,
         "PYTHONPATH": f"{tells}:{given['PYTHONPATH']}",
         "MODULES_FILE": str(folder / "modules.json"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(
+            f"{name}:{role}" for name, role in {**passwords.AIRFLOW_USERS, VIEWER: "viewer"}.items()
+        ),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{database}",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": f"sqlite+aiosqlite:///{database}",
     }
+
+
+def _add_viewer(settings: Settings) -> None:
+    held = json.loads(users_file(settings).read_text())
+    passwords.write_private(users_file(settings), json.dumps({**held, VIEWER: "viewer-of-a-test"}))
 
 
 def _ran(command: list[str], environment: Mapping[str, str], folder: Path) -> None:

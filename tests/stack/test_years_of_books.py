@@ -12,13 +12,15 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 
 from cli.commands import audit
+from kappa.console import history, now
 from kappa.core.audit import Author
 from kappa.platform import connect
+from kappa.status import red_lines
+from kappa.status import replays as replay_status
 from kappa.verbs.retire import old_rows
 from kappa.verbs.retire.old_files_plan import KEEP
 from oracle.fates import FATES
 from stack.status import job as job_status
-from stack.status import replay as replay_status
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
 from tests.stack import years
@@ -33,8 +35,12 @@ BLOCKS = 1_500
 GROWING = {"batch", "batch_hour", "quarantine_v1"}
 LOOKS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "status, versions": (job_status._VERSIONS, {}),
-    "status, red lines": (job_status._RED, {}),
+    "status, red lines": (red_lines._LINES, {}),
     "status, replays": (replay_status._REPLAYS, {}),
+    "console, now": (now._VERSIONS, {}),
+    "console, hours": (now._HOURS, {"hours": now.HOURS}),
+    "console, audit": (history._AUDIT, {"job": "", "most": history.ENTRIES}),
+    "console, releases": (history._RELEASES, {"most": history.RELEASES}),
     "ops.accounting": ("select * from ops.accounting", {}),
     "audit": (audit._ENTRIES, {"job": None, "run": None, "last": 20}),
     "audit --run": (audit._ENTRIES, {"job": None, "run": "run-52000", "last": 20}),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stack.status.replay import by_replay
+from kappa.status.replays import by_replay
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 

@@ -1,0 +1,180 @@
+"""The routes of the console: pages and their files as they lie here, and what the pages ask for, all to be read only.
+
+Who may read is decided by whoever includes the router; no route of it may be served without. Routes are plain
+functions, which the server runs in threads: what they do is wait for Postgres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from kappa.console import explanation, fates, history, numbers
+from kappa.console.database import Database
+from kappa.console.now import Now
+from kappa.console.snapshots import Snapshots
+from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS
+from kappa.core.refusals import Refusal
+from kappa.core.verb_steps import Verb
+
+FILES = Path(__file__).with_name("static")
+PAGES = ("now", "numbers", "fates", "releases", "replays")
+KINDS = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
+REPLAYS = frozenset({Verb.REPROCESS.dag_id, Verb.PROMOTE.dag_id, Verb.PROVE.dag_id})
+"""The DAGs whose tab shows the replays first."""
+HEADERS = {
+    # Scripts and styles from here only, none inline, nothing from elsewhere; framed by Airflow's own pages only.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of each answer, refusals too."""
+
+
+@dataclass(frozen=True)
+class Console:
+    """What the routes share."""
+
+    settings: Callable[[], Settings]
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    """What was read lately; whoever reads holds its turn, so the parts below are made once."""
+
+    @cached_property
+    def database(self) -> Database:
+        """The connection. Raises what is wrong with the settings."""
+        return Database(self.settings())
+
+    @cached_property
+    def now(self) -> Now:
+        """The page that remembers."""
+        return Now(self.database, self.settings().topic.retention_hours)
+
+
+class Gone(Refusal):
+    """There is no such page or file."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the console has no '{name[:64]}'.")
+
+
+STATUS: dict[type[Refusal], int] = {numbers.NoSuchChoice: 400, fates.NoSuchRecord: 404, Gone: 404}
+"""Of a refusal; 503 for all others, which another try may help."""
+Text = Annotated[str, Query(max_length=1000)]
+Partition = Annotated[int, Query(ge=0, lt=2**31)]
+Offset = Annotated[int, Query(ge=0, lt=2**63)]
+
+
+def router(settings: Callable[[], Settings]) -> APIRouter:
+    """The routes below `/console`; the settings are read when they are first needed."""
+    console, routes = Console(settings), APIRouter(prefix="/console")
+    _add_files(routes)
+    _add_streams(routes, console)
+    _add_history(routes, console)
+    return routes
+
+
+def protect(app: FastAPI) -> None:
+    """Give each answer of an application the HEADERS, and refusals a status and their sentence."""
+
+    @app.middleware("http")
+    async def _headers(request: Request, call: Callable[[Request], Any]) -> Response:
+        answer: Response = await call(request)
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
+    @app.exception_handler(Refusal)
+    async def _refused(_request: Request, refusal: Exception) -> JSONResponse:
+        status = next((held for kind, held in STATUS.items() if isinstance(refusal, kind)), 503)
+        return JSONResponse({"refused": str(refusal)}, status)
+
+
+def _add_files(routes: APIRouter) -> None:
+    @routes.get("/")
+    def first(dag: Text = "") -> Response:
+        """The first page; on the tab of a DAG that replays, the replays."""
+        return _file("replays.html" if dag in REPLAYS else "now.html")
+
+    @routes.get("/static/{name}")
+    def static(name: str) -> Response:
+        return _file(name)
+
+    @routes.get("/page/verbs")
+    def verbs() -> dict[str, Any]:
+        """The verbs by the DAGs whose forms ask for them, and the jobs."""
+        return {"verbs": [{"verb": verb.value, "dag_id": verb.dag_id} for verb in Verb], "jobs": list(JOBS)}
+
+    @routes.get("/{page}")
+    def page(page: str) -> Response:
+        if page not in PAGES:
+            raise Gone(page)
+        return _file(f"{page}.html")
+
+
+def _add_streams(routes: APIRouter, console: Console) -> None:
+    @routes.get("/data/now")
+    def now() -> Any:
+        return console.snapshots.get("now", lambda: console.now.read())
+
+    @routes.get("/data/hours")
+    def hours() -> Any:
+        return console.snapshots.get("hours", lambda: console.now.hours(), 10)
+
+    @routes.get("/data/numbers")
+    def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Any:
+        chosen = numbers.choice(span, client, ad)
+        return console.snapshots.get(chosen, lambda: numbers.read(console.database, chosen), 2)
+
+    @routes.get("/data/explanation")
+    def explained(client: Text, ad: Text, minute: int) -> Any:
+        key = ("explanation", client, ad, minute)
+        return console.snapshots.get(key, lambda: explanation.read(console.database, client, ad, minute), 2)
+
+    @routes.get("/data/fates")
+    def of_fates(job: Text = "ad_ctr", span: Text = "1h") -> Any:
+        return console.snapshots.get(("fates", job, span), lambda: fates.read(console.database, job, span), 5)
+
+
+def _add_history(routes: APIRouter, console: Console) -> None:
+    @routes.get("/data/quarantine")
+    def quarantine(span: Text = "1h", fate: Text = "", reason: Text = "") -> Any:
+        key = ("quarantine", span, fate, reason)
+        return console.snapshots.get(key, lambda: fates.refused(console.database, span, fate, reason), 5)
+
+    @routes.get("/data/value")
+    def value(partition: Partition, offset: Offset) -> Response:
+        """The kept bytes of a refused record, for the disk: never for the browser to show."""
+        key = ("value", partition, offset)
+        held = console.snapshots.get(key, lambda: fates.value(console.database, partition, offset))
+        named = {"Content-Disposition": f'attachment; filename="record-{partition}-{offset}.bin"'}
+        return Response(held, media_type="application/octet-stream", headers=named)
+
+    @routes.get("/data/releases")
+    def releases(job: Text = "") -> Any:
+        if job and job not in JOBS:
+            raise numbers.NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
+        return console.snapshots.get(("releases", job), lambda: history.releases(console.database, job), 5)
+
+    @routes.get("/data/replays")
+    def replays() -> Any:
+        return console.snapshots.get("replays", lambda: history.under_way(console.database), 2)
+
+
+def _file(name: str) -> Response:
+    """A file of the folder. Raises Gone."""
+    if name not in {file.name for file in FILES.iterdir()}:
+        raise Gone(name)
+    file = FILES / name
+    return Response(file.read_bytes(), media_type=KINDS.get(file.suffix, "text/plain"))

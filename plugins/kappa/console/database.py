@@ -1,0 +1,105 @@
+"""How the console reads Postgres: over one connection, one reader at a time, and never for longer than a bound."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
+
+ROLE = "kappa_operator"
+"""It sees `serving`, `ops` and `reference` (contract, section 3) and can write nothing."""
+SECONDS = 4.0
+"""The longest that one page's reading may take, whatever the server does."""
+READ_ONLY = "-c timezone=UTC -c default_transaction_read_only=on"
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, psycopg.ProgrammingError)
+"""The server, its schema or its rights; any other error is a defect of ours, and is not told as an answer."""
+Reading = psycopg.Connection[dict[str, Any]]
+
+
+class NotReadable(Refusal):
+    """Postgres is away, slow, or has not what is asked for."""
+
+    def __init__(self, where: str, why: object) -> None:
+        super().__init__(
+            f"Postgres at {where} gave no answer: {' '.join(str(why).split())}. The streams do not need this page; "
+            f"./kappa status says more. An api-server that is not the embedded stack's needs {ROLE}.pgpass in the "
+            "secrets folder."
+        )
+
+
+class TooSlow(Refusal):
+    """What was asked for would take longer than a page may."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"this takes longer than {SECONDS:g} s and was cut off, so that pages do not slow the streams down. "
+            "Choose a shorter span, or one client."
+        )
+
+
+class Database:
+    """The console's connection; opened when it is first needed, and again after an error."""
+
+    def __init__(self, settings: Settings, seconds: float = SECONDS) -> None:
+        self._settings, self._seconds = settings, seconds
+        self._turn = threading.Lock()
+        self._held: Reading | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        """The connection, for as long as the body runs; times are in UTC. Raises NotReadable, TooSlow."""
+        with self._turn:
+            try:
+                connection = self._connected()
+                with cut_off(connection, self._seconds + 1):
+                    yield connection
+            except psycopg.errors.QueryCanceled as error:
+                raise TooSlow from error
+            except AWAY as error:
+                self._close()
+                raise NotReadable(self._settings.database_address, error) from error
+
+    def _connected(self) -> Reading:
+        if self._held is None or self._held.closed:
+            limits = f"{READ_ONLY} -c statement_timeout={self._seconds * 1000:.0f}"
+            self._held = psycopg.connect(
+                self._settings.dsn(ROLE), autocommit=True, row_factory=dict_row, options=limits,
+                connect_timeout=max(2, round(self._seconds)), application_name="kappa:console",
+            )  # fmt: skip
+        return self._held
+
+    def _close(self) -> None:
+        if self._held is not None:
+            with suppress(psycopg.Error):
+                self._held.close()
+        self._held = None
+
+
+@contextmanager
+def cut_off(connection: Reading, seconds: float) -> Iterator[None]:
+    """End the connection's socket after so many seconds: a server that stands still keeps to no time-out it was told,
+    and whoever waits for it then gets an error instead."""
+    wire = socket.socket(fileno=os.dup(connection.fileno()))
+
+    def end() -> None:
+        with suppress(OSError):
+            wire.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        wire.close()

@@ -1,0 +1,53 @@
+"""The pages *Releases* and *Replays*: who did what to which version and why, and what is computed anew just now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kappa.console.database import Database
+from kappa.console.text import plain
+from kappa.status import replays
+
+RELEASES = 50
+ENTRIES = 200
+VERSIONS = 100
+
+_RELEASES = """
+select release_id, jobs, segments_before, segments_after, promoted_at, promoted_by, approved_by, evidence
+from ops.releases order by release_id desc limit %(most)s"""
+_VERSIONS = """
+select v.job, v.version, v.state, v.desired, v.artifact, v.result_digest, v.starts_at, v.created_at, v.updated_at,
+    p.pinned_by, p.reason as pin_reason
+from ops.versions v left join ops.pins p using (job, version)
+order by v.created_at desc, v.job limit %(most)s"""
+_SEGMENTS = "select job, version, from_window::text, to_window::text from ops.segments order by job, from_window"
+_AUDIT = """
+select at, actor, action, job, version, run_id, reason, evidence from ops.audit
+where (%(job)s = '' or job = %(job)s)
+order by at desc limit %(most)s"""
+_ENDED = """
+select replay_id::text, run_id, versions, live, starts_ms, parity, approval, asked_by, reason, answer, answered_by,
+    outcome, begun_at, answered_at, ended_at, validation ->> 'success' as validated
+from ops.replays where ended_at is not null order by begun_at desc limit 20"""
+
+
+def releases(database: Database, job: str) -> dict[str, Any]:
+    """{"releases", "versions", "segments", "audit"}, the newest first. Raises NotReadable, TooSlow."""
+    with database.reading() as connection:
+        found = {
+            "releases": connection.execute(_RELEASES, {"most": RELEASES}).fetchall(),
+            "versions": connection.execute(_VERSIONS, {"most": VERSIONS}).fetchall(),
+            "segments": connection.execute(_SEGMENTS).fetchall(),
+            "audit": connection.execute(_AUDIT, {"job": job, "most": ENTRIES}).fetchall(),
+        }
+    shown: dict[str, Any] = plain(found)
+    return shown
+
+
+def under_way(database: Database) -> dict[str, Any]:
+    """{"replays": as `kappa.status.replays` has them, "ended": the newest 20 that are over}. Raises NotReadable,
+    TooSlow."""
+    with database.reading() as connection:
+        found = {"replays": replays.read(connection), "ended": connection.execute(_ENDED).fetchall()}
+    shown: dict[str, Any] = plain(found)
+    return shown

@@ -1,0 +1,157 @@
+"""The page *Now*: what each version does at this moment, what is wrong, and the last hours of each job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kappa.console.database import Database
+from kappa.console.latency import Look, quantile, stretches
+from kappa.console.text import epoch, plain
+from kappa.status import red_lines
+
+LOOK_SECONDS = 240
+"""Over so long the latencies of *Now* are taken."""
+LOOKS = 600
+"""Looks that are kept of a version, the newest."""
+TREND_SECONDS = 10
+"""A look as old as this is thinned out to one in so many seconds: the line of the lag goes back over an hour."""
+
+# The clock is read once: with clock_timestamp() no index on committed_at could be used.
+_VERSIONS = """
+select v.job, v.version, v.state, v.desired, v.artifact, v.state_partitions, v.executor_cores,
+    (v.settings ->> 'executors')::integer as executors, (v.settings ->> 'cadence_ms')::integer as cadence_ms,
+    exists (select from ops.segments s where (s.job, s.version) = (v.job, v.version) and s.to_window = 'infinity')
+        as serves,
+    c.lag_events, c.lag_seconds, c.complete_through,
+    d.batch_id, d.batch_ms, d.committed_at, d.state_rows, d.state_bytes,
+    nullif(d.watermark, timestamptz 'epoch') as watermark_at,
+    extract(epoch from clock_timestamp() - d.beat_at)::double precision as beat_seconds,
+    extract(epoch from clock_timestamp() - d.committed_at)::double precision as commit_seconds,
+    p.newest, p.through, a.read,
+    a.read - a.counted - a.duplicate - a.repeated_click - a.late - a.future - a.before_start - a.dead_letter
+        as residual,
+    m.read as minute_read, m.rows as minute_rows, m.batches as minute_batches,
+    l.verb as held_verb, l.run_id as held_run, l.actor as held_by
+from ops.versions v
+join ops.accounting a using (job, version)
+left join ops.drivers d using (job, version)
+left join ops.reach c using (job, version)
+left join ops.leases l on (l.job, l.version) = (v.job, v.version) and l.ends_at > clock_timestamp()
+left join lateral (
+    select max(read_append_time) as newest, min(greatest(read_append_time, drained_at)) as through
+    from ops.progress p where (p.job, p.version) = (v.job, v.version)) p on true
+cross join lateral (
+    select coalesce(sum(b.read), 0)::bigint as read, coalesce(sum(b.rows_changed), 0)::bigint as rows,
+        count(*) as batches
+    from ops.batches b where (b.job, b.version) = (v.job, v.version)
+        and b.committed_at > statement_timestamp() - interval '1 minute') m
+where v.state <> 'RETIRED'
+order by v.job, v.version"""
+
+_HOURS = """
+select job, version, extract(epoch from date_trunc('minute', committed_at))::bigint as minute,
+    sum(read)::bigint as read, sum(rows_changed)::bigint as rows, count(*) as batches
+from ops.batches
+where committed_at > statement_timestamp() - %(hours)s * interval '1 hour'
+    and committed_at < date_trunc('minute', statement_timestamp())
+    and (job, version) in (select job, version from ops.versions where state <> 'RETIRED')
+group by 1, 2, 3 order by 3"""
+HOURS = 3
+
+
+class Now:
+    """What *Now* shows; it keeps the looks of the last while, from which latencies and the lag's line come."""
+
+    def __init__(self, database: Database, retention_hours: int, clock: Callable[[], float] = time.time) -> None:
+        self._database, self._retention, self._clock = database, retention_hours, clock
+        self._looks: dict[tuple[str, int], deque[Look]] = {}
+        self._writing = threading.Lock()
+
+    def read(self) -> dict[str, Any]:
+        """{"at", "versions": [...], "red": [{"what", "since", "runbook"}]}. Raises NotReadable, TooSlow."""
+        at = self._clock()
+        with self._database.reading() as connection:
+            rows = connection.execute(_VERSIONS).fetchall()
+            red = red_lines.read(connection, self._retention)
+        red += red_lines.broken_accounts(rows)
+        return {"at": at, "versions": [self._version(row, at) for row in rows], "red": plain(red)}
+
+    def hours(self) -> dict[str, Any]:
+        """By version "JOB vN" the minutes of the last hours: {"minute": [s], "read": [...], "rows": [...],
+        "batches": [...], "lag": {"at": [s], "events": [...], "seconds": [...]}}. Raises NotReadable, TooSlow."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_HOURS, {"hours": HOURS}).fetchall()
+        with self._writing:
+            looks = {key: list(held) for key, held in self._looks.items()}
+        return {"hours": HOURS, "versions": by_version(rows, looks)}
+
+    def _version(self, row: Mapping[str, Any], at: float) -> dict[str, Any]:
+        looks = self._looked((row["job"], row["version"]), look(row, at))
+        recent = stretches([each for each in looks if each.at >= at - LOOK_SECONDS])
+        latency = {
+            "p50": quantile(recent, 0.5), "p99": quantile(recent, 0.99), "records": sum(s.records for s in recent),
+            "seconds": min(LOOK_SECONDS, at - looks[0].at),
+        }  # fmt: skip
+        return {**plain({name: value for name, value in row.items() if name not in _INNER}), "latency": latency}
+
+    def _looked(self, key: tuple[str, int], seen: Look) -> list[Look]:
+        with self._writing:
+            held = self._looks.setdefault(key, deque(maxlen=LOOKS))
+            held.append(seen)
+            kept = thinned(list(held), seen.at)
+            held.clear()
+            held.extend(kept)
+            return kept
+
+
+def _fill_up(columns: dict[str, list[int]], until: int) -> None:
+    """Minutes without a commit, up to this one."""
+    while columns["minute"] and columns["minute"][-1] + 60 < until:
+        for name, value in zip(_COLUMNS, (columns["minute"][-1] + 60, 0, 0, 0), strict=True):
+            columns[name].append(value)
+
+
+_INNER = ("newest", "through")
+_COLUMNS = ("minute", "read", "rows", "batches")
+
+
+def look(row: Mapping[str, Any], at: float) -> Look:
+    """A row of _VERSIONS as a look."""
+    return Look(
+        at=at, batch=row["batch_id"], committed=epoch(row["committed_at"]), newest=epoch(row["newest"]),
+        through=epoch(row["through"]), records=row["read"], lag_events=row["lag_events"] or 0,
+        lag_seconds=row["lag_seconds"] or 0.0,
+    )  # fmt: skip
+
+
+def thinned(looks: list[Look], at: float) -> list[Look]:
+    """Looks that are older than what latencies need, one each TREND_SECONDS; all of the others."""
+    kept: list[Look] = []
+    for seen in looks:
+        is_old = seen.at < at - LOOK_SECONDS
+        if not (is_old and kept and seen.at - kept[-1].at < TREND_SECONDS):
+            kept.append(seen)
+    return kept
+
+
+def by_version(rows: list[dict[str, Any]], looks: Mapping[tuple[str, int], list[Look]]) -> dict[str, Any]:
+    """The columns of each version's lines, by "JOB vN"."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        columns = found.setdefault(f"{row['job']} v{row['version']}", {name: [] for name in _COLUMNS})
+        _fill_up(columns, row["minute"])
+        for name in _COLUMNS:
+            columns[name].append(row[name])
+    for name, columns in found.items():
+        job, _, version = name.rpartition(" v")
+        held = looks.get((job, int(version)), [])
+        columns["lag"] = {
+            "at": [each.at for each in held],
+            "events": [each.lag_events for each in held],
+            "seconds": [each.lag_seconds for each in held],
+        }
+    return found

@@ -1,0 +1,91 @@
+"""One snapshot for all who look: however many pages are open, each thing is read about once a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from kappa.core.refusals import Refusal
+
+SECONDS = 1.0
+SHARE = 10
+"""What took long to read is read again only after so many times as long: pages take at most a tenth of one backend."""
+KEPT = 64
+"""Snapshots that are kept; the ones that were looked at longest ago go."""
+WAITING = 8
+"""Requests that may wait at once. Each takes a thread of the api-server, which has 40 for all that Airflow serves."""
+
+
+class Busy(Refusal):
+    """Too many wait already."""
+
+    def __init__(self) -> None:
+        super().__init__("the console is still reading for others; the page asks again in a moment.")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What was read, or the refusal that came of it, and until when it is good enough."""
+
+    value: Any
+    refusal: Refusal | None
+    until: float
+
+    def told(self) -> Any:
+        if self.refusal is not None:
+            raise self.refusal
+        return self.value
+
+
+class Snapshots:
+    """Reads by key; one reader at a time, the others get what it finds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._held: OrderedDict[Hashable, _Held] = OrderedDict()
+        self._turn, self._books = threading.Lock(), threading.Lock()
+        self._waiting = 0
+
+    def get(self, key: Hashable, read: Callable[[], Any], seconds: float = SECONDS) -> Any:
+        """What `read` returned at most about so many seconds ago. Raises what `read` refuses with, Busy."""
+        held = self._fresh(key)
+        if held is None:
+            with self._books:
+                if self._waiting >= WAITING:
+                    raise Busy
+                self._waiting += 1
+            try:
+                with self._turn:
+                    held = self._fresh(key) or self._read(key, read, seconds)
+            finally:
+                with self._books:
+                    self._waiting -= 1
+        return held.told()
+
+    def _fresh(self, key: Hashable) -> _Held | None:
+        with self._books:
+            held = self._held.get(key)
+            if held is None or held.until < self._clock():
+                return None
+            self._held.move_to_end(key)
+            return held
+
+    def _read(self, key: Hashable, read: Callable[[], Any], seconds: float) -> _Held:
+        begun = self._clock()
+        value, refusal = None, None
+        try:
+            value = read()
+        except Refusal as problem:
+            refusal = problem
+        ended = self._clock()
+        held = _Held(value, refusal, ended + max(seconds, (ended - begun) * SHARE))
+        with self._books:
+            self._held[key] = held
+            self._held.move_to_end(key)
+            while len(self._held) > KEPT:
+                self._held.popitem(last=False)
+        return held

@@ -1,0 +1,61 @@
+// The page Fates: what became of records by minute, and the refused ones with their bytes.
+
+import {ask, bytes, el, every, field, fill, head, moment, section, select, table, whole} from "./page.js";
+import {Plot, legend, steps} from "./plots.js";
+
+head("fates");
+const COLOURS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"];
+const chosen = {job: "ad_ctr", span: "1h"};
+const only = {fate: "", reason: ""};
+const form = section("");
+const lines = section("By minute of the commit, in the version that serves");
+const totals = section("Since the version began");
+const refused = section("Refused records");
+const read = new Plot("records read", (value) => value.toLocaleString("en"));
+const odd = new Plot("records that were not counted, by fate", (value) => value.toLocaleString("en"));
+const key = el("div");
+lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
+
+const spans = [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]];
+ask("page/verbs").then(({jobs}) => form.append(el("form", {onsubmit: (event) => event.preventDefault()},
+  field("job", select("job", jobs, chosen.job, (event) => { chosen.job = event.target.value; look(); })),
+  field("last", select("span", spans, chosen.span, (event) => { chosen.span = event.target.value; look(); again(); })))));
+
+function draw(told) {
+  const others = told.fates.filter((fate) => fate !== "counted");
+  const minutes = new Map(told.minutes.map((minute) => [minute.at, minute]));
+  const at = minutes.size ? steps(told.minutes[0].at, told.minutes.at(-1).at, told.step * 60) : [];
+  const line = (name, colour, filled) => ({name, colour, fill: filled, values: at.map((each) => minutes.get(each)?.[name] ?? 0)});
+  read.draw({at, lines: [line("read", "first", true), line("counted", "third")]});
+  odd.draw({at, lines: others.map((fate, i) => line(fate, COLOURS[i]))});
+  if (!key.childElementCount) fill(key, legend(others.map((fate, i) => [fate, COLOURS[i]])));
+  if (!told.totals) { fill(totals, el("p", {}, "No version of this job serves.")); return; }
+  const sum = told.totals;
+  fill(totals, table(`v${sum.version}, ${sum.state}`, [["fate"], ["records", "n"], ["of all", "n"]],
+    [...told.fates.map((fate) => [fate, whole(sum[fate]), sum.read ? `${(100 * sum[fate] / sum.read).toFixed(3)} %` : ""]), ["read", whole(sum.read), ""]]),
+    el("p", {class: Number(sum.residual) ? "bad" : "good"}, Number(sum.residual) ? `NOT EQUAL: ${whole(sum.residual)} records without a fate.` : "equal: the fates add up to what was read."));
+}
+
+function drawRefused(told) {
+  if (refused.contains(document.activeElement)) return;
+  const pick = (fate, reason) => el("button", {type: "button", onclick: () => { Object.assign(only, {fate, reason}); document.activeElement.blur(); again(); }}, "only these");
+  const reasons = told.reasons.rows.map((row) => [row.fate, row.reason, whole(row.records), moment(row.newest), pick(row.fate, row.reason)]);
+  const records = told.records.map((row) => [moment(row.append_time), `${row.partition}/${row.offset}`, row.fate, row.reason, held(row.key), value(row)]);
+  const which = only.reason ? el("p", {}, `Only: ${only.fate}, ${only.reason} `, el("button", {type: "button", onclick: () => { Object.assign(only, {fate: "", reason: ""}); document.activeElement.blur(); again(); }}, "show all")) : null;
+  fill(refused, el("p", {class: "quiet"}, "Bytes that are no printable ASCII stand as \\xNN; a download has all that was kept (4 KiB)."),
+    table("Why, by number", [["fate"], ["reason"], ["records", "n"], ["newest, UTC"], [""]], reasons, `${reasons.length} of ${whole(told.reasons.among)}`), which,
+    table("The newest", [["appended, UTC"], ["partition/offset"], ["fate"], ["reason"], ["key", "bytes"], ["value", "bytes"]], records, `${records.length}`));
+}
+
+function held(part) {
+  return part === null ? "none" : `${part.text}${part.cut ? " ..." : ""}`;
+}
+
+function value(row) {
+  if (row.value === null) return "none";
+  const address = `data/value?${new URLSearchParams({partition: row.partition, offset: row.offset})}`;
+  return [held(row.value), " ", el("a", {href: address, download: `record-${row.partition}-${row.offset}.bin`, "aria-label": `download record ${row.partition}/${row.offset}`}, `download (${bytes(row.value_bytes)} in the log)`)];
+}
+
+const look = every(5000, () => `data/fates?${new URLSearchParams(chosen)}`, draw);
+const again = every(5000, () => `data/quarantine?${new URLSearchParams({span: chosen.span, ...only})}`, drawRefused);

@@ -1,0 +1,84 @@
+// The page Now: red lines, each version with its figures, and the last hours as lines.
+
+import {airflow, bytes, el, every, fill, head, moment, seconds, section, verbs, whole} from "./page.js";
+import {Plot} from "./plots.js";
+
+head("now");
+const red = section("");
+const jobs = section("");
+const actions = section("");
+const cards = new Map();
+let lines = {};
+
+function fact(title, value, small = "") {
+  return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
+}
+
+function alert(line) {
+  const since = line.since ? `since ${moment(line.since)}` : "";
+  return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "), line.what, " ",
+    el("span", {class: "quiet"}, since, " What to do: ", line.runbook, ", the entry of this name."));
+}
+
+function capacity(version) {
+  const each = `${version.executor_cores} core${version.executor_cores === 1 ? "" : "s"}`;
+  const cores = version.executors ? `${version.executors} executors of ${each}` : `${each} in the driver`;
+  return version.state_partitions ? `${cores}, ${version.state_partitions} state partitions` : cores;
+}
+
+function facts(version) {
+  const {latency} = version, of = `of ${whole(latency.records)} records in ${seconds(latency.seconds)}`;
+  const beats = version.beat_seconds === null ? "no driver has reported" : `heartbeat ${seconds(version.beat_seconds)} ago`;
+  const held = version.held_verb ? `held by a ${version.held_verb} of ${version.held_by}` : "held by nobody";
+  return el("dl", {class: "facts"},
+    fact("state", version.state, `wanted ${version.desired}; ${beats}`),
+    fact("unread", `${whole(version.lag_events)} records`, `the oldest waits ${seconds(version.lag_seconds)}`),
+    fact("append to visible", latency.p50 === null ? "not seen yet" : `${seconds(latency.p50)} / ${seconds(latency.p99)}`, latency.p50 === null ? "told while this page is open" : `p50 / p99, ${of}`),
+    fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `${whole(version.minute_rows)} rows changed in the last minute`),
+    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${whole(version.minute_batches)} in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
+    fact("kept for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
+    fact("complete through", moment(version.complete_through), version.watermark_at ? `watermark ${moment(version.watermark_at)}` : "no watermark"),
+    fact("runs on", capacity(version), `artifact ${version.artifact}; ${held}`));
+}
+
+function card(version, name) {
+  let held = cards.get(name);
+  if (!held) {
+    const read = new Plot("records/s, by minute", (value) => value.toLocaleString("en"));
+    const lag = new Plot("unread records, as seen here", (value) => value.toLocaleString("en"));
+    const pace = new Plot("seconds between batches, by minute", (value) => `${value.toFixed(1)} s`);
+    const facts = el("div");
+    const host = el("section", {class: "job"}, el("h2", {}, name), facts,
+      el("div", {class: "plots"}, read.host, lag.host, pace.host));
+    held = {host, facts, read, lag, pace};
+    cards.set(name, held);
+  }
+  held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
+  fill(held.facts, facts(version));
+  return held.host;
+}
+
+function draw(found) {
+  fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));
+  const names = found.versions.map((version) => `${version.job} v${version.version}`);
+  const shown = found.versions.map((version, at) => card(version, names[at]));
+  if (shown.length !== jobs.childElementCount || shown.some((host, at) => jobs.children[at] !== host)) {
+    fill(jobs, shown.length ? shown : el("p", {}, "Nothing is deployed yet: ", airflow("dags/deploy_stream", "deploy_stream"), " does it, or ./kappa deploy."));
+    for (const name of cards.keys()) if (!names.includes(name)) cards.delete(name);
+    drawLines();
+  }
+}
+
+function drawLines() {
+  for (const [name, held] of cards) {
+    const line = lines[name];
+    if (!line) continue;
+    held.read.draw({at: line.minute, lines: [{name: "records/s", colour: "first", fill: true, values: line.read.map((n) => n / 60)}]});
+    held.pace.draw({at: line.minute, lines: [{name: "seconds", colour: "second", values: line.batches.map((n) => n ? 60 / n : null)}]});
+    held.lag.draw({at: line.lag.at, lines: [{name: "unread", colour: "fourth", fill: true, values: line.lag.events}]});
+  }
+}
+
+every(1000, () => "data/now", draw);
+every(10000, () => "data/hours", (found) => { lines = found.versions; drawLines(); });
+verbs(actions);

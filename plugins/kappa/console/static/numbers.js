@@ -1,0 +1,113 @@
+// The page Numbers: clicks, impressions and spend by minute, the greatest clients and ads, and what a point is made of.
+
+import {ask, clock, el, every, field, fill, head, moment, money, section, select, share, table, whole} from "./page.js";
+import {Plot, legend, steps} from "./plots.js";
+
+head("numbers");
+const chosen = {span: "1h", client: "", ad: ""};
+const asked = new URLSearchParams(location.search);
+for (const name of Object.keys(chosen)) if (asked.get(name)) chosen[name] = asked.get(name);
+
+const form = section("");
+const lines = section("");
+const parts = section("");
+const tops = section("");
+const clientInput = el("input", {name: "client", value: chosen.client, maxlength: 64, autocomplete: "off", size: 24});
+const adInput = el("input", {name: "ad", value: chosen.ad, maxlength: 64, autocomplete: "off", size: 24});
+const state = el("p", {class: "quiet"});
+const ctr = new Plot("CTR, by minute", (value) => `${(value * 100).toFixed(2)} %`, picked);
+const spend = new Plot("spend, by minute", (value) => value.toLocaleString("en"), picked);
+const impressions = new Plot("impressions, by minute", (value) => value.toLocaleString("en"), picked);
+let found = null;
+
+form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client: clientInput.value.trim(), ad: adInput.value.trim()}); }},
+  field("last", select("span", [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]], chosen.span, (event) => choose({span: event.target.value}))),
+  field("client (empty: all)", clientInput), field("ad (empty: all)", adInput),
+  el("button", {type: "submit"}, "Show"), el("button", {type: "button", onclick: () => choose({client: "", ad: ""})}, "All")), state);
+lines.append(el("div", {class: "plots"}, ctr.host, spend.host, impressions.host),
+  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]));
+
+function choose(changes) {
+  Object.assign(chosen, changes);
+  clientInput.value = chosen.client;
+  adInput.value = chosen.ad;
+  history.replaceState(null, "", `?${new URLSearchParams(chosen)}`);
+  fill(parts);
+  look();
+}
+
+function twoLines(points, at, value) {
+  const held = {true: new Map(), false: new Map()};
+  for (const point of points) held[point.is_final].set(point.at, value(point));
+  const line = (final, name, colour, dash) => ({name, colour, dash, fill: true, values: at.map((each) => held[final].get(each) ?? null)});
+  return [line(true, "final", "first"), line(false, "not final", "second", [4, 3])];
+}
+
+function draw(told) {
+  found = told;
+  const times = told.points.map((point) => point.at);
+  const at = times.length ? steps(Math.min(...times), Math.max(...times), told.step * 60) : [];
+  const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
+  const complete = told.complete_through.ad_ctr;
+  state.textContent = `${whose}; to ${moment(told.end)} UTC; a point is ${told.step} min; final up to ${complete ? moment(new Date(complete * 1000).toISOString()) : "nothing yet"}`;
+  ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
+  spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
+  impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});
+  drawTops(told);
+}
+
+function drawTops(told) {
+  if (tops.contains(document.activeElement)) return;  // who is in a table with the keyboard stays there
+  const columns = [["impressions", "n"], ["clicks", "n"], ["CTR", "n"], ["spend", "n"]];
+  const sums = (row) => [whole(row.impressions), whole(row.clicks), share(row.ctr), money(row.spend_micros)];
+  const pick = (text, changes) => el("button", {type: "button", onclick: () => choose(changes)}, text);
+  const clients = told.clients.rows.map((row) => [pick(row.client_id, {client: row.client_id, ad: ""}), ...sums(row)]);
+  const ads = told.ads.rows.map((row) => [pick(row.ad_id, {client: row.client_id, ad: row.ad_id}), row.client_id, ...sums(row)]);
+  const of = (kind) => `${kind.rows.length} of ${whole(kind.among)}`;
+  fill(tops,
+    chosen.client ? days(told.days) : null,
+    el("div", {class: "pair"}, table("Clients by spend", [["client"], ...columns], clients, of(told.clients)),
+      table("Ads by spend", [["ad"], ["client"], ...columns], ads, of(told.ads))));
+}
+
+function days(rows) {
+  return table("Days of this client, in its own time zone",
+    [["day"], ["zone"], ["spend", "n"], ["budget", "n"], ["of it", "n"], ["clicks", "n"], ["is"]],
+    rows.map((row) => [row.budget_day, row.time_zone, `${money(row.spend_micros)} ${row.currency ?? ""}`,
+      row.budget_micros === null ? "none" : money(row.budget_micros),
+      Number(row.budget_micros) ? `${(100 * Number(row.spend_micros) / Number(row.budget_micros)).toFixed(1)} %` : "",
+      whole(row.clicks), row.finality]));
+}
+
+// What a point is made of: one ad's minute, or which ads and clients to go on with.
+async function picked(at) {
+  if (!chosen.client || !chosen.ad || found.step !== 1) {
+    const how = found.step === 1 ? "one of the ads below" : "a span of 3 hours or less, and one of the ads below";
+    fill(parts, el("p", {class: "quiet"}, `A point of ${clock(at)}: to see what it is made of, choose ${how}.`));
+    return;
+  }
+  try {
+    explain(await ask(`data/explanation?${new URLSearchParams({client: chosen.client, ad: chosen.ad, minute: at})}`), at);
+  } catch (problem) {
+    fill(parts, el("p", {class: "bad"}, problem.message));
+  }
+}
+
+function explain({served, version, release, batches, command}, at) {
+  const facts = [
+    ["served", served ? `${whole(served.impressions)} impressions, ${whole(served.clicks)} clicks, ${money(served.spend_micros)} spend; ${whole(served.duplicates)} duplicates and ${whole(served.repeated_clicks)} repeated clicks beside; ${served.is_final ? "final" : "not final yet"}` : "nothing"],
+    ["version", version ? `${version.job} v${version.version}, ${version.state}, made ${moment(version.created_at)}` : "none serves this time"],
+    ["code", version ? `artifact ${version.artifact}, result digest ${version.result_digest}` : ""],
+    ["settings", version ? Object.entries(version.settings).map(([name, value]) => `${name}=${value}`).join(" ") : ""],
+    ["release", release ? `${release.release_id} of ${moment(release.promoted_at)} by ${release.promoted_by}${release.approved_by ? `, approved by ${release.approved_by}` : ""}` : "none that names it"],
+  ];
+  const ranges = (batch) => Object.entries(batch.end_offsets).map(([p, end]) => `${p}:${batch.start_offsets[p] ?? end}-${end - 1}`).join(" ");
+  fill(parts, el("h2", {tabindex: -1}, `What ${chosen.ad} of ${clock(at)} is made of`),
+    table("Where it comes from", [["what"], ["is"]], facts),
+    el("p", {}, "Its records with their fates, from the log itself:"), el("pre", {}, command),
+    table("Batches committed in this minute and the next", [["batch"], ["committed"], ["records", "n"], ["offsets, by partition"]],
+      batches.map((batch) => [`g${batch.generation} ${batch.batch_id}`, moment(batch.committed_at), whole(batch.read), ranges(batch)]), `${batches.length}`));
+  parts.querySelector("h2").focus();
+}
+
+const look = every(2000, () => `data/numbers?${new URLSearchParams(chosen)}`, draw);

@@ -1,0 +1,95 @@
+// Small plots over time by uPlot, in the colours of the page, told in words for who does not see them.
+
+import uPlot from "./uPlot.esm.js";
+import {clock, el} from "./page.js";
+
+const HEIGHT = 150;
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function axis(format) {
+  const grid = {stroke: colour("grid"), width: 1};
+  return {stroke: colour("quiet"), grid, ticks: grid, font: "11px system-ui", ...format};
+}
+
+// {at: [epoch s], lines: [{name, colour, values, fill, dash, bars, format}]}
+function words(title, {at, lines}, show) {
+  if (!at.length) return `${title}: nothing yet`;
+  const last = lines.map((line) => {
+    const values = line.values.filter((value) => value !== null);
+    return values.length ? `${line.name} last ${show(values.at(-1))}, most ${show(Math.max(...values))}` : `${line.name} none`;
+  });
+  return `${title}, from ${clock(at[0])} to ${clock(at.at(-1))}: ${last.join("; ")}`;
+}
+
+export class Plot {
+  constructor(title, show = (value) => String(value), picked = null) {
+    this.title = title;
+    this.show = show;
+    this.picked = picked;
+    this.picture = el("div", {role: "img", "aria-label": title});
+    this.host = el("figure", {class: "plot"}, el("figcaption", {}, title), this.picture);
+    this.data = null;
+    dark.addEventListener("change", () => this.again());
+    new ResizeObserver(() => this.made && this.made.setSize(this.size())).observe(this.host);
+  }
+
+  size() {
+    return {width: Math.max(200, this.host.clientWidth), height: HEIGHT};
+  }
+
+  draw(data) {
+    const shape = JSON.stringify(data.lines.map((line) => line.name));
+    this.data = data;
+    this.picture.setAttribute("aria-label", words(this.title, data, this.show));
+    if (this.made && shape === this.shape) this.made.setData(this.columns());
+    else this.again();
+    this.shape = shape;
+  }
+
+  columns() {
+    return [this.data.at, ...this.data.lines.map((line) => line.values)];
+  }
+
+  again() {
+    if (!this.data) return;
+    if (this.made) this.made.destroy();
+    const series = this.data.lines.map((line) => ({
+      label: line.name, stroke: colour(line.colour), width: 1.5, dash: line.dash, spanGaps: false,
+      fill: line.fill ? `${colour(line.colour)}55` : undefined, points: {show: this.data.at.length < 2},
+    }));
+    const options = {
+      ...this.size(), series: [{}, ...series], legend: {show: false}, cursor: {y: false},
+      scales: {x: {time: true}, y: {range: (_, least, most) => [Math.min(0, least ?? 0), (most || 1) * 1.1]}},
+      axes: [axis({space: 60, values: (_, ticks) => ticks.map((tick, i) => hour(tick, ticks[i + 1] ?? ticks[i - 1]))}), axis({size: 62, values: (_, ticks) => ticks.map((tick) => this.show(tick))})],
+      hooks: {ready: [(made) => this.listen(made)]},
+    };
+    this.made = new uPlot(options, this.columns(), this.picture);
+  }
+
+  listen(made) {
+    if (this.picked) made.over.addEventListener("click", () => {
+      if (made.cursor.idx !== null && made.cursor.idx !== undefined) this.picked(this.data.at[made.cursor.idx]);
+    });
+  }
+}
+
+// A tick in UTC: with seconds only where ticks are less than a minute apart.
+function hour(tick, next) {
+  return clock(tick).slice(0, Math.abs((next ?? tick + 60) - tick) < 60 ? 8 : 5);
+}
+
+// Each minute, or step, from the first to the last: where nothing came, the line shows it.
+export function steps(first, last, step) {
+  const at = [];
+  for (let each = first; each <= last; each += step) at.push(each);
+  return at;
+}
+
+export function legend(lines) {
+  return el("ul", {class: "legend"}, lines.map(([name, colour]) =>
+    el("li", {}, el("span", {class: `swatch ${colour}`, "aria-hidden": "true"}), name)));
+}

@@ -1,0 +1,37 @@
+// The page Replays: what is computed anew just now, how far it is, and what became of earlier ones.
+
+import {airflow, el, every, fill, head, moment, seconds, section, table, verbs, whole} from "./page.js";
+
+head("replays");
+const running = section("Under way");
+const ended = section("Ended");
+const actions = section("");
+
+function progress(candidate) {
+  const all = Number(candidate.read) + Number(candidate.unread), done = all ? Number(candidate.read) / all : 0;
+  const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)} %`;
+  const eta = candidate.state === "STAGED" ? "its driver is starting" : candidate.eta_seconds === null ? "it comes no nearer now" : `about ${seconds(candidate.eta_seconds)} left`;
+  return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
+    el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
+    el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${eta}`));
+}
+
+function replay(held) {
+  const page = `dags/reprocess_stream/runs/${encodeURIComponent(held.run_id)}`;
+  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Nobody approves what he asked for.") : null;
+  return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity}`),
+    el("p", {}, `asked by ${held.asked_by} at ${moment(held.begun_at)}${held.reason ? `: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
+    held.candidates.map(progress));
+}
+
+const names = (versions) => Object.entries(versions ?? {}).map(([job, version]) => `${job} v${version}`).join(", ");
+
+function draw(told) {
+  if (!running.contains(document.activeElement)) fill(running, told.replays.length ? told.replays.map(replay) : el("p", {}, "No replay is under way."));
+  fill(ended, table("The newest that are over", [["begun, UTC"], ["ended, UTC"], ["candidates"], ["asked by"], ["why"], ["validation"], ["answer"], ["outcome"]],
+    told.ended.map((row) => [moment(row.begun_at), moment(row.ended_at), names(row.versions), row.asked_by, row.reason ?? "", row.validated === "true" ? "passed" : row.validated === "false" ? "NOT passed" : "none",
+      row.answer ? `${row.answer}${row.answered_by ? ` by ${row.answered_by}` : ""}` : "", row.outcome]), `${told.ended.length}`));
+}
+
+every(2000, () => "data/replays", draw);
+verbs(actions);

@@ -1,0 +1,32 @@
+"""What *Now* keeps between looks, and the lines it makes of minutes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from kappa.console.latency import Look
+from kappa.console.now import LOOK_SECONDS, TREND_SECONDS, by_version, thinned
+
+
+def look(at: float) -> Look:
+    return Look(at, None, None, None, None, 0, 5, 1.0)
+
+
+def test_old_looks_are_thinned_out_and_new_ones_are_all_kept() -> None:
+    kept: list[Look] = []
+    for second in range(1_000):
+        kept = thinned([*kept, look(second)], second)
+    ages = [999 - each.at for each in kept]
+    assert sum(age <= LOOK_SECONDS for age in ages) == LOOK_SECONDS + 1
+    old = [age for age in ages if age > LOOK_SECONDS]
+    assert len(old) <= (1_000 - LOOK_SECONDS) / TREND_SECONDS + 1
+    assert all(before - after >= TREND_SECONDS for before, after in pairwise(old))
+
+
+def test_minutes_in_which_nothing_was_committed_are_nought() -> None:
+    rows = [
+        {"job": "ad_ctr", "version": 1, "minute": minute, "read": 7, "rows": 2, "batches": 1} for minute in (60, 240)
+    ]
+    told = by_version(rows, {("ad_ctr", 1): [look(9.0)]})["ad_ctr v1"]
+    assert (told["minute"], told["read"], told["batches"]) == ([60, 120, 180, 240], [7, 0, 0, 7], [1, 0, 0, 1])
+    assert told["lag"] == {"at": [9.0], "events": [5], "seconds": [1.0]}
