@@ -13,7 +13,8 @@ from fastapi.testclient import TestClient
 from kappa.console.app import FILES, HEADERS, PAGES, protect, router
 from kappa.console.fates import shown
 from kappa.console.text import plain
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings
 
 UPLOT = {
     "uPlot.esm.js": "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba",
