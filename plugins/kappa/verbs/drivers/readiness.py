@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kappa.cluster import ALIVE, DriverState
 from kappa.core.refusals import Refusal
+from kappa.core.settings import Settings
 from kappa.core.versions import Desired, Heartbeat, Launch, State
 from kappa.platform import Platform, wait_until
 from kappa.verbs.drivers.launch import version_of
@@ -24,8 +25,15 @@ class NotReady(Refusal):
     def __init__(self, platform: Platform, launch: Launch, problem: str) -> None:
         lines = platform.registry.red_lines(launch.job, launch.version)
         said = f" It says: {'; '.join(lines)}." if lines else ""
-        stdout = platform.settings.home / "spark" / str(launch.driver) / "stdout"
+        stdout = words_of(platform.settings, launch)
         super().__init__(f"{launch.job} v{launch.version} {problem}.{said} Its own words are in {stdout}.")
+
+
+def words_of(settings: Settings, launch: Launch) -> str:
+    """Where a launch's driver writes what it has to say: on the host that it runs on, in its worker's work folder."""
+    if settings.is_embedded:
+        return str(settings.home / "spark" / str(launch.driver) / "stdout")
+    return f"{launch.driver}/stdout, in the work folder of the Spark worker that it ran on"
 
 
 @dataclass

@@ -9,15 +9,15 @@ import pytest
 
 from kappa.cluster import DriverState
 from kappa.core.audit import Author
-from kappa.core.requests.lifecycle import DeployRequest
-from kappa.core.versions import Desired, Heartbeat, IllegalTransition, State, check_transition
+from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.versions import Desired, Heartbeat, IllegalTransition, Launch, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.port import StagedByAnother
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
 from kappa.verbs.drivers.launch import ensure_running, launch
-from kappa.verbs.drivers.readiness import NotReady, wait_ready
+from kappa.verbs.drivers.readiness import NotReady, wait_ready, words_of
 from kappa.verbs.stop.steps import plan_stop, stop
 from tests.plugins.conftest import Stage
 from tests.plugins.kills import Death
@@ -142,6 +142,14 @@ def test_a_driver_that_does_not_obey_is_shut_out_and_killed(stage: Stage, author
     assert stage.cluster.states["driver-0"] is DriverState.KILLED
     assert stage.registry.epochs["ad_ctr", 1] == 1
     assert "stop.forced" in [entry.action for entry in stage.registry.entries(author.run_id)]
+
+
+def test_what_a_driver_says_of_itself_is_looked_for_where_it_ran(stage: Stage) -> None:
+    launch = Launch(uuid4(), "ad_ctr", 1, stage.platform.clock.now(), "driver-0")
+    here = stage.platform.settings
+    elsewhere = replace(here, postgres=replace(here.postgres, host="pg"))
+    assert words_of(here, launch) == f"{here.home}/spark/driver-0/stdout"
+    assert words_of(elsewhere, launch) == "driver-0/stdout, in the work folder of the Spark worker that it ran on"
 
 
 def test_start_after_stop_runs_the_same_again(stage: Stage, author: Author) -> None:

@@ -15,7 +15,11 @@ from tests.rigs.lab.services import Installed
 
 pytestmark = pytest.mark.long(minutes=20)
 JOBS = ("ad_ctr", "client_spend")
-ON_TWO_HOSTS = {"executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
+ON_TWO_HOSTS = {
+    "executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2,
+    "allowed_lateness_ms": 120_000,
+}  # fmt: skip
+"""With so little lateness windows are final soon, and a replay has something to be compared by."""
 CORES = 8
 """Of each host: two jobs with a driver and two executors each, and the same again beside them while they change."""
 PATIENCE_SECONDS = 1_500.0
