@@ -13,7 +13,7 @@ from rich.markup import escape
 from kappa.core.refusals import Refusal
 
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
-OTHERS = ("releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "doctor", "test")
+OTHERS = ("top", "releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "doctor", "test")
 COMMANDS = (
     "cli.commands.stack", "examples.demo.command",
     *(f"cli.commands.lifecycle.{verb}" for verb in LIFECYCLE), *(f"cli.commands.{command}" for command in OTHERS),
