@@ -16,7 +16,9 @@ from cli.entry import CHECKOUT
 from kappa.core.refusals import Refusal
 
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
-OTHERS = ("releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "secrets", "doctor", "test")
+OTHERS = (
+    "top", "releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "secrets", "doctor", "test",
+)  # fmt: skip
 COMMANDS = (
     "cli.commands.stack", "examples.demo.command",
     *(f"cli.commands.lifecycle.{verb}" for verb in LIFECYCLE), *(f"cli.commands.{command}" for command in OTHERS),

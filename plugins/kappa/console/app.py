@@ -26,7 +26,7 @@ from kappa.core.verb_steps import Verb
 
 FILES = Path(__file__).with_name("static")
 PAGES = ("now", "numbers", "fates", "releases", "replays")
-KINDS = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
+KINDS = {".svg": "image/svg+xml", ".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
 REPLAYS = frozenset({Verb.REPROCESS.dag_id, Verb.PROMOTE.dag_id, Verb.PROVE.dag_id})
 """The DAGs whose tab shows the replays first."""
 HEADERS = {

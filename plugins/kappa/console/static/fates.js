@@ -43,7 +43,7 @@ function drawRefused(told) {
   const records = told.records.map((row) => [moment(row.append_time), `${row.partition}/${row.offset}`, row.fate, row.reason, held(row.key), value(row)]);
   const which = only.reason ? el("p", {}, `Only: ${only.fate}, ${only.reason} `, el("button", {type: "button", onclick: () => { Object.assign(only, {fate: "", reason: ""}); document.activeElement.blur(); again(); }}, "show all")) : null;
   fill(refused, el("p", {class: "quiet"}, "Bytes that are no printable ASCII stand as \\xNN; a download has all that was kept (4 KiB)."),
-    table("Why, by number", [["fate"], ["reason"], ["records", "n"], ["newest, UTC"], [""]], reasons, `${reasons.length} of ${whole(told.reasons.among)}`), which,
+    table("Why, by number", [["fate"], ["reason"], ["records", "n"], ["newest, UTC"], ["show"]], reasons, `${reasons.length} of ${whole(told.reasons.among)}`), which,
     table("The newest", [["appended, UTC"], ["partition/offset"], ["fate"], ["reason"], ["key", "bytes"], ["value", "bytes"]], records, `${records.length}`));
 }
 

@@ -95,7 +95,7 @@ async function picked(at) {
 
 function explain({served, version, release, batches, command}, at) {
   const facts = [
-    ["served", served ? `${whole(served.impressions)} impressions, ${whole(served.clicks)} clicks, ${money(served.spend_micros)} spend; ${whole(served.duplicates)} duplicates and ${whole(served.repeated_clicks)} repeated clicks beside; ${served.is_final ? "final" : "not final yet"}` : "nothing"],
+    ["served", served ? `${whole(served.impressions)} impressions, ${whole(served.clicks)} ${served.clicks === 1 ? "click" : "clicks"}, ${money(served.spend_micros)} spend; ${whole(served.duplicates)} duplicates and ${whole(served.repeated_clicks)} repeated clicks beside; ${served.is_final ? "final" : "not final yet"}` : "nothing"],
     ["version", version ? `${version.job} v${version.version}, ${version.state}, made ${moment(version.created_at)}` : "none serves this time"],
     ["code", version ? `artifact ${version.artifact}, result digest ${version.result_digest}` : ""],
     ["settings", version ? Object.entries(version.settings).map(([name, value]) => `${name}=${value}`).join(" ") : ""],

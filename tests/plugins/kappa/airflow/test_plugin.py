@@ -77,8 +77,8 @@ def test_every_route_is_for_a_viewer_with_a_token_or_a_cookie_and_for_nobody_els
     with httpx.Client(base_url=base, trust_env=False, timeout=60) as client:
         for path in paths():
             assert client.get(path).status_code == 401, path
-            assert client.get(path, headers={"Authorization": "Bearer another"}).status_code == 401, path
-            assert client.get(path, headers={"Cookie": "_token=another"}).status_code == 401, path
+            for forged in ({"Authorization": "Bearer another"}, {"Cookie": "_token=another"}):
+                assert client.get(path, headers=forged).status_code in {401, 403}, path
             signed = client.get(path, headers={"Authorization": f"Bearer {token}"})
             framed = client.get(path, headers={"Cookie": f"_token={token}"})
             assert {signed.status_code, framed.status_code} <= opened, (path, signed.text)

@@ -1,0 +1,71 @@
+"""`top`: it draws again each second, and a screen that was left open comes back with Postgres."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+from typer.testing import CliRunner
+
+from cli.commands.top import SECONDS, drawing, live
+from cli.main import app
+from kappa.console.database import NotReadable
+from kappa.core.installation.settings import Ports, Settings
+from kappa.core.refusals import Refusal
+from tests.rigs.rig import Rig
+
+
+class SeenError(Exception):
+    """Ends a screen that would live for ever."""
+
+
+def test_a_refusal_is_told_above_the_last_screen_and_asked_again() -> None:
+    slept: list[float] = []
+    screens: Iterator[RenderableType | Refusal] = iter(["first", Refusal("Postgres is [away]"), "third"])
+
+    def draw() -> RenderableType:
+        shown = next(screens)
+        if isinstance(shown, Refusal):
+            raise shown
+        return shown
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise SeenError
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=20, legacy_windows=False)
+    with pytest.raises(SeenError):
+        live(console, draw, sleep)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    shown = file.getvalue()
+    assert shown.count("first") == 2, "what was read last stays below the refusal"
+    assert "Postgres is [away]" in shown
+    assert "third" in shown
+    assert slept == [SECONDS] * 3
+
+
+def test_without_postgres_one_screen_is_a_refusal(tmp_path: Path) -> None:
+    with pytest.raises(NotReadable, match="gave no answer"):
+        drawing(Settings(tmp_path, ports=Ports(postgres=1)))()
+
+
+def test_without_a_terminal_there_is_one_screen_and_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.top.drawing", lambda settings: lambda: "the one screen")
+    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
+    done = CliRunner().invoke(app, ["top"])
+    assert (done.exit_code, done.output) == (0, "the one screen\n")
+
+
+@pytest.mark.rig
+def test_a_screen_is_drawn_of_what_a_real_postgres_holds(cases: Rig) -> None:
+    settings = cases.case("ad_ctr", "quarantine").settings
+    console = Console(file=io.StringIO(), width=100)
+    console.print(drawing(settings)())
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    assert [line for line in file.getvalue().splitlines() if "ad_ctr v1" in line and "LIVE" in line]

@@ -1,0 +1,82 @@
+"""The screen of `top`: what it shows of what was read, and that it fits."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.top_screen import row, screen, seconds
+
+COLUMNS, LINES = 100, 40
+
+
+def version(**changed: Any) -> dict[str, Any]:
+    held = {
+        "job": "client_spend", "version": 12, "state": "LIVE", "desired": "running", "serves": True,
+        "lag_events": 123_456, "lag_seconds": 59.94, "latency": {"p50": 0.45, "p99": 12.34}, "minute_read": 60_000,
+        "batch_ms": 1_234, "state_rows": 1_234_567, "commit_seconds": 0.9,
+    }  # fmt: skip
+    return {**held, **changed}
+
+
+def sums(**changed: Any) -> dict[str, Any]:
+    return {"impressions": 60_000, "clicks": 287, "ctr": 0.00478, "spend_micros": "9007199254740993", **changed}
+
+
+def drawn(red: list[dict[str, Any]] | None = None, **changed: Any) -> str:
+    now = {
+        "at": 1_800_000_000.0,
+        "red": red or [],
+        "versions": [version(job=job, **changed) for job in ("ad_ctr", "b", "c")],
+    }
+    points = [{"at": 1_800_000_000 + 60 * n, "is_final": n < 12, **sums()} for n in range(15)]
+    clients = [{"client_id": f"c{n}", **sums()} for n in range(20)]
+    numbers = {"points": points, "clients": {"rows": clients, "among": 512}, "choice": {"span": "15m"}}
+    console = Console(file=io.StringIO(), width=COLUMNS, force_terminal=False)
+    console.print(screen(now, numbers))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_three_jobs_at_work_fit_a_terminal_of_the_usual_size() -> None:
+    lines = drawn().splitlines()
+    assert max(map(len, lines)) <= COLUMNS
+    assert len(lines) <= LINES
+    assert "…" not in "".join(lines), "nothing is cut off"
+    [of_ad_ctr] = [line for line in lines if "ad_ctr v12" in line]
+    for cell in ("LIVE", "123,456", "59.9 s", "450 ms/12.3 s", "1,000.0", "1.2 s", "1,234,567", "900 ms"):
+        assert cell in of_ad_ctr
+
+
+def test_money_is_exact_and_what_is_final_is_told_from_what_is_not() -> None:
+    lines = drawn().splitlines()
+    assert "9,007,199,254.740993" in "".join(lines)
+    assert sum(line.rstrip(" │").endswith("final") for line in lines) == 5
+    assert sum(line.rstrip(" │").endswith("open") for line in lines) == 3
+    assert "5 of 512" in "".join(lines)
+
+
+def test_a_red_line_is_shown_as_it_is() -> None:
+    shown = drawn([{"what": "ad_ctr v1 query: [bold]why[/]"}])
+    assert "red: ad_ctr v1 query: [bold]why[/]" in shown
+    assert "nothing is red" not in shown
+    assert "nothing is red" in drawn()
+
+
+def test_what_is_not_known_is_empty_and_who_does_not_serve_is_named() -> None:
+    cells = row(version(
+        serves=False, desired="stopped", lag_events=None, lag_seconds=None, latency={"p50": None, "p99": None},
+        batch_ms=None, state_rows=None, commit_seconds=None, minute_read=0,
+    ))  # fmt: skip
+    assert cells == ("client_spend v12 (does not serve)", "LIVE, stopped", "", "", "", "0.0", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0004, "0 ms"), (0.9, "900 ms"), (99.94, "99.9 s"), (7_200.0, "120 min")]
+)
+def test_a_length_of_time_is_short(value: float, text: str) -> None:
+    assert seconds(value) == text

@@ -1,0 +1,184 @@
+"""The pages in a real browser, over a real Postgres: what they show, by mouse and keyboard, and to whom."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from kappa.console.app import PAGES, protect, router
+from kappa.core.installation.settings import Settings
+from stack.waiting import until
+from tests.plugins.kappa.console.conftest import EVIL, batch, beat, refuse
+from tests.rigs.browser import NARROW, SCHEMES, WIDE, Looked, chromium, looking
+from tests.rigs.served_by_hand import FIRST, ByHand
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=2)]
+SCRIPT = '<script>alert("ad")</script>'
+SHOWN = {
+    "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
+    "releases": "deploy.done", "replays": "No replay is under way",
+}  # fmt: skip
+"""What each page says once it has its data."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def base(hand: ByHand, settings: Settings) -> Iterator[str]:
+    """The console, served by itself; with records of the last minutes, of which some are hostile."""
+    _fill(hand)
+    app = FastAPI()
+    protect(app)
+    app.include_router(router(lambda: settings))
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    running = threading.Thread(target=server.run, daemon=True)
+    running.start()
+    assert until(lambda: server.started, 60)
+    yield f"http://127.0.0.1:{port}/console"
+    server.should_exit = True
+    running.join(30)
+
+
+def _fill(hand: ByHand) -> None:
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    rows = [
+        {"client_id": client, "ad_id": ad, "window_start": minute - timedelta(minutes=age), "impressions": 50 + age,
+         "clicks": 1 + age % 3, "impression_micros": 1_000_000}
+        for client, ad in (("c1", "a1"), ("c1", "a2"), ("c2", SCRIPT)) for age in range(30)
+    ]  # fmt: skip
+    hand.rows("ad_ctr", FIRST, rows)
+    hand.through("ad_ctr", FIRST, minute - timedelta(minutes=10))
+    for job in ("client_spend", "quarantine"):
+        hand.through(job, FIRST, minute)
+    beat(hand, newest=minute)
+    for number in range(20):
+        batch(hand, number, 20 + 50 * number, counted=100 + number, late=number % 4, dead_letter=1)
+    refuse(hand, 1, "dead_letter", "not JSON: <b>", EVIL)
+    hand.execute("update registry.job_version set desired = 'stopped' where version = %s", FIRST)
+    hand.execute(
+        "insert into registry.audit (actor, action, job, version, reason, run_id, evidence) values "
+        "('ada', 'deploy.done', 'ad_ctr', 1, %s, 'run-1', '{\"sentence\": \"<img src=x>\"}')",
+        "<script>alert(1)</script>",
+    )  # fmt: skip
+
+
+def opened(looked: Looked, base: str, page: str) -> None:
+    """A page, with its data, at which nothing has gone wrong."""
+    looked.page.goto(f"{base}/{page}")
+    looked.page.get_by_text(SHOWN[page]).first.wait_for()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_shows_its_data_and_keeps_nobody_out(
+    browser: Browser, base: str, page: str, scheme: str, size: tuple[int, int]
+) -> None:
+    with looking(browser, scheme, size) as looked:
+        opened(looked, base, page)
+        looked.picture(f"{page}_{scheme}_{size[0]}")
+        assert looked.against_access() == []
+        wide = looked.page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+        assert not wide, "the page itself is to be read without scrolling sideways; tables scroll within"
+        assert looked.wrong == []
+
+
+def test_what_looks_like_a_script_is_text(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "numbers")
+        looked.page.get_by_role("button", name=SCRIPT).wait_for()
+        opened(looked, base, "fates")
+        looked.page.get_by_text(r'<script>alert("\xe9")</script>\x00').wait_for()
+        looked.page.get_by_text("not JSON: <b>").first.wait_for()
+        opened(looked, base, "releases")
+        looked.page.get_by_text("<script>alert(1)</script>").first.wait_for()
+        assert looked.page.evaluate("document.querySelectorAll('main script, main img, main b b').length") == 0
+        assert looked.wrong == []
+
+
+def test_the_policy_stops_a_script_that_got_in(browser: Browser, base: str) -> None:
+    """A second wall: were text ever put in as markup, it would still not run, and nothing could be sent elsewhere."""
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        looked.page.evaluate("""() => {
+            const added = document.createElement('script'); added.textContent = 'window.got_in = 1';
+            document.body.append(added);
+            document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="window.got_in = 1">');
+            return fetch('http://localhost:1/').catch(() => null);
+        }""")
+        assert looked.page.evaluate("window.got_in") is None
+        assert sum("Content Security Policy" in said for said in looked.wrong) >= 3
+
+
+def test_a_client_and_an_ad_are_chosen_and_a_point_is_explained(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "numbers")
+        looked.page.get_by_role("button", name="c1", exact=True).click()
+        looked.page.get_by_text(re.compile("^c1; to ")).wait_for()
+        looked.page.get_by_role("button", name="a1", exact=True).click()
+        looked.page.get_by_text(re.compile("^c1, a1; to ")).wait_for()
+        picture = looked.page.get_by_role("img", name=re.compile("^impressions, by minute, from .* final last"))
+        time.sleep(3)
+        picture.locator(".u-over").click()
+        looked.page.get_by_role("heading", name=re.compile("What a1 of .* is made of")).wait_for()
+        looked.page.get_by_text(re.compile("./kappa explain ad_ctr --client c1 --ad a1 --minute")).wait_for()
+        looked.picture("point")
+        assert looked.wrong == []
+
+
+def test_a_refused_record_can_be_downloaded_byte_by_byte(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "fates")
+        with looked.page.expect_download() as told:
+            looked.page.get_by_role("link", name="download record 0/1").click()
+        assert told.value.suggested_filename == "record-0-1.bin"
+        assert told.value.path().read_bytes() == EVIL
+
+
+def test_the_keyboard_reaches_everything_that_the_mouse_does(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "numbers")
+        names = "a[href], button, input, select"
+        wanted = looked.page.evaluate(f"document.querySelectorAll('{names}').length")
+        reached = set()
+        for _ in range(wanted + 10):
+            looked.page.keyboard.press("Tab")
+            reached.add(looked.page.evaluate(
+                f"[...document.querySelectorAll('{names}')].indexOf(document.activeElement)"
+            ))  # fmt: skip
+        assert len(reached - {-1}) == wanted
+
+
+def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
+    browser: Browser, base: str, hand: ByHand
+) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', now(), %s)", FIRST, "<i>why")
+        looked.page.get_by_text(f"ad_ctr v{FIRST} query: <i>why").wait_for()
+        assert looked.against_access() == []
+        looked.picture("red")
+        hand.execute("delete from registry.red_line")
+        looked.page.get_by_text("Nothing is red").wait_for()
+        looked.page.route("**/data/now", lambda route: route.fulfill(status=503, json={"refused": "Postgres is away."}))
+        looked.page.get_by_text(re.compile(r"Postgres is away\. What is shown is of \d")).wait_for()
+        assert looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").count() == 1
