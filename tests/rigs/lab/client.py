@@ -20,15 +20,19 @@ from kappa.core.audit import Author
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.kafka_client import connected
 from kappa.core.kafka_log import KafkaLog
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.by_verb import DeployRequest, RescaleRequest
 from kappa.core.settings import Settings, from_environment
 from kappa.platform import connect
+from kappa.verbs.change import steps as change
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.steps import carry_out
+from kappa.verbs.rescale.steps import VERB, plan_rescale
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import SystemClock, reconcile
 from oracle.topic import KafkaTopic
 from stack import schema
+from stack.layout import Layout
+from stack.provisioning import log_access
 from stack.services import kafka_users, postgres
 from tests.rigs.events import mixture
 
@@ -65,6 +69,30 @@ def deploy(settings: Settings, job: str, given: str) -> object:
     platform = connect(settings)
     plan = plan_deploy(platform, DeployRequest(job=job, settings=json.loads(given)))
     return carry_out(platform, plan, Author("lab", f"lab-{uuid.uuid4()}"), lambda step: print(step, file=sys.stderr))
+
+
+def access(settings: Settings) -> object:
+    """Topic, users, rights and quotas by Terraform's `targets/local`; whether a second plan would change something."""
+    target = log_access.target(Layout(settings, CHECKOUT), lambda line: print(line, file=sys.stderr))
+    log_access.apply(target, settings, copies=3)
+    return target.changes()
+
+
+def workers(settings: Settings) -> object:
+    """The cores of each of Spark's workers."""
+    return sorted(host.cores for host in connect(settings).cluster.capacity().hosts)
+
+
+def rescale(settings: Settings, job: str, executors: str) -> object:
+    """Give a job other executors, by the verb's own steps."""
+    platform, by = connect(settings), Author("lab", f"lab-{uuid.uuid4()}")
+    plan = plan_rescale(platform, RescaleRequest(job, executors=int(executors)))
+    made = change.begin(platform, VERB, job, plan.version, plan.old, plan.new, by)
+    change.hold(platform, made, by)
+    change.switch(platform, made)
+    change.launch(platform, made, by)
+    change.ready(platform, made, by)
+    return change.conclude(platform, made, by)
 
 
 def produce(settings: Settings, seed: str, count: str) -> object:
@@ -105,7 +133,8 @@ def differences(settings: Settings) -> object:
 
 
 WORDS: dict[str, Callable[..., object]] = {
-    "prepare": prepare, "deploy": deploy, "produce": produce, "state": state, "differences": differences
+    "prepare": prepare, "deploy": deploy, "produce": produce, "state": state, "differences": differences,
+    "access": access, "workers": workers, "rescale": rescale,
 }  # fmt: skip
 
 if __name__ == "__main__":

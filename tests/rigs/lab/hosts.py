@@ -70,6 +70,10 @@ class Lab:
         """One host does not reach another any more, and all else."""
         self._on(host, f"ip route add blackhole {self.address(of)}")
 
+    def mount(self, host: str, what: Path, where: Path) -> None:
+        """Let the host, and no other, see a folder at another path, too."""
+        self._on(host, f"mount --bind {what} {where}")
+
     def kill(self, host: str) -> None:
         """All processes of a host end at once, and its cable is gone."""
         os.kill(self._first.pop(host), signal.SIGKILL)

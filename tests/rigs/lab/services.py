@@ -60,16 +60,22 @@ partitions = 4
 
 @dataclass(frozen=True)
 class Installed:
-    """An installation on the hosts of a lab, and the settings by which all of them reach it."""
+    """An installation on the hosts of a lab, and the settings by which all of them reach it, from a file."""
 
     lab: Lab
     settings: Settings
+    file: Path
 
     def ask(self, *words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What `tests.rigs.lab.client` answers on the host that nothing else runs on."""
+        command = [sys.executable, "-m", "tests.rigs.lab.client", *words]
+        return self.lab.run(CLIENT, command, seconds, self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """By which a process on that host finds code and settings."""
         search = os.pathsep.join(str(CHECKOUT / folder) for folder in ("", "plugins", "great_expectations"))
-        more = {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home)}
-        return self.lab.run(CLIENT, [sys.executable, "-m", "tests.rigs.lab.client", *words], seconds, more)
+        return {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home), "KAPPA_SETTINGS": str(self.file)}
 
 
 def install(lab: Lab) -> Installed:
@@ -84,20 +90,26 @@ def install(lab: Lab) -> Installed:
     settings.home.mkdir()
     passwords.make(settings)
     layout = Layout(settings, CHECKOUT)
-    folders = {"broker": layout.broker_jars, "spark": settings.jars, "postgres": folder / "pg"}
-    jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
+    fetch_programs(lab, layout)
     _start_postgres(lab, settings)
     _start_brokers(lab, layout)
     _start_spark(lab, settings)
-    return Installed(lab, settings)
+    return Installed(lab, settings, folder / "kappa.toml")
 
 
-def _start_postgres(lab: Lab, settings: Settings) -> None:
-    place, tls = lab.folder / "pg", lab.folder / "tls"
+def fetch_programs(lab: Lab, layout: Layout) -> None:
+    """The jars of Kafka and of the drivers, and a Postgres with TLS in the folder `pg`."""
+    place = lab.folder / "pg"
+    folders = {"broker": layout.broker_jars, "spark": layout.settings.jars, "postgres": place}
+    jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
     with zipfile.ZipFile(place / WITH_TLS.name) as jar:
         packed = next(name for name in jar.namelist() if name.endswith(".txz"))
         with tarfile.open(fileobj=io.BytesIO(jar.read(packed)), mode="r:xz") as archive:
             archive.extractall(place, filter="tar")
+
+
+def _start_postgres(lab: Lab, settings: Settings) -> None:
+    place, tls = lab.folder / "pg", lab.folder / "tls"
     word, data = place / "word", place / "data"
     word.write_text(passwords.password(settings, passwords.SUPERUSER))
     for made in (data, place / "tls"):
