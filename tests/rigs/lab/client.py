@@ -37,6 +37,8 @@ from oracle.reconcile import SystemClock as OracleClock
 from oracle.reconcile import reconcile
 from oracle.topic import KafkaTopic
 from stack import schema
+from stack.layout import Layout
+from stack.provisioning import log_access
 from stack.services import kafka_users, postgres
 from tests.rigs.events import DISTURBED, mixture
 from tests.rigs.lab import lifecycle
@@ -80,6 +82,18 @@ def deploy(settings: Settings, job: str, given: str) -> object:
     platform = connect(settings)
     plan = plan_deploy(platform, DeployRequest(job=job, settings=json.loads(given)))
     return carry_out(platform, plan, Author("lab", f"lab-{uuid.uuid4()}"), lambda step: print(step, file=sys.stderr))
+
+
+def access(settings: Settings) -> object:
+    """Topic, users, rights and quotas by Terraform's `targets/local`; whether a second plan would change something."""
+    target = log_access.target(Layout(settings, CHECKOUT), lambda line: print(line, file=sys.stderr))
+    log_access.apply(target, settings, copies=3)
+    return target.changes()
+
+
+def workers(settings: Settings) -> object:
+    """The cores of each of Spark's workers."""
+    return sorted(host.cores for host in connect(settings).cluster.capacity().hosts)
 
 
 def produce(settings: Settings, seed: str, count: str) -> object:
@@ -168,7 +182,7 @@ WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
     "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
     "serving": lifecycle.serving, "leader": leader,
-    "hosts": hosts,    "differences": differences,
+    "hosts": hosts, "differences": differences, "access": access, "workers": workers,
 }  # fmt: skip
 
 if __name__ == "__main__":

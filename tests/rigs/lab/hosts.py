@@ -90,6 +90,10 @@ class Lab:
         for other in self._others(host):
             self.lose_sight(other, host)
 
+    def mount(self, host: str, what: Path, where: Path) -> None:
+        """Let the host, and no other, see a folder at another path, too."""
+        self._on(host, f"mount --bind {what} {where}")
+
     def kill(self, host: str) -> None:
         """All processes of a host end at once, which its kernel tells whoever they spoke to; then its cable is gone."""
         first = self._first.pop(host)

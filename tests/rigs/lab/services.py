@@ -72,10 +72,11 @@ allow_plain = true
 
 @dataclass(frozen=True)
 class Installed:
-    """An installation on the hosts of a lab, and the settings by which all of them reach it."""
+    """An installation on the hosts of a lab, and the settings by which all of them reach it, from a file."""
 
     lab: Lab
     settings: Settings
+    file: Path
     parts: Mapping[str, Part]
 
     def start(self, host: str) -> None:
@@ -84,17 +85,18 @@ class Installed:
 
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
         """`tests.rigs.lab.client` at work, whose answer will be in `logs/FIRST-WORD`."""
-        return self.lab.spawn(CLIENT, words[0], self._asked(words), self._environment)
+        return self.lab.spawn(CLIENT, words[0], self._asked(words), self.environment)
 
     def ask(self, *words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What `tests.rigs.lab.client` answers on the host that nothing else runs on."""
-        return self.lab.run(CLIENT, self._asked(words), seconds, self._environment)
+        return self.lab.run(CLIENT, self._asked(words), seconds, self.environment)
 
     @property
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """By which a process on that host finds code and settings."""
         search = os.pathsep.join(str(CHECKOUT / folder) for folder in ("", "plugins", "great_expectations"))
         keys = s3_server.KEYS if self.settings.places.store else {}
-        return {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home), **keys}
+        return {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home), "KAPPA_SETTINGS": str(self.file), **keys}
 
     @staticmethod
     def _asked(words: Sequence[str]) -> list[str]:
@@ -131,8 +133,8 @@ def install(lab: Lab, cores: int, bucket: bool) -> Installed:
     settings.home.mkdir()
     passwords.make(settings)
     layout = Layout(settings, CHECKOUT)
-    _fetch(layout, bucket)
-    made = Installed(lab, settings, {
+    fetch_programs(folder, layout, bucket)
+    made = Installed(lab, settings, folder / "kappa.toml", {
         POSTGRES: parts.postgres(folder, settings), **parts.brokers(folder, layout),
         **parts.cluster(folder, settings, cores), **({STORE: parts.store(folder, layout)} if bucket else {}),
     })  # fmt: skip
@@ -144,11 +146,13 @@ def install(lab: Lab, cores: int, bucket: bool) -> Installed:
     return made
 
 
-def _fetch(layout: Layout, bucket: bool) -> None:
-    shared = layout.settings.jars
-    folders = {"broker": layout.broker_jars, "spark": shared, "postgres": layout.home.parent / POSTGRES}
+def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
+    """The jars of Kafka and of the drivers, and a Postgres with TLS in the folder `pg`."""
+    shared, place = layout.settings.jars, folder / POSTGRES
+    folders = {"broker": layout.broker_jars, "spark": shared, "postgres": place}
     folders |= {"s3": shared} if bucket else {}
     jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
+    parts.unpack_postgres(place)
     if bucket:
         checkpoint_files.put(shared)
 

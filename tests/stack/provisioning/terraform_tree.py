@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,14 @@ from stack.provisioning.terraform import NoTerraform, executable
 
 TREE = CHECKOUT / "terraform"
 SURROUNDINGS = {**os.environ, "TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Prints how long the body took."""
+    begun = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - begun:.1f} s")
 
 
 def lacking() -> str:

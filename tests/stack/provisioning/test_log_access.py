@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,24 +12,21 @@ from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation as Operation
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from cli.doctor import topic_shape
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.kafka_access import PASSWORD, RIGHTS, KafkaUser
-from kappa.core.kafka_log import KafkaLog
 from stack.provisioning import log_access
 from stack.provisioning.terraform import Target, TerraformFailed
 from stack.services import kafka, kafka_users, passwords
 from tests.rigs.small_stack import small_stack
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.broker_by_hand import BrokerByHand
+from tests.stack.provisioning.log_actions import empties_the_log, makes_a_topic, reads, reads_in_a_group, writes
+from tests.stack.provisioning.terraform_tree import timed
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=0.4)]
-SECONDS = 10.0
-SILENT = {"log_level": 0}
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +46,6 @@ def applied(broker: BrokerByHand) -> Target:
     with timed("init and apply from nothing"):
         log_access.apply(target, broker.settings)
     return target
-
-
-class timed:  # noqa: N801
-    """Prints how long the body took."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None:
-        self.begun = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        print(f"{self.what}: {time.monotonic() - self.begun:.1f} s")
 
 
 def test_what_is_applied_is_what_the_stack_makes_by_itself(broker: BrokerByHand, applied: Target) -> None:
@@ -159,44 +142,6 @@ def test_a_wrong_value_is_refused_before_anybody_is_asked(
 
 def in_one_line(told: pytest.ExceptionInfo[TerraformFailed]) -> str:
     return " ".join(str(told.value).split())
-
-
-def writes(broker: BrokerByHand, user: KafkaUser) -> None:
-    said: list[object] = []
-    producer = Producer({**broker.settings.kafka_access(user).librdkafka(), "enable.idempotence": False, **SILENT})
-    producer.produce(broker.topic, b"v", b"k", on_delivery=lambda error, _: said.append(error))
-    assert producer.flush(SECONDS) == 0
-    if said != [None]:
-        raise KafkaException(said[0])
-
-
-def reads_in_a_group(broker: BrokerByHand, user: KafkaUser) -> None:
-    given = {"group.id": secrets.token_hex(4), "auto.offset.reset": "earliest", **SILENT}
-    consumer = Consumer({**broker.settings.kafka_access(user).librdkafka(), **given})
-    consumer.subscribe([broker.topic])
-    try:
-        message = consumer.poll(2 * SECONDS)
-        if message is None or message.error():
-            raise KafkaException(message and message.error())
-    finally:
-        consumer.close()
-
-
-def reads(broker: BrokerByHand, user: KafkaUser) -> None:
-    with KafkaLog(broker.settings.kafka_access(user), broker.topic) as log:
-        assert any(log.appended(partition, 0) for partition, end in log.ends().items() if end)
-
-
-def makes_a_topic(broker: BrokerByHand, user: KafkaUser) -> None:
-    client = AdminClient({**broker.settings.kafka_access(user).librdkafka(), **SILENT})
-    for future in client.create_topics([NewTopic("another", 1, 1)]).values():
-        future.result()
-
-
-def empties_the_log(broker: BrokerByHand, user: KafkaUser) -> None:
-    client = AdminClient({**broker.settings.kafka_access(user).librdkafka(), **SILENT})
-    for future in client.delete_records([TopicPartition(broker.topic, 0, 1)]).values():
-        future.result()
 
 
 ACTIONS = (writes, reads, reads_in_a_group, makes_a_topic, empties_the_log)

@@ -104,6 +104,24 @@ def test_the_roles_of_postgres_are_those_of_the_code() -> None:
     assert tuple(json.loads(listed[1])) == ROLES
 
 
+def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
+    text = (TREE / "modules" / "sizing" / "main.tf").read_text()
+    reckoned = dict(re.findall(r"^  (\w+) += (\d+) +#", text, re.M))
+    page = (TREE.parent / "docs" / "sizing.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([\d,]+) \| [^|]+ \|$", page.split("## Held against")[1], re.M))
+    figures = {
+        "record_bytes": "bytes of a record in the log",
+        "state_bytes_per_event": "bytes of an event in the state",
+        "records_per_core": "records per second on one core",
+        "row_bytes": "bytes of a served row",
+    }
+    assert {name: rows[said].replace(",", "") for name, said in figures.items()} == {
+        name: reckoned[name] for name in figures
+    }
+    assert f"x {reckoned['record_bytes']} bytes, x 3 copies" in page
+    assert f"those x {reckoned['state_bytes_per_event']} bytes" in page
+
+
 def test_providers_that_are_asked_for_are_those_that_are_built() -> None:
     asked = {
         (source.lower(), version)

@@ -1,0 +1,188 @@
+"""`targets/cluster` from nothing to exact numbers on hosts of their own, and one more worker by a variable."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
+from kappa.core.settings import ROLES
+from stack.provisioning.terraform import TerraformFailed
+from stack.services import kafka_users, passwords
+from stack.waiting import until
+from tests.rigs.lab import hosts
+from tests.rigs.lab.provisioned import FIRST, SECOND, Provisioned, provision
+from tests.rigs.lab.parts import BROKERS, CLIENT
+from tests.rigs.lab.services import HOSTS, Installed, await_health
+from tests.stack.provisioning import terraform_tree
+from tests.stack.provisioning.terraform_tree import timed
+
+pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=0.4)]
+JOB = "ad_ctr"
+ON_ONE_HOST = {"executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
+RECORDS, MORE = 200_000, 20_000
+PATIENCE_SECONDS = 300.0
+
+
+@pytest.fixture(scope="module")
+def provisioned() -> Iterator[Provisioned]:
+    if why := hosts.missing() or terraform_tree.lacking():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="kappa-lab-"))
+    folder.chmod(0o755)
+    try:
+        with hosts.lab(folder, *HOSTS) as lab:
+            made = provision(lab)
+            with timed("apply of targets/cluster"):
+                made.apply()
+            made.start()
+            yield made
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def installed(provisioned: Provisioned) -> Installed:
+    """All parts are up, and topic and users made by `targets/local`, from the client's host."""
+    made, said = provisioned.installed(), list[str]()
+
+    def accessible() -> bool:
+        try:
+            return json.loads(made.ask("access")) is False
+        except AssertionError as error:
+            said[:] = [str(error)]
+            return False
+
+    with timed("brokers up, and apply of targets/local"):
+        assert until(accessible, PATIENCE_SECONDS, 2.0), said
+    with timed("all parts up, database migrated, artifact built"):
+        await_health(made)
+    return made
+
+
+def test_brokers_are_told_what_the_code_knows_of_users(provisioned: Provisioned) -> None:
+    settings = provisioned.installed().settings
+    for host in BROKERS:
+        text = (provisioned.output / "hosts" / host / "server.properties").read_text()
+        told = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+        ours = kafka_users.properties(settings) | {
+            "listener.security.protocol.map": f"{kafka_users.CLIENT}:SASL_SSL,{kafka_users.CONTROLLER}:SASL_SSL"
+        }
+        assert {name: told.get(name) for name in ours} == ours
+
+
+def test_the_second_plan_changes_nothing(provisioned: Provisioned, installed: Installed) -> None:
+    with timed("plan of targets/cluster"):
+        assert not provisioned.target.changes()
+    assert json.loads(installed.ask("access")) is False
+
+
+def test_a_file_that_somebody_changed_is_found_and_mended(provisioned: Provisioned) -> None:
+    file = provisioned.output / "hosts" / BROKERS[0] / "server.properties"
+    before = file.read_text()
+    file.write_text(before.replace("SASL_SSL", "PLAINTEXT"))
+    assert provisioned.target.changes()
+    provisioned.target.apply()
+    assert file.read_text() == before
+    assert not provisioned.target.changes()
+
+
+def test_doctor_finds_all_well_but_for_airflow_which_is_not_there(installed: Installed) -> None:
+    command = "import sys; sys.argv[1:] = ['doctor', '--json']\nfrom cli.main import app\napp(standalone_mode=False)"
+    with timed("doctor"):
+        done = installed.lab.run(CLIENT, [sys.executable, "-c", command], PATIENCE_SECONDS, installed.environment)
+    tried = json.loads(done)
+    assert {one["part"] for one in tried} > {"host", "Postgres", "Kafka", "Spark"}
+    assert [one for one in tried if not one["ok"] and not one["part"].startswith("Airflow")] == []
+
+
+@pytest.mark.long(minutes=6)
+def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
+    provisioned: Provisioned, installed: Installed
+) -> None:
+    with timed(f"produce {RECORDS:,} records"):
+        assert json.loads(installed.ask("produce", "1", str(RECORDS))) == [0, 0]
+    with timed("deploy"):
+        assert "is deployed" in installed.ask("deploy", JOB, json.dumps(ON_ONE_HOST), seconds=PATIENCE_SECONDS)
+    with timed("read"):
+        await_read(installed)
+    with timed("reconcile"):
+        assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
+    assert json.loads(installed.ask("workers")) == [4]
+    provisioned.workers = (FIRST, SECOND)
+    with timed("one more worker: apply"):
+        provisioned.apply()
+    with timed("one more worker: there"):
+        provisioned.start()
+        assert until(lambda: json.loads(installed.ask("workers")) == [4, 4], PATIENCE_SECONDS, 1.0)
+    with timed("rescale to two executors"):
+        said = installed.ask("rescale", JOB, json.dumps({"executors": 2}), seconds=PATIENCE_SECONDS)
+        assert "executors 1 -> 2" in said, said
+    installed.ask("produce", "2", str(MORE))
+    with timed("read"):
+        await_read(installed)
+    assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
+    disks = installed.lab.folder / "disks"
+    newest = max(app.name for host in (FIRST, SECOND) for app in (disks / host / "spark").glob("app-*"))
+    assert all((disks / host / "spark" / newest).is_dir() for host in (FIRST, SECOND)), "an executor on each host"
+
+
+def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned, installed: Installed) -> None:
+    """After the test before, which reads so many records; a broker of three holds a copy of each."""
+    disk, records = provisioned.lab.folder / "disks" / BROKERS[0] / "kafka", RECORDS + MORE
+    log = sum(file.stat().st_size for file in disk.glob("ad_events-*/*.log")) / records
+    shared = provisioned.lab.folder / "shared" / "checkpoints" / JOB
+    state = sum(file.stat().st_size for file in shared.rglob("state/**/*") if file.is_file()) / records
+    print(f"{log:.0f} bytes of a record in the log, {state:.0f} of an event in the checkpoint's state")
+    text = (terraform_tree.TREE / "modules" / "sizing" / "main.tf").read_text()
+    said = {name: float(number) for name, number in re.findall(r"^  (\w+) += ([\d.]+) +#", text, re.M)}
+    assert log <= said["record_bytes"] <= 2 * log
+    assert state <= said["state_bytes_per_event"] <= 3 * state
+
+
+def await_read(installed: Installed) -> None:
+    def read() -> bool:
+        return bool(json.loads(installed.ask("state", JOB))[0] == 0)
+
+    assert until(read, PATIENCE_SECONDS, 1.0), "the log was not read"
+
+
+def test_two_brokers_are_refused_before_anything_is_written(provisioned: Provisioned) -> None:
+    variables = provisioned.variables()
+    variables["hosts"].pop(BROKERS[0])
+    provisioned.target.set(variables)
+    try:
+        with pytest.raises(TerraformFailed, match="of 3 and 5") as told:
+            provisioned.target.apply()
+        print(told.value)
+    finally:
+        provisioned.target.set(provisioned.variables())
+    assert not provisioned.target.changes()
+
+
+def test_no_secret_is_in_what_terraform_knows_and_destroy_leaves_secrets_and_the_log(
+    provisioned: Provisioned, installed: Installed
+) -> None:
+    target, settings, secrets = provisioned.target, installed.settings, provisioned.output / "secrets"
+    assert target.run("plan", "-out=a.tfplan").returncode == 0
+    held = {role: passwords.password(settings, role) for role in (*ROLES, passwords.SUPERUSER)}
+    held |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
+    held |= {"spark": passwords.spark_secret(settings), "spark-rest": settings.spark_key.read_text().strip()}
+    keys = [*(secrets / "tls").glob("*.key"), provisioned.output / "authority" / "ca.key"]
+    held |= {str(key): key.read_text().splitlines()[1] for key in keys}
+    told = [file for file in target.folder.rglob("*") if file.is_file()]
+    told += [file for file in (provisioned.output / "hosts").rglob("*") if file.is_file()]
+    assert target.state in told
+    assert [(name, file) for file in told for name, word in held.items() if word.encode() in file.read_bytes()] == []
+    with timed("destroy"):
+        assert target.run("destroy", "-auto-approve").returncode == 0
+    assert list((provisioned.output / "hosts").rglob("*.service")) == []
+    assert (secrets / "kafka_admin.properties").exists()
+    assert json.loads(installed.ask("state", JOB))[0] == 0
