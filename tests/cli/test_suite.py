@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from cli.commands import test as testing
-from cli.commands.test import closing, parts, run
+from cli.commands.test import applied, closing, parts, run
 from cli.suite import Count, Part, Run, Step, end
 from kappa.core.spark_environment import search_path
 from stack import waiting
@@ -184,11 +184,16 @@ def test_a_long_test_without_its_minutes_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_parts_cover_every_test_once() -> None:
-    units, rigs, stack = chosen(long=True)
-    assert (units, rigs, stack) == (
+    units, rigs, stack = (
         "not (rig or red_without or integration)", "(rig or red_without) and not integration", "integration"
     )  # fmt: skip
+    assert chosen(long=True) == [f"{which} and not provisioning" for which in (units, rigs, stack)]
     assert chosen(long=False) == [f"{which} and not long" for which in (units, rigs, stack)]
+
+
+def test_what_is_applied_for_real_runs_alone_and_says_what_it_skips() -> None:
+    (tests,) = applied(Path("/f"), ["-x"])
+    assert list(tests.steps[0].command[-5:]) == ["-m", "provisioning", "-s", "-rs", "-x"]
 
 
 def chosen(long: bool) -> list[str]:
