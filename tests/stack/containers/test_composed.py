@@ -14,6 +14,7 @@ from shutil import rmtree
 
 import psycopg
 import pytest
+from confluent_kafka import KafkaError, Producer
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
@@ -25,7 +26,7 @@ from stack.waiting import until
 from tests.rigs.containers import engine as containers
 from tests.rigs.containers.composed import UID, Composed, composed, timed
 
-pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=25)]
+pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
 CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
 CATCH_UP_SECONDS = 600.0
@@ -87,6 +88,17 @@ def test_the_numbers_are_exact(deployed: Composed) -> None:
     assert (verdict.returncode, "0 differences" in verdict.stdout) == (0, True), verdict.stdout
 
 
+def test_a_job_is_rescaled_stopped_and_started_and_the_numbers_stay_exact(deployed: Composed) -> None:
+    more = int(deployed.status()["jobs"][0]["versions"][0]["state_partitions"]) * 2
+    for words in (("rescale", JOBS[0], "--partitions", str(more)), ("stop", JOBS[0]), ("start", JOBS[0])):
+        with timed(words[0]):
+            done = deployed.kappa(*words, "--reason", "test", seconds=500)
+        assert done.returncode == 0, done.stderr
+    produce(deployed, 5_000)
+    assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
+    assert deployed.kappa("reconcile").returncode == 0
+
+
 def test_a_lost_worker_and_a_lost_broker_cost_no_record(deployed: Composed) -> None:
     deployed.compose("up", "-d", "--no-build", "--pull", "never", "--no-recreate", "--scale", "spark-worker=2")
     for service in (names.WORKER, names.BROKERS[0]):
@@ -138,6 +150,18 @@ def test_a_container_is_given_no_secret_of_another_group(running: Composed) -> N
     assert "kappa_writer.pgpass" in there
     assert running.inside(worker, "ls /given /host 2>&1 || :").count("No such file") == 2
     assert Group.WORKER in running.inspect(worker, "{{json .Mounts}}")
+
+
+def test_who_may_only_read_the_log_writes_nothing_and_its_administrator_is_not_known_outside(running: Composed) -> None:
+    for user, refused in ((KafkaUser.READER, "TOPIC_AUTHORIZATION_FAILED"), (KafkaUser.ADMIN, "_MSG_TIMED_OUT")):
+        failed: list[KafkaError] = []
+        producer = Producer({**running.settings.kafka_access(user).librdkafka(), "message.timeout.ms": 10_000})
+        producer.produce(
+            running.settings.topic.name, b"x", on_delivery=lambda error, _, told=failed: error and told.append(error)
+        )
+        producer.flush(30)
+        assert [error.name() for error in failed] == [refused]
+        print(f"{user}: {failed[0].str()}")
 
 
 def test_who_speaks_plainly_to_postgres_is_not_let_in(running: Composed) -> None:
