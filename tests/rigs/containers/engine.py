@@ -92,7 +92,9 @@ def engine(cache: Path) -> Iterator[Engine]:
             "DOCKER_BUILDKIT": "0",
             "COMPOSE_BAKE": "false",
         }
-        service = subprocess.Popen(["podman", "system", "service", "-t", "0", f"unix://{socket}"], env=environment)
+        command = ["podman", "system", "service", "-t", "0", f"unix://{socket}"]
+        # It says of each health check that there is no systemd, which is why we run them.
+        service = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             assert until(socket.exists, 30), "podman's service did not come up"
             _share(SHARES)
