@@ -41,11 +41,7 @@ def running() -> Iterator[Composed]:
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="kappa-composed-"))
     try:
-        with (
-            containers.engine(CACHE) as engine,
-            timed("base images, build, start"),
-            composed(engine, folder, {}) as made,
-        ):
+        with containers.engine(CACHE) as engine, composed(engine, folder, {}) as made:
             users = json.loads((made.settings.secrets / "airflow-users.json").read_text())
             signed_in = made.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
             assert signed_in.returncode == 0, signed_in.stderr
@@ -155,7 +151,9 @@ def test_a_container_is_given_no_secret_of_another_group(running: Composed) -> N
 def test_who_may_only_read_the_log_writes_nothing_and_its_administrator_is_not_known_outside(running: Composed) -> None:
     for user, refused in ((KafkaUser.READER, "TOPIC_AUTHORIZATION_FAILED"), (KafkaUser.ADMIN, "_MSG_TIMED_OUT")):
         failed: list[KafkaError] = []
-        producer = Producer({**running.settings.kafka_access(user).librdkafka(), "message.timeout.ms": 10_000})
+        producer = Producer(
+            {**running.settings.kafka_access(user).librdkafka(), "message.timeout.ms": 10_000, "log_level": 0}
+        )
         producer.produce(
             running.settings.topic.name, b"x", on_delivery=lambda error, _, told=failed: error and told.append(error)
         )
