@@ -19,6 +19,7 @@ from rich.table import Table
 
 from cli.entry import CHECKOUT
 from cli.suite import Count, Part, Run, Step, end
+from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.terraform import executable
 
@@ -34,14 +35,14 @@ TYPED = (
     "bench",
     "tests",
 )
-SCRIPTS = ("kappa", ".ci/run")
+SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/spark.sh")
 LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 RIGS = "rig or red_without"
 """What needs a rig, and all that is run again without a safeguard, so that there is one table of it."""
 PROVISIONING = "provisioning"
-"""What `terraform/` makes, applied for real; long tests all of them."""
+"""What provisions an installation, applied for real; long tests all of them."""
 USUAL_MINUTES = {"units": 10, "rigs": 23, "stack": 22}
 """What the parts take on two cores, side by side, without their long tests."""
 
@@ -66,10 +67,14 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
 
 
 def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:
-    """What is applied for real, and nothing else; its providers are built first. Raises NoTerraform, NoGo, NotBuilt."""
-    executable(environment)
-    providers.build(checkout, environment, lambda line: messages.print(line, markup=False))
-    return [_tests(folder, PROVISIONING, PROVISIONING, True, ["-s", *extra])]
+    """What is applied for real, and nothing else. Terraform's providers are built first; what is needed and not found
+    is named, and the tests that need it are skipped."""
+    try:
+        executable(environment)
+        providers.build(checkout, environment, lambda line: messages.print(line, markup=False))
+    except Refusal as missing:
+        messages.print(str(missing), markup=False)
+    return [_tests(folder, PROVISIONING, PROVISIONING, True, ["-s", "-rs", *extra])]
 
 
 def _checks(checkout: Path) -> Part:
@@ -80,13 +85,15 @@ def _checks(checkout: Path) -> Part:
         "ruff format": [_tool("ruff"), "format", "--check", "."],
         "mypy": [_tool("mypy"), *typed],
         "shellcheck": [_tool("shellcheck"), *SCRIPTS],
+        "hadolint": [_tool("hadolint"), "docker/Dockerfile"],
     }
     return Part("checks", [Step(name, [*LOW_PRIORITY, *command]) for name, command in commands.items()])
 
 
 def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequence[str] = ()) -> Part:
     """A pytest that keeps a tally where its Run looks for it."""
-    marks = " and ".join(mark for mark in (which, None if long else "not long") if mark)
+    left_out = None if which == PROVISIONING else f"not {PROVISIONING}" if long else "not long"
+    marks = " and ".join(mark for mark in (which, left_out) if mark)
     chosen = ["-m", marks] if marks else []
     tally = ["-p", "tests.tally", "--tally", str(folder / f"{name}.json")]
     command = [sys.executable, "-m", "pytest", *tally, *chosen, *extra]
@@ -97,7 +104,7 @@ def _test(
     context: typer.Context,
     long: Annotated[bool, typer.Option("--long", help="Add the tests that take longer.")] = False,
     provisioning: Annotated[
-        bool, typer.Option("--provisioning", help="Only what Terraform makes, applied for real on parts of the stack.")
+        bool, typer.Option("--provisioning", help="Only what provisions an installation, applied for real.")
     ] = False,
 ) -> None:
     """Run all checks and tests, side by side; what follows `--` goes to one pytest."""

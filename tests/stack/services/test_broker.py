@@ -6,9 +6,14 @@ import threading
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+from kafka.errors import KafkaError
+
+from kappa.core.installation.addresses import Postgres
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
-from stack.services import passwords
+from stack.services import kafka, passwords
 from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until
 
@@ -27,3 +32,18 @@ def test_asking_for_a_broker_that_is_away_leaves_no_client_behind(tmp_path: Path
     before = threading.active_count()
     assert not healthy(settings)
     assert until(lambda: threading.active_count() <= before, 30)
+
+
+@pytest.mark.parametrize(("host", "user"), [("", KafkaUser.ADMIN), ("pg", KafkaUser.CONTROL)])
+def test_the_broker_of_an_installation_elsewhere_is_asked_by_who_looks_at_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, user: KafkaUser
+) -> None:
+    asked: list[KafkaUser] = []
+
+    def refuse(access: KafkaAccess, *_: object, **__: object) -> None:
+        asked.append(access.user)
+        raise KafkaError("no")
+
+    monkeypatch.setattr(kafka, "connected", refuse)
+    assert not kafka.healthy(Settings(tmp_path, postgres=Postgres(host)))
+    assert asked == [user]

@@ -1,0 +1,122 @@
+"""The whole of docker-compose.yml, started for real from a copy of the checkout, and what a person does with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.entry import CHECKOUT
+from kappa.core.settings import Settings, load
+from kappa.core.spark_environment import search_path
+from stack.containers import names
+from tests.rigs.containers import base_images
+from tests.rigs.containers.engine import Engine
+from tests.rigs.small_stack import free_ports
+
+UID = 1000
+IMAGES = ("secrets", "kafka-1", "postgres", "spark-master")
+"""One service for each image."""
+START_SECONDS = 1500.0
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A copy of the checkout whose docker-compose.yml runs."""
+
+    checkout: Path
+    engine: Engine
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the target, as this machine sees it."""
+        return load(self.checkout / "targets" / "compose" / "state", {})
+
+    def compose(self, *words: str, seconds: float = START_SECONDS) -> str:
+        """What docker compose answers."""
+        return self.engine.run("docker", "compose", *words, cwd=self.checkout, seconds=seconds)
+
+    def kappa(self, *words: str, seconds: float = 900, given: str = "") -> subprocess.CompletedProcess[str]:
+        """The command, for the target compose."""
+        command = [sys.executable, "-P", "-m", "cli.main", "--target", "compose", *words]
+        environment = {**os.environ, "PYTHONPATH": search_path(self.checkout)}
+        return subprocess.run(
+            command, cwd=self.checkout, env=environment, input=given, capture_output=True, text=True, timeout=seconds
+        )
+
+    def status(self) -> dict[str, Any]:
+        """`status --json`."""
+        told: dict[str, Any] = json.loads(self.kappa("status", "--json").stdout)
+        return told
+
+    def containers(self, service: str) -> list[str]:
+        """The ids of a service's running containers."""
+        return self.compose("ps", "-q", service).split()
+
+    def inspect(self, container: str, what: str) -> str:
+        """One thing that the engine knows of a container, by Go's template."""
+        return self.engine.run("podman", "inspect", "--format", what, container).strip()
+
+    def inside(self, container: str, script: str) -> str:
+        """What a script of bash prints in a container."""
+        return self.engine.run("podman", "exec", container, "bash", "-c", script)
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Prints how long the body took."""
+    begun = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+@contextmanager
+def composed(engine: Engine, folder: Path, more: Mapping[str, object]) -> Iterator[Composed]:
+    """The whole file up and well; taken down afterwards with its volumes."""
+    with timed("base images"):
+        base_images.ensure(engine)
+    checkout = folder / "checkout"
+    _copy(checkout)
+    for place in (checkout / "targets" / "compose").rglob("*"):
+        os.chown(place, UID, UID)
+    os.chown(checkout / "targets" / "compose", UID, UID)
+    chosen = {"KAPPA_BASE": base_images.DEBIAN, "KAPPA_POSTGRES_BASE": base_images.POSTGRES, **_ports(), **more}
+    (checkout / ".env").write_text("".join(f"{name}={value}\n" for name, value in chosen.items()))
+    made = Composed(checkout, engine)
+    try:
+        with timed("the images"):
+            made.compose("build", *IMAGES, seconds=3600)
+        with timed("docker compose up"):
+            made.compose("up", "-d", "--no-build", "--pull", "never")
+        yield made
+    finally:
+        _down(made)
+
+
+def _copy(checkout: Path) -> None:
+    """The files that are in version control or will be, as they are: no secrets of a target that somebody runs."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in filter(lambda name: (CHECKOUT / name).is_file(), listed):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(CHECKOUT / name, checkout / name)
+
+
+def _ports() -> dict[str, int]:
+    variables: Sequence[str] = [
+        *(name for field, name in names.VARIABLES.items() if field.endswith("_port")),
+        *map(names.broker_variable, (1, 2, 3)),
+    ]
+    return dict(zip(variables, free_ports(len(variables)), strict=True))
+
+
+def _down(made: Composed) -> None:
+    made.compose("--profile", "three-brokers", "down", "--volumes", "--timeout", "20", seconds=300)

@@ -1,0 +1,178 @@
+"""docker-compose.yml for real: both jobs deployed by Airflow in it, exact numbers, a worker and a broker killed; who
+each container is, and what it does not get to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+
+import psycopg
+import pytest
+from confluent_kafka import KafkaError, Producer
+
+from cli.entry import CHECKOUT
+from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
+from kappa.core.settings import ROLES
+from stack.containers import names
+from stack.containers.names import Group
+from stack.services import passwords
+from stack.waiting import until
+from tests.rigs.containers import engine as containers
+from tests.rigs.containers.composed import UID, Composed, composed, timed
+
+pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
+JOBS = ("ad_ctr", "client_spend")
+CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
+CATCH_UP_SECONDS = 600.0
+HANDED_DOWN = "_SPARK_AUTH_SECRET"
+"""By this variable a worker of Spark gives its drivers and executors the secret that they all have."""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Composed]:
+    """The whole file up, and somebody signed in to its Airflow."""
+    if why := containers.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="kappa-composed-"))
+    try:
+        with containers.engine(CACHE) as engine, composed(engine, folder, {}) as made:
+            users = json.loads((made.settings.secrets / "airflow-users.json").read_text())
+            signed_in = made.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
+            assert signed_in.returncode == 0, signed_in.stderr
+            yield made
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def deployed(running: Composed) -> Composed:
+    """Both jobs, deployed by Airflow, and 20,000 records read."""
+    with timed("deploy"):
+        done = running.kappa("deploy", *JOBS, "--reason", "test", seconds=1500)
+    assert done.returncode == 0, done.stderr
+    produce(running, 20_000)
+    return running
+
+
+def produce(running: Composed, records: int) -> None:
+    """Send so many records, and wait until both jobs have read them."""
+    sent = running.kappa("produce", "--source", "synthetic", "--full-speed", "--records", str(records), "--seed", "7")
+    assert sent.returncode == 0, sent.stderr
+    with timed(f"{records} records read"):
+        assert until(lambda: unread(running) == 0, CATCH_UP_SECONDS, 5.0), running.kappa("status").stdout
+
+
+def unread(running: Composed) -> int | None:
+    """Records that a job has not read; None while that is not known."""
+    lags = [version["lag_events"] for job in running.status()["jobs"] for version in job["versions"]]
+    return sum(lags) if len(lags) == len(JOBS) and None not in lags else None
+
+
+def test_doctor_finds_every_part_well(running: Composed) -> None:
+    found = running.kappa("doctor", "--json")
+    assert [one for one in json.loads(found.stdout) if not one["ok"]] == []
+
+
+def test_the_numbers_are_exact(deployed: Composed) -> None:
+    verdict = deployed.kappa("reconcile")
+    assert (verdict.returncode, "0 differences" in verdict.stdout) == (0, True), verdict.stdout
+
+
+def test_a_job_is_rescaled_stopped_and_started_and_the_numbers_stay_exact(deployed: Composed) -> None:
+    more = int(deployed.status()["jobs"][0]["versions"][0]["state_partitions"]) * 2
+    for words in (("rescale", JOBS[0], "--partitions", str(more)), ("stop", JOBS[0]), ("start", JOBS[0])):
+        with timed(words[0]):
+            done = deployed.kappa(*words, "--reason", "test", seconds=500)
+        assert done.returncode == 0, done.stderr
+    produce(deployed, 5_000)
+    assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_a_lost_worker_and_a_lost_broker_cost_no_record(deployed: Composed) -> None:
+    deployed.compose("up", "-d", "--no-build", "--pull", "never", "--no-recreate", "--scale", "spark-worker=2")
+    for service in (names.WORKER, names.BROKERS[0]):
+        first = deployed.containers(service)[0]
+        os.kill(int(deployed.inspect(first, "{{.State.Pid}}")), signal.SIGKILL)
+    produce(deployed, 20_000)
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_nobody_in_a_container_is_root_or_may_become_it(running: Composed) -> None:
+    for container in running.engine.run("podman", "ps", "-q").split():
+        told = running.inside(
+            container, "id -u; grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/1/status; touch /x 2>&1 || :"
+        )
+        assert told.split("\n")[0] == str(UID)
+        assert re.search(r"CapEff:\s+0{16}\nCapBnd:\s+0{16}\nNoNewPrivs:\s+1\n", told), told
+        assert "Read-only file system" in told
+
+
+def test_every_port_is_on_the_loopback_only(running: Composed) -> None:
+    published = [
+        json.loads(running.inspect(container, "{{json .NetworkSettings.Ports}}"))
+        for container in running.engine.run("podman", "ps", "-q").split()
+    ]
+    hosts = {host["HostIp"] for ports in published for bound in ports.values() for host in bound or ()}
+    assert hosts == {"127.0.0.1"}
+
+
+def test_no_secret_is_in_an_image_an_environment_or_a_command_line(deployed: Composed) -> None:
+    secrets, ids = _secrets(deployed), deployed.engine.run("podman", "ps", "-aq").split()
+    for container in ids:
+        known = deployed.engine.run("podman", "inspect", container)
+        known += deployed.engine.run("podman", "history", "--no-trunc", deployed.inspect(container, "{{.Image}}"))
+        assert [name for name, secret in secrets.items() if secret in known] == []
+        said = deployed.engine.run("podman", "logs", container)
+        assert [name for name, secret in secrets.items() if secret in said] == []
+    for container in deployed.engine.run("podman", "ps", "-q").split():
+        processes = deployed.inside(
+            container,
+            f"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -v {HANDED_DOWN}= || :",
+        )
+        assert [name for name, secret in secrets.items() if secret in processes] == []
+
+
+def test_a_container_is_given_no_secret_of_another_group(running: Composed) -> None:
+    (worker,) = running.containers(names.WORKER)[:1]
+    there = running.inside(worker, f"ls {names.GIVEN}").split()
+    assert "kappa_owner.pgpass" not in there
+    assert "kappa_writer.pgpass" in there
+    assert running.inside(worker, "ls /given /host 2>&1 || :").count("No such file") == 2
+    assert Group.WORKER in running.inspect(worker, "{{json .Mounts}}")
+
+
+def test_who_may_only_read_the_log_writes_nothing_and_its_administrator_is_not_known_outside(running: Composed) -> None:
+    for user, refused in ((KafkaUser.READER, "TOPIC_AUTHORIZATION_FAILED"), (KafkaUser.ADMIN, "_MSG_TIMED_OUT")):
+        failed: list[KafkaError] = []
+        producer = Producer(
+            {**running.settings.kafka_access(user).librdkafka(), "message.timeout.ms": 10_000, "log_level": 0}
+        )
+        producer.produce(
+            running.settings.topic.name, b"x", on_delivery=lambda error, _, told=failed: error and told.append(error)
+        )
+        producer.flush(30)
+        assert [error.name() for error in failed] == [refused]
+        print(f"{user}: {failed[0].str()}")
+
+
+def test_who_speaks_plainly_to_postgres_is_not_let_in(running: Composed) -> None:
+    plain = running.settings.dsn("kappa_reader").replace("sslmode=verify-full", "sslmode=disable")
+    with pytest.raises(psycopg.OperationalError, match="no encryption"):
+        psycopg.connect(plain, connect_timeout=10)
+
+
+def _secrets(running: Composed) -> dict[str, str]:
+    """Passwords and keys by name, as they would be seen."""
+    settings = running.settings
+    found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
+    found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
+    found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
+    users: dict[str, str] = json.loads((settings.secrets / "airflow-users.json").read_text())
+    return found | users | passwords.airflow_keys(settings)
