@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from cli import targets
+from cli import entry
 from cli.entry import CHECKOUT
 from kappa.core.refusals import Refusal
 
@@ -41,7 +41,7 @@ def of_all(
 ) -> None:
     """Kappa Ads: live ad CTR and advertiser spend, exact to the micro-unit."""
     if target is not None:
-        targets.choose(target, CHECKOUT, os.environ)
+        entry.choose_target(target, CHECKOUT, os.environ)
 
 
 for command in COMMANDS:

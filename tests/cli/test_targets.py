@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cli import entry, targets
+from cli import entry
 from cli.commands import stack
+from cli.entry import UnknownTarget
 from cli.main import app
-from cli.targets import UnknownTarget
 from kappa.core.installation.settings import Settings, from_environment
 
 ELSEWHERE = """
@@ -39,7 +39,7 @@ def written(checkout: Path, name: str) -> Path:
 
 def chosen(checkout: Path, name: str) -> Settings:
     environment: dict[str, str] = {"KAPPA_HOME": "/elsewhere", "KAPPA_SETTINGS": "/elsewhere/kappa.toml"}
-    targets.choose(name, checkout, environment)
+    entry.choose_target(name, checkout, environment)
     return from_environment(checkout, environment)
 
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from cli.commands.top import SECONDS, drawing, live
 from cli.main import app
 from kappa.console.database import NotReadable
-from kappa.core.installation.settings import Ports, Settings
+from kappa.core.installation.embedded import Ports
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from tests.rigs.rig import Rig
 

@@ -14,11 +14,11 @@ import zipfile
 from pathlib import Path
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import jars
 from tests.rigs.containers.engine import Engine
-from tests.rigs.lab.services import WITH_TLS
+from tests.rigs.lab.parts import WITH_TLS
 
 DEBIAN, POSTGRES = "localhost/kappa/base:bookworm", "localhost/kappa/postgres-base:18"
 SETTINGS_OF_CLIENTS = (

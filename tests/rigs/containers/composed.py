@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import Settings, load
+from kappa.core.installation.settings import Settings, load
 from kappa.core.spark_environment import search_path
 from stack.containers import names
 from tests.rigs.containers import base_images

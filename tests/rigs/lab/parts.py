@@ -162,7 +162,10 @@ def _election(folder: Path, java: str, home: Path) -> Part:
 
 
 def _stores(folder: Path) -> dict[str, Path]:
-    return {"ssl.keyStore.location": folder / "tls" / "host.both.pem", "ssl.trustStore.location": folder / "tls" / "ca.pem"}
+    return {
+        "ssl.keyStore.location": folder / "tls" / "host.both.pem",
+        "ssl.trustStore.location": folder / "tls" / "ca.pem",
+    }
 
 
 def store(folder: Path, layout: Layout) -> Part:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.entry import CHECKOUT
-from kappa.core.settings import load
+from kappa.core.installation.settings import load
 from stack.layout import Layout
 from stack.provisioning import providers
 from stack.provisioning.terraform import Target

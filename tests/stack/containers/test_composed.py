@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, Producer
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.settings import ROLES
+from kappa.core.installation.settings import ROLES
 from stack.containers import names
 from stack.containers.names import Group
 from stack.services import passwords

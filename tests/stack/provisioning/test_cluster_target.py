@@ -13,13 +13,13 @@ from shutil import rmtree
 import pytest
 
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.settings import ROLES
+from kappa.core.installation.settings import ROLES
 from stack.provisioning.terraform import TerraformFailed
 from stack.services import kafka_users, passwords
 from stack.waiting import until
 from tests.rigs.lab import hosts
-from tests.rigs.lab.provisioned import FIRST, SECOND, Provisioned, provision
 from tests.rigs.lab.parts import BROKERS, CLIENT
+from tests.rigs.lab.provisioned import FIRST, SECOND, Provisioned, provision
 from tests.rigs.lab.services import HOSTS, Installed, await_health
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.terraform_tree import timed

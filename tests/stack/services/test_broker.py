@@ -10,8 +10,8 @@ import pytest
 from kafka.errors import KafkaError
 
 from kappa.core.installation.addresses import Postgres
-from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.embedded import Ports
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
 from stack.services import kafka, passwords
 from stack.services.kafka import cluster_id, healthy

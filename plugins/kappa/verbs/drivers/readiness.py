@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kappa.cluster import ALIVE, DriverState
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from kappa.core.settings import Settings
 from kappa.core.versions import Desired, Heartbeat, Launch, State
 from kappa.platform import Platform, wait_until
 from kappa.verbs.drivers.launch import version_of

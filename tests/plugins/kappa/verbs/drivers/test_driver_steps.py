@@ -9,7 +9,7 @@ import pytest
 
 from kappa.cluster import DriverState
 from kappa.core.audit import Author
-from kappa.core.requests.by_verb import DeployRequest
+from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, Heartbeat, IllegalTransition, Launch, State, check_transition
 from kappa.platform import Platform
 from kappa.registry.port import StagedByAnother
