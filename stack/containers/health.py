@@ -15,7 +15,7 @@ SECONDS = 10
 
 
 def well(told: Mapping[str, Any], part: str) -> bool:
-    """What the api-server tells of a part; of the database where it is asked for nothing else."""
+    """Whether the api-server tells well of a part."""
     return (told.get(part) or {}).get("status") == "healthy"
 
 

@@ -104,6 +104,18 @@ def test_a_lost_worker_and_a_lost_broker_cost_no_record(deployed: Composed) -> N
     assert deployed.kappa("reconcile").returncode == 0
 
 
+def test_after_a_stop_it_goes_on_with_the_password_that_was_made_anew(deployed: Composed) -> None:
+    role = "kappa_writer"
+    before = passwords.password(deployed.settings, role)
+    deployed.compose("stop")
+    deployed.settings.passfile(role).unlink()
+    deployed.compose("up", "-d", "--no-build", "--pull", "never")
+    assert passwords.password(deployed.settings, role) != before
+    assert until(lambda: deployed.kappa("doctor").returncode == 0, CATCH_UP_SECONDS, 5.0)
+    produce(deployed, 5_000)
+    assert deployed.kappa("reconcile").returncode == 0
+
+
 def test_nobody_in_a_container_is_root_or_may_become_it(running: Composed) -> None:
     for container in running.engine.run("podman", "ps", "-q").split():
         told = running.inside(
