@@ -13,6 +13,8 @@ from stack.provisioning.terraform import Target, executable
 from stack.services import kafka
 
 TARGET = "local"
+FOLDER = "terraform"
+"""Of the state folder: Terraform's state, its variables and what it said."""
 
 
 def variables(settings: Settings, adopt: bool, copies: int = 1) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def target(layout: Layout, echo: Echo) -> Target:
     """The target of this stack, with its providers. Raises NoTerraform, NoGo, NotBuilt."""
     executable(layout.environment)
     mirrors = providers.build(layout.checkout, layout.environment, echo)
-    return Target(TARGET, layout.checkout, layout.home / "terraform", mirrors, layout.environment)
+    return Target(TARGET, layout.checkout, layout.home / FOLDER, mirrors, layout.environment)
 
 
 def apply(target: Target, settings: Settings, copies: int = 1) -> None:

@@ -50,8 +50,8 @@ class NoGo(Refusal):
     def __init__(self, names: list[str]) -> None:
         super().__init__(
             f"Terraform's providers {', '.join(names)} are not built yet, and there is no 'go' on the PATH to build "
-            "them with. Install Go 1.25 or newer and try again, once for each user of this machine; or leave "
-            "'--provision terraform' out, and the stack makes its topic and users by itself. Nothing was started."
+            "them with. Install Go 1.25 or newer and try again, once for each user of this machine; './kappa up' "
+            "without '--provision terraform' needs none. Nothing was started."
         )
 
 

@@ -26,8 +26,8 @@ class NoTerraform(Refusal):
 
     def __init__(self) -> None:
         super().__init__(
-            f"there is no 'terraform' on the PATH. Install Terraform {WANTED} or newer, or leave '--provision "
-            "terraform' out, and the stack makes its topic and users by itself. Nothing was started."
+            f"there is no 'terraform' on the PATH. Install Terraform {WANTED} or newer; './kappa up' without "
+            "'--provision terraform' needs none. Nothing was started."
         )
 
 

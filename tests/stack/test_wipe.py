@@ -11,6 +11,7 @@ from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings
 from stack import down
 from stack.down import ENTRIES, KEPT, NotOurs, check_ours, wipe
+from stack.provisioning import log_access
 from stack.services import passwords
 from tests.rigs.running_stack import Stack
 
@@ -79,6 +80,12 @@ def test_all_that_the_code_writes_into_a_state_folder_is_known() -> None:
 @pytest.mark.integration
 def test_a_stack_that_runs_has_nothing_in_its_folder_that_a_wipe_does_not_know(deployed: Stack) -> None:
     check_ours(deployed.settings)
+
+
+def test_what_terraform_has_left_goes_with_the_data(tmp_path: Path) -> None:
+    home = made(state(tmp_path / "state"), f"{log_access.FOLDER}/targets")
+    wipe(Settings(home), Path.cwd(), lambda _: None)
+    assert not (home / log_access.FOLDER).exists()
 
 
 def test_a_wipe_that_was_cut_short_can_be_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,5 +88,5 @@ def test_a_refusal_is_told_in_terraforms_words_without_its_frames(tmp_path: Path
 def test_without_terraform_it_is_said_how_to_go_on(tmp_path: Path) -> None:
     one = target(tmp_path)
     (tmp_path / "bin" / "terraform").unlink()
-    with pytest.raises(NoTerraform, match=r"Install Terraform 1.11 .*'--provision terraform' out"):
+    with pytest.raises(NoTerraform, match=r"Install Terraform 1.11 .* without '--provision terraform' needs none"):
         one.prepare({})
