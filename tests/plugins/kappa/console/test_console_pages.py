@@ -24,7 +24,7 @@ from tests.rigs.served_by_hand import FIRST, ByHand
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=2)]
+pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
 SCRIPT = '<script>alert("ad")</script>'
 SHOWN = {
     "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
