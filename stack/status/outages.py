@@ -4,12 +4,10 @@ answers keeps to no time-out that it is told."""
 from __future__ import annotations
 
 import math
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -19,6 +17,7 @@ from psycopg.rows import dict_row
 from kappa.core.installation.kafka_access import UserUnknown
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.status.deadline import cut_off
 from stack.services import kafka as broker
 from stack.services import postgres
 
@@ -59,7 +58,7 @@ def reading(settings: Settings, role: str, seconds: float = BOUND_SECONDS) -> It
     try:
         with (
             closing(_connect(settings.dsn(role), limits, math.ceil(seconds))) as connection,
-            _cut_off(connection, ends - time.monotonic(), cut),
+            cut_off(connection, ends - time.monotonic(), cut),
         ):
             yield connection
     except psycopg.OperationalError as error:
@@ -97,27 +96,6 @@ def ask_broker(settings: Settings, seconds: float = BOUND_SECONDS) -> Callable[[
 
 def _connect(dsn: str, options: str, seconds: int) -> Reading:
     return psycopg.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=seconds, options=options)
-
-
-@contextmanager
-def _cut_off(connection: Reading, seconds: float, cut: threading.Event) -> Iterator[None]:
-    """End the connection's socket after so many seconds: whoever waits for it then gets an error instead."""
-    wire = socket.socket(fileno=os.dup(connection.fileno()))
-
-    def end() -> None:
-        cut.set()
-        with suppress(OSError):
-            wire.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        wire.close()
 
 
 def _is_missing(error: psycopg.OperationalError) -> bool:

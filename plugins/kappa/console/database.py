@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -14,6 +12,7 @@ from psycopg.rows import dict_row
 
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.status.deadline import cut_off
 
 ROLE = "kappa_operator"
 """It sees `serving`, `ops` and `reference` (contract, section 3) and can write nothing."""
@@ -47,7 +46,7 @@ class TooSlow(Refusal):
 
 
 class Database:
-    """The console's connection; opened when it is first needed, and again after an error."""
+    """The console's connection; opened when it is first needed, and again once it is broken."""
 
     def __init__(self, settings: Settings, seconds: float = SECONDS) -> None:
         self._settings, self._seconds = settings, seconds
@@ -65,7 +64,6 @@ class Database:
             except psycopg.errors.QueryCanceled as error:
                 raise TooSlow from error
             except AWAY as error:
-                self._close()
                 raise NotReadable(self._settings.database_address, error) from error
 
     def _connected(self) -> Reading:
@@ -76,30 +74,3 @@ class Database:
                 connect_timeout=max(2, round(self._seconds)), application_name="kappa:console",
             )  # fmt: skip
         return self._held
-
-    def _close(self) -> None:
-        if self._held is not None:
-            with suppress(psycopg.Error):
-                self._held.close()
-        self._held = None
-
-
-@contextmanager
-def cut_off(connection: Reading, seconds: float) -> Iterator[None]:
-    """End the connection's socket after so many seconds: a server that stands still keeps to no time-out it was told,
-    and whoever waits for it then gets an error instead."""
-    wire = socket.socket(fileno=os.dup(connection.fileno()))
-
-    def end() -> None:
-        with suppress(OSError):
-            wire.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        wire.close()

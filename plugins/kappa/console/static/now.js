@@ -8,7 +8,7 @@ const red = section("");
 const jobs = section("");
 const actions = section("");
 const cards = new Map();
-let lines = {};
+let lines = {}, redTold = null;
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
@@ -59,7 +59,11 @@ function card(version, name) {
 }
 
 function draw(found) {
-  fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));
+  const told = JSON.stringify(found.red);
+  if (told !== redTold) {  // an alert that is put in again is read aloud again
+    fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));
+    redTold = told;
+  }
   const names = found.versions.map((version) => `${version.job} v${version.version}`);
   const shown = found.versions.map((version, at) => card(version, names[at]));
   if (shown.length !== jobs.childElementCount || shown.some((host, at) => jobs.children[at] !== host)) {

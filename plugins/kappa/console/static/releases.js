@@ -22,10 +22,6 @@ function evidence(held) {
   return el("details", {}, el("summary", {}, "evidence"), el("pre", {}, JSON.stringify(held, null, 1)));
 }
 
-function run(row) {
-  return row.run_id ?? "";
-}
-
 function draw(told) {
   if (audit.contains(document.activeElement) || released.contains(document.activeElement)) return;
   const of = (rows) => rows.filter((row) => !chosen.job || row.job === chosen.job);
@@ -38,7 +34,7 @@ function draw(told) {
     of(told.versions).map((row) => [`${row.job} v${row.version}`, row.state, row.desired, moment(row.created_at), row.starts_at ? moment(row.starts_at) : "with the log",
       row.artifact, String(row.result_digest).slice(0, 12), row.pinned_by ? `by ${row.pinned_by}: ${row.pin_reason ?? ""}` : ""]), `${told.versions.length}`));
   fill(audit, table("Audit", [["when, UTC"], ["who"], ["did"], ["to"], ["why"], ["run"], ["evidence"]],
-    told.audit.map((row) => [moment(row.at), row.actor, row.action, row.job ? `${row.job}${row.version ? ` v${row.version}` : ""}` : "", row.reason ?? "", run(row), evidence(row.evidence)]), `${told.audit.length}`),
+    told.audit.map((row) => [moment(row.at), row.actor, row.action, row.job ? `${row.job}${row.version ? ` v${row.version}` : ""}` : "", row.reason ?? "", row.run_id ?? "", evidence(row.evidence)]), `${told.audit.length}`),
     el("p", {class: "quiet"}, "All of it: ./kappa audit, or in Airflow ", airflow("dag_runs", "the runs"), "."));
 }
 

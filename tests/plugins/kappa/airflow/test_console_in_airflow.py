@@ -17,7 +17,7 @@ from tests.rigs.browser import SCHEMES, Looked, chromium, looking
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator
 
-pytestmark = pytest.mark.long(minutes=3)
+pytestmark = pytest.mark.long(minutes=1)
 CHECKOUT = Path(__file__).resolve().parents[4]
 AWAY = "Postgres at .* gave no answer"
 """This Airflow has no registry, so each page says so."""
