@@ -57,7 +57,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "registry.booked": {REGISTRY: SEES},
     "registry.change": {WRITER: "select update(marks)", REGISTRY: "select insert update"},
     "registry.completeness": {REGISTRY: SEES},
-    "registry.driver_start": {WRITER: APPENDS, REGISTRY: SEES},
+    "registry.driver_start": {WRITER: f"{APPENDS} update(application_id)", REGISTRY: SEES},
     "registry.fence": {WRITER: "select update(epoch)", REGISTRY: "select insert update"},
     "registry.generation": {WRITER: "select insert update delete", REGISTRY: SEES},
     "registry.heartbeat": {WRITER: "select insert update", REGISTRY: SEES},
