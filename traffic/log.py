@@ -109,7 +109,8 @@ class KafkaLog:
         try:
             call()
         except (KafkaException, SystemError) as error:
-            self._fatal = error.__cause__ or error
+            # Raised while a callback ran, it may have lost its words: then those that librdkafka told before count.
+            self._fatal = self._fatal or error.__cause__ or error
 
     def _report(self, error: KafkaError | None, _: object) -> None:
         if error is not None:
@@ -119,6 +120,8 @@ class KafkaLog:
         """What librdkafka tells of its connections."""
         if error.code() == KafkaError._AUTHENTICATION:
             self._refused = error
+        elif error.fatal():
+            self._fatal = self._fatal or error
 
     def _fail(self, error: object) -> None:
         """Counts alone: this is called with an exception under way where that is fatal, and has no words then."""
