@@ -7,13 +7,17 @@ import ipaddress
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kappa.core.refusals import Refusal
+from stack.services.passwords import write_private
 
 DAYS = 825
+RSA = ("-newkey", "rsa:2048")
+P_256 = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+"""How openssl makes a key."""
 _AUTHORITY = "basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"
 _EXTENSIONS = """\
-subjectAltName={names}
 basicConstraints=CA:FALSE
 subjectKeyIdentifier=hash
 authorityKeyIdentifier=keyid
@@ -21,41 +25,63 @@ authorityKeyIdentifier=keyid
 
 
 class NoCertificate(Refusal):
-    """openssl made no certificate."""
+    """openssl is not there, or could not do what it was asked for."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(f"openssl made no certificate: {said}. Install it, and make room in the folder of secrets.")
+    def __init__(self, name: str, problem: object) -> None:
+        super().__init__(
+            f"the certificate of {name} was not made: {problem}. Install openssl 3, or correct what it names (room in "
+            "the folder, too), and do this again: passwords, keys and certificates that are there stay."
+        )
+
+
+class Pair(NamedTuple):
+    """A key and its certificate, each in a file of its own."""
+
+    key: Path
+    certificate: Path
 
 
 def ensure(folder: Path, name: str, hosts: Sequence[str], days: int = DAYS) -> None:
     """An authority (`ca.key`, `ca.pem`) and by it a key and a certificate for these hosts (`NAME.key`, `NAME.pem`, both
     in `NAME.both.pem`); what is there stays. Raises NoCertificate."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not (folder / "ca.pem").exists():
-        _authority(folder, days)
-    if not (folder / f"{name}.both.pem").exists():
-        _issue(folder, name, hosts, days)
+    authority = Pair(folder / "ca.key", folder / "ca.pem")
+    if not authority.certificate.exists():
+        make_authority(authority, "kappa authority", _AUTHORITY, RSA, days)
+    both = folder / f"{name}.both.pem"
+    if not both.exists():
+        issue(authority, Pair(folder / f"{name}.key", folder / f"{name}.pem"), both, hosts, _EXTENSIONS, RSA, days)
 
 
-def _authority(folder: Path, days: int) -> None:
-    extensions = [word for each in _AUTHORITY for word in ("-addext", each)]
-    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=kappa authority", *extensions]
-    _run(folder, [*request, "-days", str(days), "-keyout", "ca.key", "-out", "ca.new"])
-    (folder / "ca.new").replace(folder / "ca.pem")
+def make_authority(made: Pair, name: str, extensions: Sequence[str], kind: Sequence[str], days: int) -> None:
+    """An authority that vouches for itself; its certificate is there last. Raises NoCertificate."""
+    new = Pair(*(file.with_name(f"{file.name}.new") for file in made))
+    added = [word for each in extensions for word in ("-addext", each)]
+    self_signed = ["req", "-x509", *kind, "-nodes", "-subj", f"/CN={name}", *added, "-days", str(days)]
+    _openssl("the authority", *self_signed, "-keyout", new.key, "-out", new.certificate)
+    for file, there in zip(new, made, strict=True):
+        file.replace(there)
 
 
-def _issue(folder: Path, name: str, hosts: Sequence[str], days: int) -> None:
-    extensions = folder / f"{name}.ext"
-    extensions.write_text(_EXTENSIONS.format(names=",".join(map(alternative, hosts))))
-    request = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
-    _run(folder, [*request, "-keyout", f"{name}.key", "-out", f"{name}.csr"])
-    sign = ["openssl", "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
-    _run(folder, [*sign, "-days", str(days), "-extfile", extensions.name, "-out", f"{name}.pem"])
-    whole = folder / f"{name}.both.pem"
-    whole.touch(mode=0o600)
-    whole.write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.pem").read_text())
-    for left in (extensions, folder / f"{name}.csr"):
+def issue(
+    authority: Pair, made: Pair, both: Path, hosts: Sequence[str], extensions: str, kind: Sequence[str], days: int
+) -> None:
+    """A new key and a certificate of these hosts by an authority, and in `both` the two of them, as Kafka takes them;
+    that file is there last. Raises NoCertificate."""
+    name, request, told = made.key.stem, made.key.with_suffix(".csr"), made.key.with_suffix(".ext")
+    told.write_text(f"subjectAltName={','.join(map(alternative, hosts))}\n{extensions}")
+    _openssl(name, "req", *kind, "-nodes", "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
+    by = ("-CA", authority.certificate, "-CAkey", authority.key, "-days", str(days), "-extfile", told)
+    _openssl(name, "x509", "-req", "-in", request, *by, "-out", made.certificate)
+    write_private(both, made.key.read_text() + made.certificate.read_text())
+    for left in (request, told):
         left.unlink()
+
+
+def lasts(certificate: Path, seconds: int) -> bool:
+    """Whether a certificate is there, and valid for so long."""
+    command = ["openssl", "x509", "-checkend", str(seconds), "-noout", "-in", str(certificate)]
+    return certificate.exists() and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def alternative(host: str) -> str:
@@ -66,10 +92,11 @@ def alternative(host: str) -> str:
         return f"DNS:{host}"
 
 
-def _run(folder: Path, command: Sequence[str]) -> None:
+def _openssl(name: str, *arguments: str | Path) -> None:
+    """Nobody else may read what it writes."""
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, umask=0o077)
     except OSError as error:
-        raise NoCertificate(str(error)) from error
+        raise NoCertificate(name, f"openssl: {error.strerror}") from error
     if done.returncode:
-        raise NoCertificate(" ".join(done.stderr.split()))
+        raise NoCertificate(name, (done.stderr.strip().splitlines() or ["openssl said nothing"])[-1])

@@ -11,7 +11,8 @@ import pytest
 
 from kappa.core.installation.settings import ROLES, Settings, load
 from stack.provisioning import host_secrets
-from stack.provisioning.host_secrets import CertificateNotMade, make
+from stack.provisioning.host_secrets import make
+from stack.services.certificates import NoCertificate
 
 SETTINGS = """
 [kafka]
@@ -98,6 +99,6 @@ def test_a_certificate_that_ends_soon_is_made_anew_by_the_same_authority(
 
 def test_without_openssl_it_is_said(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CertificateNotMade, match=r"the authority was not made: openssl.*Install openssl"):
+    with pytest.raises(NoCertificate, match=r"the authority was not made: openssl.*Install openssl"):
         make(settings, tmp_path / "out", ["k1"])
     assert json.loads((tmp_path / "out" / "secrets" / "airflow-keys.json").read_text())
