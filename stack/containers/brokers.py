@@ -8,7 +8,7 @@ from kappa.core.installation.settings import Settings
 from stack.containers import names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen
-from stack.services import kafka_users
+from stack.services import kafka, kafka_users
 from stack.services.kafka_users import CLIENT, CONTROLLER, SCRAM
 
 HOST = "HOST"
@@ -41,16 +41,10 @@ def properties(settings: Settings, chosen: Chosen, number: int) -> str:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": names.GIVEN / CA,
         "log.dirs": DATA,
-        "auto.create.topics.enable": "false",
-        **_copies(chosen.brokers),
-        "group.initial.rebalance.delay.ms": 0,
-        "num.network.threads": 2,
-        "num.io.threads": 2,
-        "background.threads": 2,
-        "log.cleaner.dedupe.buffer.size": 16777216,
-        # Acknowledged is on the disk a second later (docs/decisions/0027).
-        "log.flush.interval.ms": 1000,
-        "log.flush.scheduler.interval.ms": 1000,
+        **kafka.own_topics(chosen.brokers),
+        **kafka.SMALL,
+        "min.insync.replicas": min(chosen.brokers, 2),
+        "default.replication.factor": chosen.brokers,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items())
 
@@ -62,18 +56,4 @@ def _like(users: dict[str, str], listener: str, other: str) -> dict[str, str]:
         key.replace(prefix, f"listener.name.{other.lower()}."): value
         for key, value in users.items()
         if key.startswith(prefix)
-    }
-
-
-def _copies(brokers: int) -> dict[str, object]:
-    """On how many brokers the topics of Kafka's own lie, and how many must have a record before it is acknowledged."""
-    own = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
-    least = min(brokers, 2)
-    return {
-        **{f"{topic}.replication.factor": brokers for topic in own},
-        **{f"{topic}.num.partitions": 1 for topic in own},
-        "transaction.state.log.min.isr": least,
-        "share.coordinator.state.topic.min.isr": least,
-        "min.insync.replicas": least,
-        "default.replication.factor": brokers,
     }

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from kappa.airflow_sign_in import users_file
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import POOLS
 from kappa.core.installation.settings import ROLES, Settings
@@ -38,20 +37,20 @@ SECRETS: Mapping[Group, tuple[str, ...]] = {
 """Of the files of the secrets folder, those that a group sees."""
 
 
-def files(secrets: Path, settings: Settings, chosen: Chosen) -> dict[Group, dict[str, str]]:
-    """By group, the files it is given and their text. `secrets` is the folder with all of them, `settings` are those of
-    the containers."""
+def files(ours: Settings, settings: Settings, chosen: Chosen) -> dict[Group, dict[str, str]]:
+    """By group, the files it is given and their text. `ours` are the settings of the folder with all secrets,
+    `settings` are those of the containers."""
     written = {
         Group.BROKER: {
             "log4j2.yaml": kafka.LOG4J,
             **{f"server-{n}.properties": brokers.properties(settings, chosen, n) for n in range(1, chosen.brokers + 1)},
         },
-        Group.POSTGRES: {"password": _password(secrets, SUPERUSER)},
+        Group.POSTGRES: {"password": passwords.password(ours, SUPERUSER)},
         Group.WORKER: {SETTINGS: _installation(chosen)},
-        Group.AIRFLOW: {SETTINGS: _installation(chosen), **_of_airflow(secrets, settings, chosen)},
+        Group.AIRFLOW: {SETTINGS: _installation(chosen), **_of_airflow(ours, settings, chosen)},
         Group.STORES: {SETTINGS: _installation(chosen)},
     }
-    copied = {group: {name: _copied(secrets / name) for name in seen} for group, seen in SECRETS.items()}
+    copied = {group: {name: _copied(ours.secrets / name) for name in seen} for group, seen in SECRETS.items()}
     return {group: copied[group] | written.get(group, {}) for group in Group}
 
 
@@ -67,24 +66,20 @@ def _installation(chosen: Chosen) -> str:
     return installation.text(installation.inside(chosen), chosen)
 
 
-def _password(secrets: Path, role: str) -> str:
-    return (secrets / f"{role}.pgpass").read_text().strip().rsplit(":", 1)[1]
-
-
-def _of_airflow(secrets: Path, settings: Settings, chosen: Chosen) -> dict[str, str]:
+def _of_airflow(ours: Settings, settings: Settings, chosen: Chosen) -> dict[str, str]:
     layout = Layout(settings, names.CODE, {})
-    sections = airflow.sections(layout, json.loads((secrets / "airflow-keys.json").read_text()))
+    sections = airflow.sections(layout, passwords.airflow_keys(ours))
     sections["api"] |= {
         "host": "0.0.0.0",
         "port": str(names.AIRFLOW_PORT),
         "base_url": installation.outside(chosen).airflow,
     }
     sections["secrets"] = airflow_connections.section(names.GIVEN / "connections.json")
-    users = json.loads((secrets / users_file(settings).name).read_text())
-    login = (passwords.PERSON, users[passwords.PERSON])
     return {
         "airflow.cfg": airflow.as_file(sections),
-        "connections.json": airflow_connections.as_file(names.AIRFLOW_API, names.AIRFLOW_PORT, login),
+        "connections.json": airflow_connections.as_file(
+            names.AIRFLOW_API, names.AIRFLOW_PORT, passwords.airflow_login(ours)
+        ),
         "pools.json": json.dumps({pool["name"]: pool for pool in map(asdict, POOLS)}),
         "airflow_local_settings.py": airflow_imports.text(),
     }

@@ -54,7 +54,7 @@ def make_secrets(host: Path, volumes: Path, choice: Chosen) -> None:
     cluster = settings.secrets / given.CLUSTER_ID
     if not cluster.exists():
         write_private(cluster, kafka.cluster_id())
-    for group, files in given.files(settings.secrets, inside(choice), choice).items():
+    for group, files in given.files(settings, inside(choice), choice).items():
         hand_out(volumes / group, files)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -41,6 +41,33 @@ Configuration:
 """
 
 
+SMALL: Mapping[str, object] = {
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": 0,
+    "num.network.threads": 2,
+    "num.io.threads": 2,
+    "background.threads": 2,
+    "log.cleaner.dedupe.buffer.size": 16777216,
+    # What is acknowledged is on the disk a second later: a single broker has no copy elsewhere. Each message at once
+    # would cost a producer at 500 records/s most of a second a record (docs/decisions/0027).
+    "log.flush.interval.ms": 1000,
+    "log.flush.scheduler.interval.ms": 1000,
+}
+"""Of a broker that shares its machine with all other parts."""
+
+
+def own_topics(brokers: int) -> dict[str, object]:
+    """Kafka's own topics: of one partition each, on so many brokers, of which two must have a record where there are
+    as many."""
+    own, least = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"), min(brokers, 2)
+    return {
+        **{f"{topic}.replication.factor": brokers for topic in own},
+        **{f"{topic}.num.partitions": 1 for topic in own},
+        "transaction.state.log.min.isr": least,
+        "share.coordinator.state.topic.min.isr": least,
+    }
+
+
 def properties(settings: Settings, data: Path) -> str:
     """server.properties of the single node."""
     ports = settings.ports
@@ -55,28 +82,10 @@ def properties(settings: Settings, data: Path) -> str:
         "controller.listener.names": controller,
         **kafka_users.properties(settings),
         "log.dirs": data,
-        "auto.create.topics.enable": "false",
-        **{
-            f"{topic}.replication.factor": 1
-            for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
-        },
-        **{
-            f"{topic}.num.partitions": 1
-            for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
-        },
-        "transaction.state.log.min.isr": 1,
-        "share.coordinator.state.topic.min.isr": 1,
-        "group.initial.rebalance.delay.ms": 0,
-        "num.network.threads": 2,
-        "num.io.threads": 2,
+        **own_topics(brokers=1),
+        **SMALL,
         "num.replica.fetchers": 1,
-        "background.threads": 2,
-        "log.cleaner.dedupe.buffer.size": 16777216,
         "log.retention.hours": -1,
-        # A single broker has no copy elsewhere: what it acknowledged is on the disk a second later. Each message at
-        # once would cost a producer at 500 records/s most of a second a record (docs/decisions/0027).
-        "log.flush.interval.ms": 1000,
-        "log.flush.scheduler.interval.ms": 1000,
     }
     return "".join(f"{name}={value}\n" for name, value in values.items())
 

@@ -70,8 +70,10 @@ def write_people(settings: Settings, held: dict[str, str]) -> None:
 
 def write_airflow_keys(settings: Settings) -> None:
     """New keys for Airflow's tokens. The key of what its database holds encrypted stays, or it could read none."""
-    held = airflow_keys(settings) if airflow_keys_file(settings).exists() else {}
-    write_private(airflow_keys_file(settings), json.dumps({**_new_keys(), **_fernet_of(held)}))
+    keys = _new_keys()
+    if airflow_keys_file(settings).exists():
+        keys["fernet_key"] = airflow_keys(settings)["fernet_key"]
+    write_private(airflow_keys_file(settings), json.dumps(keys))
 
 
 def write_spark_key(settings: Settings) -> None:
@@ -129,10 +131,6 @@ def _make_spark_master(settings: Settings) -> None:
     """What Spark's master reads, made anew at each start from the two secrets."""
     signed = f"spark.master.rest.filters={_SIGNED}\nspark.{_SIGNED}.param.secretKey={settings.spark_key.read_text()}\n"
     write_private(spark_master(settings), settings.spark_auth.read_text() + signed)
-
-
-def _fernet_of(keys: dict[str, str]) -> dict[str, str]:
-    return {name: key for name, key in keys.items() if name == "fernet_key"}
 
 
 def _new_keys() -> dict[str, str]:

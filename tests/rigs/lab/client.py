@@ -17,15 +17,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import psycopg
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-from kafka import KafkaAdminClient
+from confluent_kafka import Producer
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
 from kappa.core.audit import Author
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.installation.kafka_client import connected
 from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.requests.lifecycle import DeployRequest
@@ -39,7 +36,7 @@ from oracle.topic import KafkaTopic
 from stack import schema
 from stack.layout import Layout
 from stack.provisioning import log_access
-from stack.services import kafka_users, postgres
+from stack.services import kafka, postgres
 from tests.rigs.events import DISTURBED, mixture
 from tests.rigs.lab import lifecycle
 from traffic import log as traffic_log
@@ -54,22 +51,7 @@ def prepare(settings: Settings) -> object:
     """Roles, schema, topic, users and their rights, and an artifact; whatever is there already stays."""
     postgres.ensure_roles(settings)
     schema.migrate(settings)
-    access = settings.kafka_access(KafkaUser.ADMIN)
-    stamped = {
-        "message.timestamp.type": "LogAppendTime",
-        "retention.ms": str(settings.topic.retention_hours * 3_600_000),
-    }
-    topic = NewTopic(settings.topic.name, settings.topic.partitions, 3, config=stamped)
-    client = AdminClient(access.librdkafka())
-    for future in client.create_topics([topic]).values():
-        try:
-            future.result()
-        except KafkaException as error:
-            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-                raise
-    admin = connected(access, KafkaAdminClient)
-    kafka_users.ensure(admin, settings)
-    admin.close()
+    kafka.ensure_topic(settings, copies=3)
     platform = connect(settings)
     return [
         artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC)).digest,
