@@ -18,11 +18,11 @@ from cli.entry import settings
 from cli.options import reason_required
 from kappa.airflow_api import run_id
 from kappa.core.audit import Author
+from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
 from kappa.registry.clients import Client, ClientBook
 
 MICROS = 1_000_000
-CLIENT_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 clients = typer.Typer(help="Clients: time zone, currency and daily budget.", no_args_is_help=True)
 err = Console(stderr=True, soft_wrap=True)
 
@@ -105,7 +105,7 @@ def _not_negative(option: str, given: str, value: int) -> int:
 
 
 def _client(client: str) -> str:
-    if not CLIENT_PATTERN.fullmatch(client):
+    if not ID.fullmatch(client):
         raise InvalidClient("CLIENT", client, "an id is 1 to 64 of A-Z a-z 0-9 _ . : -")
     return client
 

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from cli import explain_output, output
-from cli.commands.client import CLIENT_PATTERN
 from cli.entry import settings
 from cli.options import Json
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
 from oracle.explain import Number
 from oracle.fates import MINUTE_MS
@@ -77,7 +77,7 @@ def asked(job: str, client: str, ad: str | None, minute: str | None, day: str | 
         if option not in needed[job] and value is not None:
             raise InvalidQuestion(option, f"{job} has no such key")
     for option, value in {"--client": client, "--ad": ad}.items():
-        if value is not None and not CLIENT_PATTERN.fullmatch(value):
+        if value is not None and not ID.fullmatch(value):
             raise InvalidQuestion(f"{option} {value}", "an id is 1 to 64 of A-Z a-z 0-9 _ . : -")
     return Number(job, client, ad, None if minute is None else _minute(minute), None if day is None else _day(day))
 

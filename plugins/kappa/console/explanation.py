@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kappa.console.database import Database
-from kappa.console.numbers import NAME, NoSuchChoice
+from kappa.console.numbers import NoSuchChoice
 from kappa.console.text import plain
+from kappa.core.job_catalog import ID
 
 LATEST = 253402300799
 """The last second of the contract's times."""
@@ -42,7 +43,7 @@ def read(database: Database, client: str, ad: str, minute: int) -> dict[str, Any
     are those of the minute and the one after it: which records they read, `command` tells. Raises NoSuchChoice,
     NotReadable, TooSlow."""
     for name, value in (("client", client), ("ad", ad)):
-        if not NAME.fullmatch(value):
+        if not ID.fullmatch(value):
             raise NoSuchChoice(name, value, "a name is 1 to 64 of A-Z a-z 0-9 _ . : -")
     if not 0 <= minute <= LATEST or minute % 60:
         raise NoSuchChoice("minute", minute, "it is the second, since 1970, at which a minute begins")

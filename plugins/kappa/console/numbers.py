@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kappa.console.database import Database
 from kappa.console.text import plain
+from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
 
 SPANS = {"15m": 15, "1h": 60, "3h": 180, "12h": 720, "24h": 1440}
@@ -16,8 +16,6 @@ SPANS = {"15m": 15, "1h": 60, "3h": 180, "12h": 720, "24h": 1440}
 POINTS = 240
 """The most points of a line: a longer span has steps of several minutes."""
 TOP = 20
-NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""A client or an ad (contract, section 1)."""
 
 
 class NoSuchChoice(Refusal):
@@ -51,7 +49,7 @@ def choice(span: str, client: str, ad: str) -> Choice:
     if span not in SPANS:
         raise NoSuchChoice("span", span, f"there are {', '.join(SPANS)}")
     for name, value in (("client", client), ("ad", ad)):
-        if value and not NAME.fullmatch(value):
+        if value and not ID.fullmatch(value):
             raise NoSuchChoice(name, value, "a name is 1 to 64 of A-Z a-z 0-9 _ . : -")
     return Choice(span, client, ad)
 

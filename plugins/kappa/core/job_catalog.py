@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +14,8 @@ STATE_PARTITIONS = "state_partitions"
 """The setting that a checkpoint fixes: it tunes, yet is changed by a rescale only."""
 EXECUTORS = "executors"
 EXECUTOR_CORES = "executor_cores"
+ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+"""What a client, an ad or a user may be called, as a whole (contract, section 1)."""
 
 
 class Effect(StrEnum):
