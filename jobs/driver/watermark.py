@@ -119,18 +119,20 @@ def read_skew_ms(log: Log, start: Offsets) -> int:
     """How far apart in append_time the partitions are when read in proportion to their backlogs.
 
     Spark splits a batch by backlog, so after any part of the whole each partition has read that same part of its own.
-    The skew is the widest span of append times over all parts, taken from the safe side between two samples.
+    The skew is the widest span of append times over all parts, taken from the safe side between two samples. A
+    partition that the log has not, or no more, has no backlog: that it is another log is for its witness to say.
     """
     ends = log.ends()
-    backlog = {p: (start[p], ends[p]) for p in start if ends[p] > start[p]}
-    if not backlog:
-        return 0
+    backlog = {p: (first, ends[p]) for p, first in start.items() if ends.get(p, first) > first}
     oldest = {p: log.append_time(p, first) for p, (first, _) in backlog.items()}
     newest = {p: log.append_time(p, end - 1) for p, (_, end) in backlog.items()}
     times = [t for t in (*oldest.values(), *newest.values()) if t is not None]
+    if not times:
+        return 0
     step = max(1, (max(times) - min(times)) // SAMPLES)
     samples = [(at, log.offsets_at(at)) for at in range(min(times), max(times) + step + 1, step)]
-    return widest_span_ms(backlog, samples)
+    there = {p: span for p, span in backlog.items() if all(p in offsets for _, offsets in samples)}
+    return widest_span_ms(there, samples)
 
 
 def widest_span_ms(backlog: Mapping[int, tuple[int, int]], samples: Sequence[tuple[int, Offsets]]) -> int:

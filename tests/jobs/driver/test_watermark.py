@@ -5,13 +5,24 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from jobs import query
-from jobs.driver.watermark import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
+from jobs.driver.watermark import (
+    Ends,
+    Reach,
+    WatermarkTooFast,
+    base_delay_ms,
+    check_watermark,
+    drained,
+    read_skew_ms,
+    widest_span_ms,
+)
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
+from kappa.core.kafka_log import Log
 from tests.jobs.held_log import VERSION
 
 HOUR = 3_600_000
@@ -28,7 +39,7 @@ class Uneven:
     def ends(self) -> dict[int, int]:
         return dict.fromkeys(self.times, 360)
 
-    def append_time(self, partition: int, offset: int) -> int:
+    def append_time(self, partition: int, offset: int) -> int | None:
         return self.times[partition][offset]
 
     def offsets_at(self, at_ms: int) -> dict[int, int]:
@@ -68,6 +79,32 @@ def test_the_watermark_of_a_query_waits_for_as_long_as_the_partitions_are_apart(
     run = query.run_of(Settings(tmp_path), version, {0: 0, 1: 0})
     skew_ms = run.watermark_delay_ms - base_delay_ms(SETTINGS)
     assert skew_ms >= 5 * HOUR
+
+
+def skew_ms(log: Uneven, start: dict[int, int]) -> int:
+    """The skew of a log that answers what is asked of it for that."""
+    return read_skew_ms(cast("Log", log), start)
+
+
+def test_a_partition_that_the_log_has_no_more_does_not_end_the_start_by_a_riddle() -> None:
+    """A topic made again with fewer partitions: that it is another one is for the witness to say, in words."""
+    there = skew_ms(Uneven(), {0: 0, 1: 0})
+    assert skew_ms(Uneven(), {0: 0, 1: 0, 2: 7}) == there
+    assert skew_ms(Uneven(), {2: 0}) == 0
+
+
+class MadeAgain(Uneven):
+    """It loses its second partition once its ends were asked for."""
+
+    def offsets_at(self, at_ms: int) -> dict[int, int]:
+        return {0: super().offsets_at(at_ms)[0]}
+
+    def append_time(self, partition: int, offset: int) -> int | None:
+        return None if partition else super().append_time(partition, offset)
+
+
+def test_nor_one_that_is_gone_while_the_log_is_asked() -> None:
+    assert skew_ms(MadeAgain(), {0: 0, 1: 0}) >= 0
 
 
 def test_a_partition_counts_as_read_up_to_the_time_at_which_its_end_was_reached() -> None:
