@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from kappa.console import explanation, fates, history, numbers
+from kappa.console import comparison, explanation, fates, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.console.snapshots import Snapshots
@@ -69,11 +69,15 @@ class Gone(Refusal):
         super().__init__(f"the console has no '{name[:64]}'.")
 
 
-STATUS: dict[type[Refusal], int] = {numbers.NoSuchChoice: 400, fates.NoSuchRecord: 404, Gone: 404}
+STATUS: dict[type[Refusal], int] = {
+    numbers.NoSuchChoice: 400, fates.NoSuchRecord: 404, Gone: 404, comparison.RowsGone: 410,
+}  # fmt: skip
 """Of a refusal; 503 for all others, which another try may help."""
 Text = Annotated[str, Query(max_length=1000)]
 Partition = Annotated[int, Query(ge=0, lt=2**31)]
 Offset = Annotated[int, Query(ge=0, lt=2**63)]
+Number = Annotated[int, Query(ge=1, lt=2**31)]
+Seconds = Annotated[int | None, Query(ge=0, lt=2**40)]
 
 
 def router(settings: Callable[[], Settings]) -> APIRouter:
@@ -113,8 +117,9 @@ def _add_files(routes: APIRouter) -> None:
 
     @routes.get("/page/verbs")
     def verbs() -> dict[str, Any]:
-        """The verbs by the DAGs whose forms ask for them, and the jobs."""
-        return {"verbs": [{"verb": verb.value, "dag_id": verb.dag_id} for verb in Verb], "jobs": list(JOBS)}
+        """The verbs by the DAGs whose forms ask for them, the jobs, and of these the ones whose rows are windows."""
+        listed = [{"verb": verb.value, "dag_id": verb.dag_id} for verb in Verb]
+        return {"verbs": listed, "jobs": list(JOBS), "windowed": comparison.windowed()}
 
     @routes.get("/{page}")
     def page(page: str) -> Response:
@@ -166,6 +171,12 @@ def _add_history(routes: APIRouter, console: Console) -> None:
         if job and job not in JOBS:
             raise numbers.NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
         return console.snapshots.get(("releases", job), lambda: history.releases(console.database, job), 5)
+
+    @routes.get("/data/comparison")
+    def compared(job: Text, left: Number, right: Number, span: Text = "1h", until: Seconds = None) -> Any:
+        """Two versions of a job, of which each window is read; so it is kept for a while."""
+        key = ("comparison", job, left, right, span, until)
+        return console.snapshots.get(key, lambda: comparison.read(console.database, job, left, right, span, until), 10)
 
     @routes.get("/data/replays")
     def replays() -> Any:

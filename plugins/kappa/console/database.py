@@ -19,6 +19,8 @@ ROLE = "kappa_operator"
 SECONDS = 4.0
 """The longest that one page's reading may take, whatever the server does."""
 READ_ONLY = "-c timezone=UTC -c default_transaction_read_only=on"
+LIGHT = "-c work_mem=64MB -c max_parallel_workers_per_gather=0 -c jit=off"
+"""One backend, which holds what it joins and adds up in memory: the streams need the other cores, and the disk."""
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, psycopg.ProgrammingError)
 """The server, its schema or its rights; any other error is a defect of ours, and is not told as an answer."""
 Reading = psycopg.Connection[dict[str, Any]]
@@ -68,7 +70,7 @@ class Database:
 
     def _connected(self) -> Reading:
         if self._held is None or self._held.closed:
-            limits = f"{READ_ONLY} -c statement_timeout={self._seconds * 1000:.0f}"
+            limits = f"{READ_ONLY} {LIGHT} -c statement_timeout={self._seconds * 1000:.0f}"
             self._held = psycopg.connect(
                 self._settings.dsn(ROLE), autocommit=True, row_factory=dict_row, options=limits,
                 connect_timeout=max(2, round(self._seconds)), application_name="kappa:console",

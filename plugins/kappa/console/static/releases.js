@@ -1,5 +1,6 @@
 // The page Releases: which version serves what, what was released, and who did what and why.
 
+import {begin, offer} from "./comparison.js";
 import {airflow, ask, el, every, field, fill, head, moment, section, select, table} from "./page.js";
 
 head("releases");
@@ -8,10 +9,12 @@ const form = section("");
 const serving = section("What serves");
 const released = section("Releases, the newest first");
 const versions = section("Versions, the newest first");
+begin();
 const audit = section("Who did what, the newest first");
 
-ask("page/verbs").then(({jobs}) => form.append(el("form", {onsubmit: (event) => event.preventDefault()},
-  field("job", select("job", [["", "all"], ...jobs], "", (event) => { chosen.job = event.target.value; look(); })))));
+let windowed = [], latest = null;
+ask("page/verbs").then((told) => { windowed = told.windowed; if (latest) offer(latest.versions, windowed); form.append(el("form", {onsubmit: (event) => event.preventDefault()},
+  field("job", select("job", [["", "all"], ...told.jobs], "", (event) => { chosen.job = event.target.value; look(); })))); });
 
 const edge = (window) => window === "-infinity" ? "the beginning" : window === "infinity" ? "open" : moment(window);
 const segment = (held) => `${held.job} v${held.version}: ${edge(held.from_window)} to ${edge(held.to_window)}`;
@@ -23,6 +26,8 @@ function evidence(held) {
 }
 
 function draw(told) {
+  latest = told;
+  if (windowed.length) offer(told.versions, windowed);
   if (audit.contains(document.activeElement) || released.contains(document.activeElement)) return;
   const of = (rows) => rows.filter((row) => !chosen.job || row.job === chosen.job);
   fill(serving, table("Segments", [["job"], ["version"], ["from window"], ["to window"]],

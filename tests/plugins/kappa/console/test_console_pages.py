@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
 SCRIPT = '<script>alert("ad")</script>'
+SECOND = FIRST + 1
+"""A version of ad_ctr that does not serve; it has other clicks of one ad, and not all rows."""
 SHOWN = {
     "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
     "releases": "deploy.done", "replays": "No replay is under way",
@@ -67,13 +69,16 @@ def _fill(hand: ByHand) -> None:
     ]  # fmt: skip
     hand.rows("ad_ctr", FIRST, rows)
     hand.through("ad_ctr", FIRST, minute - timedelta(minutes=10))
+    hand.stage("ad_ctr", SECOND)
+    hand.rows("ad_ctr", SECOND, [{**row, "clicks": 0} if row["ad_id"] == "a2" else row for row in rows[:50]])
+    hand.through("ad_ctr", SECOND, minute)
     for job in ("client_spend", "quarantine"):
         hand.through(job, FIRST, minute)
     beat(hand, newest=minute)
     for number in range(20):
         batch(hand, number, 20 + 50 * number, counted=100 + number, late=number % 4, dead_letter=1)
     refuse(hand, 1, "dead_letter", "not JSON: <b>", EVIL)
-    hand.execute("update registry.job_version set desired = 'stopped' where version = %s", FIRST)
+    hand.execute("update registry.job_version set desired = 'stopped'")
     hand.execute(
         "insert into registry.audit (actor, action, job, version, reason, run_id, evidence) values "
         "('ada', 'deploy.done', 'ad_ctr', 1, %s, 'run-1', '{\"sentence\": \"<img src=x>\"}')",
@@ -142,6 +147,23 @@ def test_a_client_and_an_ad_are_chosen_and_a_point_is_explained(browser: Browser
         looked.page.get_by_role("heading", name=re.compile("What a1 of .* is made of")).wait_for()
         looked.page.get_by_text(re.compile("./kappa explain ad_ctr --client c1 --ad a1 --minute")).wait_for()
         looked.picture("point")
+        assert looked.wrong == []
+
+
+def test_two_versions_are_compared_and_differing_rows_are_shown(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "releases")
+        form = looked.page.get_by_role("form", name="Compare two versions")
+        form.locator("select[name=left]").select_option(str(FIRST))
+        form.locator("select[name=right]").select_option(str(SECOND))
+        form.get_by_role("button", name="Compare").click()
+        told = looked.page.get_by_text(re.compile("^NOT EQUAL: of ")).inner_text()
+        assert f"are only in v{FIRST}, 0 only in v{SECOND}." in told
+        looked.page.get_by_role("region", name="Rows that differ").get_by_text("clicks").first.wait_for()
+        assert looked.against_access() == []
+        looked.picture("comparison")
+        looked.page.get_by_role("button", name="Earlier windows").click()
+        looked.page.get_by_text(re.compile("^equal: of 0 windows")).wait_for()
         assert looked.wrong == []
 
 

@@ -84,7 +84,9 @@ def test_pages_hold_no_inline_script_or_style_and_name_no_other_host() -> None:
         "data/numbers?span=1y", "data/numbers?client=<script>", "data/numbers?ad=a%20b", "data/fates?job=other",
         "data/fates?span=", "data/quarantine?fate=other", "data/explanation?client=c&ad=a&minute=61",
         "data/explanation?client=c&ad=%3Cb%3E&minute=60", "data/explanation?client=c&ad=a&minute=-60",
-        "data/releases?job=other",
+        "data/releases?job=other", "data/comparison?job=quarantine&left=1&right=2",
+        "data/comparison?job=ad_ctr&left=1&right=1", "data/comparison?job=ad_ctr&left=1&right=2&span=1y",
+        "data/comparison?job=ad_ctr&left=1&right=2&until=1000000000000",
     ],
 )  # fmt: skip
 def test_what_there_is_not_is_refused_before_anything_is_read(client: TestClient, asked: str) -> None:
@@ -94,7 +96,13 @@ def test_what_there_is_not_is_refused_before_anything_is_read(client: TestClient
 
 
 @pytest.mark.parametrize(
-    "asked", ["data/value?partition=-1&offset=0", "data/value?partition=0&offset=x", "data/explanation"]
+    "asked",
+    [
+        "data/value?partition=-1&offset=0",
+        "data/value?partition=0&offset=x",
+        "data/explanation",
+        "data/comparison?job=ad_ctr&left=0&right=1",
+    ],
 )
 def test_what_is_no_question_is_refused(client: TestClient, asked: str) -> None:
     assert client.get(f"/console/{asked}").status_code == 422
@@ -110,6 +118,7 @@ def test_while_postgres_is_away_a_page_says_so(client: TestClient) -> None:
         "releases",
         "replays",
         "value?partition=0&offset=0",
+        "comparison?job=ad_ctr&left=1&right=2",
     ):
         answer = client.get(f"/console/data/{asked}")
         assert answer.status_code == 503
