@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from kappa.console.database import Database
+from kappa.console import sums
+from kappa.console.database import Database, TooSlow
 from kappa.console.text import plain
 from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
@@ -16,6 +18,8 @@ SPANS = {"15m": 15, "1h": 60, "3h": 180, "12h": 720, "24h": 1440}
 POINTS = 240
 """The most points of a line: a longer span has steps of several minutes."""
 TOP = 20
+ADS, CLIENTS = "ad_ctr", "client_spend"
+"""All clients are added up from the rows of CLIENTS, which are fewer: both jobs count by one rule, to the micro."""
 
 
 class NoSuchChoice(Refusal):
@@ -39,6 +43,11 @@ class Choice:
         return SPANS[self.span]
 
     @property
+    def only(self) -> dict[str, str]:
+        """What rows must have, by column."""
+        return {name: value for name, value in (("client_id", self.client), ("ad_id", self.ad)) if value}
+
+    @property
     def step(self) -> int:
         """Minutes of a point."""
         return -(-self.minutes // POINTS)
@@ -57,31 +66,7 @@ def choice(span: str, client: str, ad: str) -> Choice:
 # The newest event, not the present, is where a span ends: a log that is played may lie in the past.
 _END = """
 select date_trunc('minute', least(f.newest_event_time, now() + interval '1 hour')) as newest from serving.freshness f
-join ops.segments s using (job, version) where s.job = 'ad_ctr' and s.to_window = 'infinity'"""
-
-# One pass: the points, the clients and the ads are sums over the same rows.
-_SUMS = """
-with summed as (
-    select grouping(point) as of_names, grouping(ad_id) as without_ad, point, is_final, client_id, ad_id,
-        sum(impressions)::bigint as impressions, sum(clicks)::bigint as clicks, sum(spend_micros) as spend_micros,
-        sum(duplicates)::bigint as duplicates, sum(repeated_clicks)::bigint as repeated_clicks
-    from (
-        select client_id, ad_id, impressions, clicks, spend_micros, duplicates, repeated_clicks, is_final,
-            date_bin(make_interval(mins => %(step)s), window_start, timestamptz 'epoch') as point
-        from serving.ad_ctr_minute
-        where window_start > %(end)s::timestamptz - make_interval(mins => %(minutes)s) and window_start <= %(end)s
-            and (%(client)s = '' or client_id = %(client)s) and (%(ad)s = '' or ad_id = %(ad)s)
-    ) served
-    group by grouping sets ((point, is_final), (client_id), (client_id, ad_id))
-), ranked as (
-    select s.*, row_number() over same_kind as rank, count(*) over (partition by of_names, without_ad) as among
-    from summed s
-    window same_kind as (partition by of_names, without_ad order by spend_micros desc, client_id, ad_id)
-)
-select of_names = 0 as is_point, without_ad = 1 as is_client, extract(epoch from point)::bigint as at, is_final,
-    client_id, ad_id, impressions, clicks, spend_micros, duplicates, repeated_clicks, among
-from ranked where of_names = 0 or rank <= %(top)s
-order by point, is_final, rank"""
+join ops.segments s using (job, version) where s.job = %(job)s and s.to_window = 'infinity'"""
 
 _DAYS = """
 select budget_day, time_zone, currency, impressions, clicks, spend_micros, budget_micros, finality
@@ -92,37 +77,48 @@ join ops.segments s using (job, version) where s.to_window = 'infinity'"""
 
 
 def read(database: Database, chosen: Choice) -> dict[str, Any]:
-    """{"choice", "step", "end", "complete_through", "points": [...], "clients": {"among", "rows"}, "ads": {"among",
-    "rows"}, "days": [...] of the chosen client}. Raises NotReadable, TooSlow."""
+    """{"choice", "step", "end", "source", "complete_through", "points": [...], "clients": {"among", "rows"}, "ads":
+    {"among", "rows", "refused"}, "days": [...] of the chosen client}; `source` is the job whose rows points and clients
+    are sums of. Of so many ads that it takes too long nothing is told but that. Raises NotReadable, TooSlow."""
     with database.reading() as connection:
-        newest = connection.execute(_END).fetchone()
+        complete = {row["job"]: row["complete_through"] for row in connection.execute(_COMPLETE).fetchall()}
+        source = _source(chosen, complete)
+        newest = connection.execute(_END, {"job": source}).fetchone()
         end = None if newest is None else newest["newest"]
-        asked = {
-            "step": chosen.step, "minutes": chosen.minutes, "end": end, "client": chosen.client, "ad": chosen.ad,
-            "top": TOP,
-        }  # fmt: skip
-        rows = connection.execute(_SUMS, asked).fetchall() if end is not None else []
+        minutes: list[dict[str, Any]] = []
+        clients: list[dict[str, Any]] = []
+        if end is not None:
+            rows = sums.serving(connection, source, end, chosen.minutes, chosen.only)
+            minutes, clients = rows.by_minute(connection), rows.ranked(connection, ["client_id"], TOP)
         days = connection.execute(_DAYS, {"client": chosen.client}).fetchall() if chosen.client else []
-        complete = connection.execute(_COMPLETE).fetchall()
     return {
         "choice": {"span": chosen.span, "client": chosen.client, "ad": chosen.ad},
         "step": chosen.step,
         "end": plain(end),
-        "complete_through": {row["job"]: row["complete_through"] for row in complete},
-        **split(rows),
+        "source": source,
+        "complete_through": complete,
+        "points": [{"at": p["at"], "is_final": p["is_final"], **_sums(p)} for p in sums.points(minutes, chosen.step)],
+        "clients": _ranked(clients, "client_id"),
+        "ads": _ads(database, chosen, end),
         "days": plain(days),
     }
 
 
-_SUMMED = ("impressions", "clicks", "spend_micros", "duplicates", "repeated_clicks")
+def _source(chosen: Choice, serving: Mapping[str, Any]) -> str:
+    """The job whose rows are added up: of all clients the one that has no row for each ad, where it serves."""
+    return CLIENTS if not chosen.only and CLIENTS in serving else ADS
 
 
-def split(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The rows of one pass as points, clients and ads."""
-    points = [{"at": r["at"], "is_final": r["is_final"], **_sums(r)} for r in rows if r["is_point"]]
-    clients = [row for row in rows if not row["is_point"] and row["is_client"]]
-    ads = [row for row in rows if not row["is_point"] and not row["is_client"]]
-    return {"points": points, "clients": _ranked(clients, "client_id"), "ads": _ranked(ads, "client_id", "ad_id")}
+def _ads(database: Database, chosen: Choice, end: datetime | None) -> dict[str, Any]:
+    """The first ads by spend: the one part that has a row for each of them, cut off by itself."""
+    if end is None:
+        return _ranked([])
+    try:
+        with database.reading() as connection:
+            rows = sums.serving(connection, ADS, end, chosen.minutes, chosen.only)
+            return _ranked(rows.ranked(connection, ["client_id", "ad_id"], TOP), "client_id", "ad_id")
+    except TooSlow as refusal:
+        return {"among": None, "rows": [], "refused": str(refusal)}
 
 
 def _ranked(rows: list[dict[str, Any]], *names: str) -> dict[str, Any]:
@@ -132,6 +128,6 @@ def _ranked(rows: list[dict[str, Any]], *names: str) -> dict[str, Any]:
 
 def _sums(row: Mapping[str, Any]) -> dict[str, Any]:
     """Counts, money as text and, for the plot, as a number."""
-    shown: dict[str, Any] = {name: plain(row[name]) for name in _SUMMED}
+    shown: dict[str, Any] = {name: plain(row[name]) for name in sums.SUMMED}
     ctr = row["clicks"] / row["impressions"] if row["impressions"] else None
     return {**shown, "ctr": ctr, "spend": float(row["spend_micros"]) / 1e6}

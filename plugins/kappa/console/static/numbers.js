@@ -48,8 +48,8 @@ function draw(told) {
   const times = told.points.map((point) => point.at);
   const at = times.length ? steps(Math.min(...times), Math.max(...times), told.step * 60) : [];
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
-  const complete = told.complete_through.ad_ctr;
-  state.textContent = `${whose}; to ${moment(told.end)} UTC; a point is ${told.step} min; final up to ${complete ? moment(new Date(complete * 1000).toISOString()) : "nothing yet"}`;
+  const complete = told.complete_through[told.source];
+  state.textContent = `${whose}; to ${moment(told.end)} UTC; a point is ${told.step} min; final up to ${complete ? moment(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
   ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
   spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
   impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});
@@ -64,10 +64,12 @@ function drawTops(told) {
   const clients = told.clients.rows.map((row) => [pick(row.client_id, {client: row.client_id, ad: ""}), ...sums(row)]);
   const ads = told.ads.rows.map((row) => [pick(row.ad_id, {client: row.client_id, ad: row.ad_id}), row.client_id, ...sums(row)]);
   const of = (kind) => `${kind.rows.length} of ${whole(kind.among)}`;
+  const adTable = told.ads.refused ? el("div", {}, el("h3", {}, "Ads by spend"), el("p", {class: "quiet"}, told.ads.refused))
+    : table("Ads by spend", [["ad"], ["client"], ...columns], ads, of(told.ads));
   fill(tops,
     chosen.client ? days(told.days) : null,
     el("div", {class: "pair"}, table("Clients by spend", [["client"], ...columns], clients, of(told.clients)),
-      table("Ads by spend", [["ad"], ["client"], ...columns], ads, of(told.ads))));
+      adTable));
 }
 
 function days(rows) {

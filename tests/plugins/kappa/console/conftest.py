@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from kappa.console.database import Database
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
+from kappa.core.measures import MEASURES
 from tests.rigs.rig import Rig
 from tests.rigs.served_by_hand import FIRST, ByHand, by_hand
 
@@ -26,7 +27,8 @@ def hand(cases: Rig) -> Iterator[ByHand]:
         for job in ("ad_ctr", "client_spend", "quarantine"):
             hand.stage(job, FIRST, partitions=2)
             hand.serve(job, ("-infinity", "infinity", FIRST))
-        hand.through("ad_ctr", FIRST, OPEN)
+        for job in ("ad_ctr", "client_spend"):
+            hand.through(job, FIRST, OPEN)
         beat(hand, newest=OPEN + timedelta(seconds=30))
         yield hand
 
@@ -42,13 +44,28 @@ def database(settings: Settings) -> Database:
 
 
 def beat(hand: ByHand, newest: datetime) -> None:
-    """A heartbeat of the version of ad_ctr that has read up to there."""
+    """Heartbeats of the versions of ad_ctr and client_spend that have read up to there."""
     hand.execute("delete from registry.heartbeat where version = %s", FIRST)
+    hand.execute(
+        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation, "
+        "newest_event_time) values ('client_spend', %s, 1, clock_timestamp(), 8, 'driver-2', 1, %s)", FIRST, newest,
+    )  # fmt: skip
     hand.execute(
         "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation, "
         "batch_id, batch_ms, committed_at, newest_event_time, state_rows, state_bytes) values ('ad_ctr', %s, 1, "
         "clock_timestamp(), 7, 'driver-1', 1, 3, 400, clock_timestamp(), %s, 12, 4096)", FIRST, newest,
     )  # fmt: skip
+
+
+def add_up_clients(hand: ByHand) -> None:
+    """The rows of client_spend that belong to those of ad_ctr."""
+    sums = ", ".join(f"sum({measure})" for measure in MEASURES)
+    hand.execute("delete from data.client_spend_minute where version = %s", FIRST)
+    hand.execute(
+        f"insert into data.client_spend_minute (version, client_id, window_start, {', '.join(MEASURES)}) "
+        f"select version, client_id, window_start, {sums} from data.ad_ctr_minute where version = %s group by 1, 2, 3",
+        FIRST,
+    )
 
 
 def batch(hand: ByHand, number: int, age_seconds: float, **fates: int) -> None:

@@ -13,7 +13,7 @@ from kappa.console import explanation, fates, history, numbers
 from kappa.console.database import Database, NotReadable, TooSlow
 from kappa.console.now import Now
 from kappa.core.installation.settings import Settings
-from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, batch, beat, refuse
+from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
 from tests.rigs.served_by_hand import FIRST, ByHand
 
 pytestmark = pytest.mark.rig
@@ -31,6 +31,7 @@ def rows(hand: ByHand) -> None:
         row("c1", "a1", FINAL, 10, 1, 2**60 + 1), row("c1", "a2", FINAL, 30, 1, 7), row("c2", "a1", FINAL, 5, 0, 3),
         row("c1", "a1", OPEN, 4, 2, 9), row("c1", "a1", FINAL - timedelta(hours=2), 1, 0, 1),
     ])  # fmt: skip
+    add_up_clients(hand)
 
 
 def test_points_tell_what_is_final_from_what_is_not_and_money_to_the_micro(database: Database) -> None:
@@ -151,6 +152,11 @@ def test_who_did_what(hand: ByHand, database: Database) -> None:
     assert {"job": "ad_ctr", "version": FIRST, "from_window": "-infinity", "to_window": "infinity"} in told["segments"]
     assert history.releases(database, "quarantine")["audit"] == []
     assert history.under_way(database) == {"replays": [], "ended": []}
+
+
+def test_versions_that_can_be_asked_about_a_record(database: Database) -> None:
+    told = history.versions(database)["versions"]
+    assert {"job": "ad_ctr", "version": FIRST, "state": "LIVE"} in told
 
 
 def test_the_console_writes_nothing_and_sees_no_table(database: Database) -> None:
