@@ -1,4 +1,4 @@
-"""The command `explain`: a served number, who made it, and the very records that it is made of."""
+"""The command `explain`: a served number, who made it, and its records; or what a version makes of one record."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli import explain_output, output
+from cli.commands import explain_record
 from cli.entry import settings
 from cli.options import Json
 from kappa.core.installation.kafka_access import KafkaUser
@@ -41,17 +42,23 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     job: Annotated[str, typer.Argument(help="ad_ctr (an ad's minute) or client_spend (a client's day).")],
-    client: Annotated[str, typer.Option(help="The client_id.")],
+    client: Annotated[str | None, typer.Option(help="The client_id.")] = None,
     ad: Annotated[str | None, typer.Option(help="The ad_id, for ad_ctr.")] = None,
     minute: Annotated[str | None, typer.Option(help="A time in the minute, like 2026-01-31T09:30; UTC.")] = None,
     day: Annotated[str | None, typer.Option(help="The client's own day, like 2026-01-31.")] = None,
+    record: Annotated[str | None, typer.Option(metavar="PARTITION/OFFSET", help="One record instead.")] = None,
+    version: Annotated[int | None, typer.Option(min=1, help="Whose code and settings to ask about it.")] = None,
     records: Annotated[int, typer.Option(metavar="N", min=0, help="At most so many; --json has all.")] = SHOWN,
     as_json: Json = False,
 ) -> None:
     """Show what a served number is made of: release, version, code, batches, and its records with their fates.
 
     The records are read back from the log by other code than the jobs'. Exit 1 unless they add up to what is served.
+    With --record and --version: what that version makes of one record, said by its own code in a process of its own.
     """
+    if record is not None or version is not None:
+        explain_record.show(settings(), job, record, version, as_json)
+        return
     number = asked(job, client, ad, minute, day)
     stack = settings()
     told = _traced(stack, number)
@@ -66,11 +73,13 @@ def explain(
         raise typer.Exit(1)
 
 
-def asked(job: str, client: str, ad: str | None, minute: str | None, day: str | None) -> Number:
+def asked(job: str, client: str | None, ad: str | None, minute: str | None, day: str | None) -> Number:
     """The number that the options name. Raises InvalidQuestion."""
     needed = {MINUTE_JOB: {"--ad": ad, "--minute": minute}, DAY_JOB: {"--day": day}}
     if job not in needed:
         raise InvalidQuestion(job, f"numbers of {MINUTE_JOB} and {DAY_JOB} can be explained")
+    if client is None:
+        raise InvalidQuestion("--client", f"{job} needs it")
     for option, value in {"--ad": ad, "--minute": minute, "--day": day}.items():
         if option in needed[job] and value is None:
             raise InvalidQuestion(option, f"{job} needs it")

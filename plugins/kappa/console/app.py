@@ -172,6 +172,10 @@ def _add_history(routes: APIRouter, console: Console) -> None:
             raise numbers.NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
         return console.snapshots.get(("releases", job), lambda: history.releases(console.database, job), 5)
 
+    @routes.get("/data/versions")
+    def versions() -> Any:
+        return console.snapshots.get("versions", lambda: history.versions(console.database), 10)
+
     @routes.get("/data/comparison")
     def compared(job: Text, left: Number, right: Number, span: Text = "1h", until: Seconds = None) -> Any:
         """Two versions of a job, of which each window is read; so it is kept for a while."""

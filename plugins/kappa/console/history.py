@@ -20,6 +20,8 @@ select v.job, v.version, v.state, v.desired, v.artifact, v.result_digest, v.star
     p.pinned_by, p.reason as pin_reason
 from ops.versions v left join ops.pins p using (job, version)
 order by v.created_at desc, v.job limit %(most)s"""
+_WITH_CODE = """
+select job, version, state from ops.versions where state <> 'RETIRED' order by job, version desc limit %(most)s"""
 _SEGMENTS = "select job, version, from_window::text, to_window::text from ops.segments order by job, from_window"
 _AUDIT = """
 select at, actor, action, job, version, run_id, reason, evidence from ops.audit
@@ -42,6 +44,13 @@ def releases(database: Database, job: str) -> dict[str, Any]:
         }
     shown: dict[str, Any] = plain(found)
     return shown
+
+
+def versions(database: Database) -> dict[str, Any]:
+    """{"versions": [{"job", "version", "state"}]} that are not retired, the newest of each job first. Raises
+    NotReadable, TooSlow."""
+    with database.reading() as connection:
+        return {"versions": connection.execute(_WITH_CODE, {"most": VERSIONS}).fetchall()}
 
 
 def under_way(database: Database) -> dict[str, Any]:

@@ -17,6 +17,7 @@ const key = el("div");
 lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
 
 const spans = [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]];
+const asking = section("");
 ask("page/verbs").then(({jobs}) => form.append(el("form", {onsubmit: (event) => event.preventDefault()},
   field("job", select("job", jobs, chosen.job, (event) => { chosen.job = event.target.value; look(); })),
   field("last", select("span", spans, chosen.span, (event) => { chosen.span = event.target.value; look(); again(); })))));
@@ -40,11 +41,31 @@ function drawRefused(told) {
   if (refused.contains(document.activeElement)) return;
   const pick = (fate, reason) => el("button", {type: "button", onclick: () => { Object.assign(only, {fate, reason}); document.activeElement.blur(); again(); }}, "only these");
   const reasons = told.reasons.rows.map((row) => [row.fate, row.reason, whole(row.records), moment(row.newest), pick(row.fate, row.reason)]);
-  const records = told.records.map((row) => [moment(row.append_time), `${row.partition}/${row.offset}`, row.fate, row.reason, held(row.key), value(row)]);
+  const records = told.records.map((row) => [moment(row.append_time), `${row.partition}/${row.offset}`, row.fate, row.reason, held(row.key), value(row), el("button", {type: "button", "aria-label": `try record ${row.partition}/${row.offset} again`, onclick: () => again_with(row)}, "try again with ...")]);
   const which = only.reason ? el("p", {}, `Only: ${only.fate}, ${only.reason} `, el("button", {type: "button", onclick: () => { Object.assign(only, {fate: "", reason: ""}); document.activeElement.blur(); again(); }}, "show all")) : null;
   fill(refused, el("p", {class: "quiet"}, "Bytes that are no printable ASCII stand as \\xNN; a download has all that was kept (4 KiB)."),
     table("Why, by number", [["fate"], ["reason"], ["records", "n"], ["newest, UTC"], ["show"]], reasons, `${reasons.length} of ${whole(told.reasons.among)}`), which,
-    table("The newest", [["appended, UTC"], ["partition/offset"], ["fate"], ["reason"], ["key", "bytes"], ["value", "bytes"]], records, `${records.length}`));
+    table("The newest", [["appended, UTC"], ["partition/offset"], ["fate"], ["reason"], ["key", "bytes"], ["value", "bytes"], ["another version"]], records, `${records.length}`));
+}
+
+// What a version's code makes of a record is told by that code, in a process of its own, where somebody asks for it: an
+// artifact's code never runs in Airflow's server.
+async function again_with(row) {
+  let versions = [];
+  try {
+    ({versions} = await ask("data/versions"));
+  } catch (problem) {
+    return fill(asking, el("p", {class: "bad"}, problem.message));
+  }
+  const place = `${row.partition}/${row.offset}`;
+  const command = el("pre", {tabindex: -1});
+  const tell = (name) => { const [job, version] = name.split(" v"); command.textContent = `./kappa explain ${job} --record ${place} --version ${version}`; };
+  const names = versions.map((version) => `${version.job} v${version.version}`);
+  fill(asking, el("h2", {}, `Try record ${place} again`),
+    el("p", {}, `It was refused as ${row.fate}: ${row.reason}. This command asks the code and the settings of a version what they make of it; nothing is written:`),
+    field("version", select("version", names, names[0], (event) => tell(event.target.value))), command);
+  tell(names[0]);
+  asking.querySelector("select").focus();
 }
 
 function held(part) {

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from kappa.console.app import PAGES, protect, router
 from kappa.core.installation.settings import Settings
 from stack.waiting import until
-from tests.plugins.kappa.console.conftest import EVIL, batch, beat, refuse
+from tests.plugins.kappa.console.conftest import EVIL, add_up_clients, batch, beat, refuse
 from tests.rigs.browser import NARROW, SCHEMES, WIDE, Looked, chromium, looking
 from tests.rigs.served_by_hand import FIRST, ByHand
 
@@ -68,6 +68,7 @@ def _fill(hand: ByHand) -> None:
         for client, ad in (("c1", "a1"), ("c1", "a2"), ("c2", SCRIPT)) for age in range(30)
     ]  # fmt: skip
     hand.rows("ad_ctr", FIRST, rows)
+    add_up_clients(hand)
     hand.through("ad_ctr", FIRST, minute - timedelta(minutes=10))
     hand.stage("ad_ctr", SECOND)
     hand.rows("ad_ctr", SECOND, [{**row, "clicks": 0} if row["ad_id"] == "a2" else row for row in rows[:50]])
@@ -174,6 +175,19 @@ def test_a_refused_record_can_be_downloaded_byte_by_byte(browser: Browser, base:
             looked.page.get_by_role("link", name="download record 0/1").click()
         assert told.value.suggested_filename == "record-0-1.bin"
         assert told.value.path().read_bytes() == EVIL
+
+
+def test_a_refused_record_can_be_tried_again_with_another_version(browser: Browser, base: str) -> None:
+    """By a command: an artifact's code never runs inside Airflow's server."""
+    with looking(browser) as looked:
+        opened(looked, base, "fates")
+        looked.page.get_by_role("button", name="try record 0/1 again").click()
+        looked.page.get_by_text(f"./kappa explain ad_ctr --record 0/1 --version {SECOND}").wait_for()
+        looked.page.locator("select[name=version]").select_option(f"quarantine v{FIRST}")
+        looked.page.get_by_text(f"./kappa explain quarantine --record 0/1 --version {FIRST}").wait_for()
+        assert looked.against_access() == []
+        looked.picture("again")
+        assert looked.wrong == []
 
 
 def test_the_keyboard_reaches_everything_that_the_mouse_does(browser: Browser, base: str) -> None:

@@ -119,6 +119,7 @@ def test_while_postgres_is_away_a_page_says_so(client: TestClient) -> None:
         "replays",
         "value?partition=0&offset=0",
         "comparison?job=ad_ctr&left=1&right=2",
+        "versions",
     ):
         answer = client.get(f"/console/data/{asked}")
         assert answer.status_code == 503
