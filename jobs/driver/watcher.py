@@ -143,6 +143,7 @@ class Watcher:
             **vars(self._first),
             "batch_id": done.batch_id,
             "batch_ms": done.batch_ms,
+            "action_ms": done.action_ms,
             "committed_ms": done.at_ms,
             "newest_event_ms": done.newest_event_ms,
             "watermark_ms": done.watermark_ms,

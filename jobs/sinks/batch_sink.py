@@ -32,11 +32,13 @@ TOLD_AFTER_SECONDS = 10.0
 
 @dataclass
 class Committed:
-    """What the watcher tells of the newest batch; written by the callback, read by the heartbeat. `at_ms` is the
-    database's time of the batch: this machine's clock may be wrong."""
+    """What the watcher tells of the newest batch; written by the callback, read by the heartbeat. Of `batch_ms`
+    Spark's action took `action_ms`, the rest is the log's answer and the transaction. `at_ms` is the database's time of
+    the batch: this machine's clock may be wrong."""
 
     batch_id: int | None = None
     batch_ms: int | None = None
+    action_ms: int | None = None
     at_ms: int | None = None
     newest_event_ms: int | None = None
     watermark_ms: int | None = None
@@ -189,6 +191,7 @@ class BatchSink:
         self.committed = Committed(
             batch_id=batch.batch_id,
             batch_ms=took_ms,
+            action_ms=action_ms,
             at_ms=written.committed_ms,
             newest_event_ms=batch.observed.newest_event_ms,
             watermark_ms=batch.watermark_ms,

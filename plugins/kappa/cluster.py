@@ -96,6 +96,16 @@ class Capacity:
         """How much memory nobody has, in MB."""
         return sum(host.free_memory_mb for host in self.hosts)
 
+    def to_json(self) -> dict[str, int]:
+        """What it has in all and free, for machines."""
+        return {
+            "hosts": len(self.hosts),
+            "cores": sum(host.cores for host in self.hosts),
+            "free_cores": self.free_cores,
+            "memory_mb": sum(host.memory_mb for host in self.hosts),
+            "free_memory_mb": self.free_memory_mb,
+        }
+
     def sentence(self) -> str:
         """What it has in all, for people."""
         cores, memory_mb = sum(host.cores for host in self.hosts), sum(host.memory_mb for host in self.hosts)

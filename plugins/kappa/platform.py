@@ -18,7 +18,7 @@ from kappa.core.kafka_log import KafkaLog, Log, TopicHidden
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases
-from kappa.standalone_cluster import Master, StandaloneCluster
+from kappa.standalone_cluster import TIMEOUT_SECONDS, Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 
 
@@ -76,11 +76,15 @@ def connect(settings: Settings) -> Platform:
         except KafkaError as error:
             raise Unreachable("Kafka", settings.kafka_server.bootstrap, error) from error
 
-    masters = tuple(map(Master, settings.spark_rest, settings.spark_ui))
-    cluster = StandaloneCluster(masters, settings.spark_key)
+    cluster = cluster_of(settings)
     registry = PostgresRegistry(settings.dsn("kappa_registry"))
     releases = PostgresReleases(settings.dsn("kappa_registry"), settings.dsn("kappa_owner"))
     return Platform(settings, registry, cluster, open_log, WallClock(), releases)
+
+
+def cluster_of(settings: Settings, seconds: float = TIMEOUT_SECONDS) -> StandaloneCluster:
+    """The cluster alone; the page of its master is waited for so long at most."""
+    return StandaloneCluster(tuple(map(Master, settings.spark_rest, settings.spark_ui)), settings.spark_key, seconds)
 
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:

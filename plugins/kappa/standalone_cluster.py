@@ -61,8 +61,9 @@ class StandaloneCluster:
     found by their names, since a master knows of no launch. Beside what they name, all but `capacity` raise KeyMissing,
     KeyRefused."""
 
-    def __init__(self, masters: Sequence[Master], key: Path) -> None:
-        self._masters, self._key = masters, key
+    def __init__(self, masters: Sequence[Master], key: Path, seconds: float = TIMEOUT_SECONDS) -> None:
+        """`seconds` is the longest that the page of a master is waited for."""
+        self._masters, self._key, self._seconds = masters, key, seconds
 
     def submit(self, submission: Submission) -> str:
         """Start a driver and keep it running; the master's id of it. Raises Unreachable, SubmissionRefused."""
@@ -83,7 +84,7 @@ class StandaloneCluster:
 
     def capacity(self) -> Capacity:
         """What its live hosts have, in all and free. Raises Unreachable."""
-        workers = _page(self._leader())["workers"]
+        workers = _page(self._leader(), self._seconds)["workers"]
         return Capacity(tuple(host_of(worker) for worker in workers if worker["state"] == "ALIVE"))
 
     def _status(self, name: str) -> DriverState:

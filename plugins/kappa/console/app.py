@@ -6,7 +6,7 @@ functions, which the server runs in threads: what they do is wait for Postgres.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,8 @@ from kappa.core.verb_steps import Verb
 
 FILES = Path(__file__).with_name("static")
 PAGES = ("now", "numbers", "fates", "releases", "replays")
+PAGE = Path(__file__).with_name("page.html")
+"""What all of them are but for their name."""
 KINDS = {".svg": "image/svg+xml", ".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
 REPLAYS = frozenset({Verb.REPROCESS.dag_id, Verb.PROMOTE.dag_id, Verb.PROVE.dag_id})
 """The DAGs whose tab shows the replays first."""
@@ -48,6 +50,9 @@ class Console:
     """What the routes share."""
 
     settings: Callable[[], Settings]
+    capacity: Callable[[], Mapping[str, int]]
+    cluster: Snapshots = field(default_factory=Snapshots)
+    """What the cluster said lately: who waits for it does not keep those from reading who wait for Postgres."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     """What was read lately; whoever reads holds its turn, so the parts below are made once."""
 
@@ -80,9 +85,10 @@ Number = Annotated[int, Query(ge=1, lt=2**31)]
 Seconds = Annotated[int | None, Query(ge=0, lt=2**40)]
 
 
-def router(settings: Callable[[], Settings]) -> APIRouter:
-    """The routes below `/console`; the settings are read when they are first needed."""
-    console, routes = Console(settings), APIRouter(prefix="/console")
+def router(settings: Callable[[], Settings], capacity: Callable[[], Mapping[str, int]]) -> APIRouter:
+    """The routes below `/console`; the settings are read when they are first needed. `capacity` tells what the cluster
+    has, by name: hosts, cores, free_cores, memory_mb, free_memory_mb; it may raise a Refusal."""
+    console, routes = Console(settings, capacity), APIRouter(prefix="/console")
     _add_files(routes)
     _add_streams(routes, console)
     _add_history(routes, console)
@@ -109,7 +115,7 @@ def _add_files(routes: APIRouter) -> None:
     @routes.get("/")
     def first(dag: Text = "") -> Response:
         """The first page; on the tab of a DAG that replays, the replays."""
-        return _file("replays.html" if dag in REPLAYS else "now.html")
+        return _page("replays" if dag in REPLAYS else "now")
 
     @routes.get("/static/{name}")
     def static(name: str) -> Response:
@@ -123,9 +129,7 @@ def _add_files(routes: APIRouter) -> None:
 
     @routes.get("/{page}")
     def page(page: str) -> Response:
-        if page not in PAGES:
-            raise Gone(page)
-        return _file(f"{page}.html")
+        return _page(page)
 
 
 def _add_streams(routes: APIRouter, console: Console) -> None:
@@ -136,6 +140,10 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/hours")
     def hours() -> Any:
         return console.snapshots.get("hours", lambda: console.now.hours(), 10)
+
+    @routes.get("/data/capacity")
+    def capacity() -> Any:
+        return console.cluster.get("capacity", console.capacity, 10)
 
     @routes.get("/data/numbers")
     def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Any:
@@ -185,6 +193,14 @@ def _add_history(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/replays")
     def replays() -> Any:
         return console.snapshots.get("replays", lambda: history.under_way(console.database), 2)
+
+
+def _page(name: str) -> Response:
+    """A page: nothing but its own name is filled in, out of PAGES. Raises Gone."""
+    if name not in PAGES:
+        raise Gone(name)
+    text = PAGE.read_text().replace("{page}", name).replace("{title}", name.title())
+    return Response(text, media_type=KINDS[".html"])
 
 
 def _file(name: str) -> Response:

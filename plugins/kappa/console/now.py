@@ -27,7 +27,7 @@ select v.job, v.version, v.state, v.desired, v.artifact, v.state_partitions, v.e
     exists (select from ops.segments s where (s.job, s.version) = (v.job, v.version) and s.to_window = 'infinity')
         as serves,
     c.lag_events, c.lag_seconds, c.complete_through,
-    d.batch_id, d.batch_ms, d.committed_at, d.state_rows, d.state_bytes,
+    d.batch_id, d.batch_ms, d.action_ms, d.committed_at, d.state_rows, d.state_bytes,
     nullif(d.watermark, timestamptz 'epoch') as watermark_at,
     extract(epoch from clock_timestamp() - d.beat_at)::double precision as beat_seconds,
     extract(epoch from clock_timestamp() - d.committed_at)::double precision as commit_seconds,

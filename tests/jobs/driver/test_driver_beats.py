@@ -38,5 +38,6 @@ def test_a_batch_is_still_told_when_the_next_query_has_nothing_to_read(
         assert until(lambda: bool(second), 60)
     (batch,) = case.batches()
     assert told[-1].batch_id == batch["batch_id"]
+    assert 0 < (told[-1].action_ms or 0) <= (told[-1].batch_ms or 0)
     (shown,) = case.query("select processed_at from serving.freshness")
     assert abs((shown["processed_at"] - batch["committed_at"]).total_seconds()) <= 0.001

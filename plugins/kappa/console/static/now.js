@@ -1,11 +1,12 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
-import {airflow, bytes, el, every, fill, head, moment, seconds, section, verbs, whole} from "./page.js";
+import {airflow, ask, bytes, el, every, fill, head, moment, seconds, section, verbs, whole} from "./page.js";
 import {Plot} from "./plots.js";
 
 head("now");
 const red = section("");
 const jobs = section("");
+const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
 let lines = {}, redTold = null;
@@ -26,6 +27,12 @@ function capacity(version) {
   return version.state_partitions ? `${cores}, ${version.state_partitions} state partitions` : cores;
 }
 
+// What the newest batch's time is made of, as far as the driver's code tells it.
+function madeOf({batch_ms, action_ms}) {
+  if (action_ms === null || action_ms > batch_ms) return "";
+  return `${seconds(action_ms / 1000)} to read and compute, ${seconds((batch_ms - action_ms) / 1000)} to commit; `;
+}
+
 function facts(version) {
   const {latency} = version, of = `of ${whole(latency.records)} records in ${seconds(latency.seconds)}`;
   const beats = version.beat_seconds === null ? "no driver has reported" : `heartbeat ${seconds(version.beat_seconds)} ago`;
@@ -35,7 +42,7 @@ function facts(version) {
     fact("unread", `${whole(version.lag_events)} records`, `the oldest waits ${seconds(version.lag_seconds)}`),
     fact("append to visible", latency.p50 === null ? "not seen yet" : `${seconds(latency.p50)} / ${seconds(latency.p99)}`, latency.p50 === null ? "told while this page is open" : `p50 / p99, ${of}`),
     fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `${whole(version.minute_rows)} rows changed in the last minute`),
-    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${whole(version.minute_batches)} in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
+    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${madeOf(version)}${whole(version.minute_batches)} in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
     fact("kept for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
     fact("complete through", moment(version.complete_through), version.watermark_at ? `watermark ${moment(version.watermark_at)}` : "no watermark"),
     fact("runs on", capacity(version), `artifact ${version.artifact}; ${held}`));
@@ -85,4 +92,19 @@ function drawLines() {
 
 every(1000, () => "data/now", draw);
 every(10000, () => "data/hours", (found) => { lines = found.versions; drawLines(); });
+
+// Spark's master may be away while all that the registry tells is there.
+async function lookAtCluster() {
+  if (document.hidden) return;
+  try {
+    const {hosts, cores, free_cores, memory_mb, free_memory_mb} = await ask("data/capacity");
+    const free = (all, left, unit) => [`${whole(all - left)} of ${whole(all)}${unit}`, `${whole(left)}${unit} free`];
+    fill(cluster, el("dl", {class: "facts"}, fact("live hosts", whole(hosts), "as Spark's master knows them"),
+      fact("cores held", ...free(cores, free_cores, "")), fact("memory held", ...free(memory_mb, free_memory_mb, " MB"))));
+  } catch (problem) {
+    fill(cluster, el("p", {class: "quiet"}, `Not known now. ${problem.message}`));
+  }
+}
+setInterval(lookAtCluster, 10000);
+lookAtCluster();
 verbs(actions);

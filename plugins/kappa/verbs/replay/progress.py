@@ -182,6 +182,8 @@ def _per_second(readings: Sequence[Reading], change: int) -> float:
 
 
 def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:
+    if newest.standing.committed_at is None and not done:
+        return f"its driver is starting, {total:,} records to read"
     share = f" ({done / total:.0%})" if total else ""
     remaining = "nothing is unread" if not newest.unread else _remaining(eta)
     return f"{done:,} of {total:,} records{share}, {rate:,.0f}/s, {remaining}"

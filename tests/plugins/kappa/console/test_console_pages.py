@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
+from kappa.cluster import Capacity, Host
 from kappa.console.app import PAGES, protect, router
 from kappa.core.installation.settings import Settings
 from stack.waiting import until
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
 SCRIPT = '<script>alert("ad")</script>'
 SECOND = FIRST + 1
 """A version of ad_ctr that does not serve; it has other clicks of one ad, and not all rows."""
+CAPACITY = Capacity((Host(8, 3, 16_384, 4_096), Host(4, 4, 8_192, 8_192))).to_json()
 SHOWN = {
     "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
     "releases": "deploy.done", "replays": "No replay is under way",
@@ -47,7 +49,7 @@ def base(hand: ByHand, settings: Settings) -> Iterator[str]:
     _fill(hand)
     app = FastAPI()
     protect(app)
-    app.include_router(router(lambda: settings))
+    app.include_router(router(lambda: settings, lambda: CAPACITY))
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
@@ -106,6 +108,19 @@ def test_each_page_shows_its_data_and_keeps_nobody_out(
         wide = looked.page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
         assert not wide, "the page itself is to be read without scrolling sideways; tables scroll within"
         assert looked.wrong == []
+
+
+def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Browser, base: str, hand: ByHand) -> None:
+    hand.execute("update registry.heartbeat set action_ms = 310 where job = 'ad_ctr' and version = %s", FIRST)
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        looked.page.get_by_text("310 ms to read and compute, 90 ms to commit; ").wait_for()
+        looked.page.get_by_text("5 of 12").wait_for()
+        looked.page.get_by_text("12,288 of 24,576 MB").wait_for()
+        looked.page.route("**/data/capacity", lambda route: route.fulfill(status=503, json={"refused": "It is away."}))
+        looked.page.reload()
+        looked.page.get_by_text("Not known now. It is away.").wait_for()
+        looked.page.get_by_text("310 ms to read and compute").wait_for()
 
 
 def test_what_looks_like_a_script_is_text(browser: Browser, base: str) -> None:

@@ -86,7 +86,9 @@ def test_what_a_point_is_made_of(hand: ByHand, database: Database) -> None:
 def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings, database: Database) -> None:
     clock = [time.time()]
     now = Now(database, settings.topic.retention_hours, lambda: clock[0])
+    hand.execute("update registry.heartbeat set action_ms = 310 where job = 'ad_ctr' and version = %s", FIRST)
     first = _version(now.read())
+    assert first["action_ms"] == 310
     assert (first["serves"], first["state_rows"], first["batch_ms"], first["latency"]["p50"]) == (True, 12, 400, None)
     for number, age in ((1, 300), (2, 50), (3, 0)):
         batch(hand, number, age, counted=60, late=3)

@@ -10,11 +10,12 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from kappa.console.app import FILES, HEADERS, PAGES, protect, router
+from kappa.console.app import FILES, HEADERS, PAGE, PAGES, protect, router
 from kappa.console.fates import shown
 from kappa.console.text import plain
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
+from kappa.unavailable import Unreachable
 
 UPLOT = {
     "uPlot.esm.js": "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba",
@@ -24,12 +25,17 @@ UPLOT = {
 """SHA-256 of the files of the package uplot 1.6.32 as npm has it; taken over unchanged, and under its licence (MIT)."""
 
 
+def away() -> dict[str, int]:
+    """A cluster whose master does not answer."""
+    raise Unreachable("Spark's master", "http://127.0.0.1:1", "refused")
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> TestClient:
     app = FastAPI()
     protect(app)
     settings = Settings(tmp_path / "state", ports=Ports(postgres=1))
-    app.include_router(router(lambda: settings))
+    app.include_router(router(lambda: settings, away))
     return TestClient(app, raise_server_exceptions=False)
 
 
@@ -45,14 +51,28 @@ def test_every_page_and_file_is_served_as_what_it_is(client: TestClient) -> None
         assert answer.status_code == 200
         assert answer.headers["content-type"].split(";")[0] == kinds.get(file.suffix, "text/plain")
     for page in PAGES:
-        assert f"<h1>{page.title()}</h1>" in client.get(f"/console/{page}").text
+        text = client.get(f"/console/{page}").text
+        assert f"<h1>{page.title()}</h1>" in text
+        assert f'src="static/{page}.js"' in text
+        assert "{" not in text
+        assert client.get(f"/console/static/{page}.js").status_code == 200
     assert "<h1>Now</h1>" in client.get("/console/").text
     assert "<h1>Now</h1>" in client.get("/console/?dag=deploy_stream").text
     assert "<h1>Replays</h1>" in client.get("/console/?dag=reprocess_stream").text
 
 
 @pytest.mark.parametrize(
-    "name", ["static/..%2f..%2f__init__.py", "static/%2e%2e/app.py", "static/app.py", "nothing", "static/"]
+    "name",
+    [
+        "page.html",
+        "static/page.html",
+        "{page}",
+        "static/..%2f..%2f__init__.py",
+        "static/%2e%2e/app.py",
+        "static/app.py",
+        "nothing",
+        "static/",
+    ],
 )
 def test_nothing_else_is_served(client: TestClient, name: str) -> None:
     assert client.get(f"/console/{name}").status_code == 404
@@ -68,7 +88,7 @@ def test_every_answer_forbids_what_is_inline_or_from_elsewhere(client: TestClien
 
 
 def test_pages_hold_no_inline_script_or_style_and_name_no_other_host() -> None:
-    own = [file for file in FILES.iterdir() if not file.name.startswith("uPlot")]
+    own = [PAGE, *(file for file in FILES.iterdir() if not file.name.startswith("uPlot"))]
     assert len(own) > 10
     for file in own:
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
@@ -127,6 +147,11 @@ def test_while_postgres_is_away_a_page_says_so(client: TestClient) -> None:
             r"Postgres at 127.0.0.1:1 gave no answer: .*\./kappa status says more", answer.json()["refused"]
         )
     assert client.get("/console/page/verbs").json()["verbs"][0] == {"verb": "deploy", "dag_id": "deploy_stream"}
+
+
+def test_while_the_cluster_is_away_only_what_it_has_is_not_told(client: TestClient) -> None:
+    answer = client.get("/console/data/capacity")
+    assert (answer.status_code, "Spark's master" in answer.json()["refused"]) == (503, True)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])

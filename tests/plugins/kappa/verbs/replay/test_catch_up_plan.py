@@ -102,6 +102,7 @@ def test_rate_and_eta_are_told_from_the_readings() -> None:
 def test_before_the_driver_knows_the_log_the_plans_count_stands_for_it() -> None:
     progress = judged(changed(reading(5, 0, 0, 0.0), complete_through=None, committed_at=None))
     assert (progress.done, progress.total, progress.rate_per_s) == (0, EXPECTED, 0.0)
+    assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read"
 
 
 def test_a_candidate_that_does_not_come_nearer_has_no_eta() -> None:
