@@ -8,7 +8,7 @@ from kappa.platform import Platform
 from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.promote.live_end import live_lag_seconds
 from kappa.verbs.replay.catch_up import Pursuit, pursuit_of
-from kappa.verbs.replay.progress import Progress, Reading, judge, together
+from kappa.verbs.replay.progress import Progress, Reading, together
 
 READINGS = 120
 """Rate and ETA are over the latest so many looks, some minutes."""
@@ -42,4 +42,4 @@ class CatchUps:
         now = self._platform.registry.now()
         live = live_lag_seconds(self._platform, job, now, None)
         self._readings[job] = [*kept, Reading(now, state, standing, live_lag_seconds=live)]
-        return judge(self._readings[job], pursuit.expected, pursuit.began, pursuit.deadline)
+        return pursuit.judge(self._readings[job])

@@ -130,11 +130,13 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 
 @dataclass(frozen=True)
 class Weighed:
-    """What a version's rows take (bytes), and how many records a second its job was last seen to read with a full
-    backlog before it (None: never, or slowed down by its settings)."""
+    """What a version's rows take (bytes); how many records a second its job was seen to read in its newest replays, or
+    else with a full backlog before it (None: never, or slowed down by its settings); and how long the newest versions
+    took from their launch to their first commit (None: not known)."""
 
     rows_bytes: int
     replays_per_s: float | None
+    start_s: float | None = None
 
 
 @dataclass(frozen=True)

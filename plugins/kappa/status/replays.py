@@ -16,6 +16,8 @@ select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity,
     r.answered_by, (r.validation ->> 'success')::boolean as validated, r.begun_at, v.job, v.version,
     (r.live ->> v.job)::integer as live, v.state, a.read,
     greatest(q.lag_events, (r.price ->> 'records')::numeric / n.jobs - a.read, 0)::bigint as unread,
+    (r.price ->> 'eta_seconds')::double precision as planned_s,
+    extract(epoch from statement_timestamp() - r.begun_at)::double precision as age_s,
     s.read::double precision / 60 as rate_per_s, l.read::double precision / 60 as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
@@ -74,6 +76,16 @@ def _phase(rows: list[dict[str, Any]]) -> str:
 
 
 def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in _OF_CANDIDATE}, "rate_per_second": row["rate_per_s"], "eta_seconds": _eta(row),
+    }  # fmt: skip
+
+
+def _eta(row: Mapping[str, Any]) -> float | None:
+    """By what it reads; before it has read anything by the plan, which knows how earlier replays began and read."""
+    if not row["unread"]:
+        return 0.0
+    if not row["read"]:
+        return None if row["planned_s"] is None else max(0.0, row["planned_s"] - row["age_s"])
     nearer = row["rate_per_s"] - row["arrivals_per_s"]
-    eta = 0.0 if not row["unread"] else row["unread"] / nearer if nearer > 0 else None
-    return {**{name: row[name] for name in _OF_CANDIDATE}, "rate_per_second": row["rate_per_s"], "eta_seconds": eta}
+    return float(row["unread"] / nearer) if nearer > 0 else None

@@ -22,7 +22,9 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
-# By the newest version that was seen to work flat out, in batches of the last days or in those folded since.
+# By the newest replays, whose two ends are in the audit for ever; they tell the records of all their jobs together. One
+# that read about as fast as its settings let it says nothing. Else by the newest version that was seen to work flat
+# out, in batches of the last days or in those folded since.
 _WEIGHED = """
 with work as (
     select b.version, b.read, w.settings,
@@ -38,8 +40,33 @@ with work as (
     select sum(read)::double precision / sum(seconds) as per_s from flat_out
     group by version having sum(batches) >= 2 order by version desc limit 1
 )
+, first_commit as (
+    select w.version, extract(epoch from min(b.committed_at)
+        - (select min(intended_at) from registry.launch l where (l.job, l.version) = (w.job, w.version)))
+        ::double precision as seconds
+    from registry.job_version w join registry.batch b using (job, version) where w.job = %(job)s
+    group by w.job, w.version
+), start as (
+    select percentile_cont(0.5) within group (order by seconds) as seconds from (
+        select seconds from first_commit where seconds between 1 and 600 order by version desc limit 5) newest
+), replayed as (
+    select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
+            where (o.run_id, o.action) = (c.run_id, c.action)) as records,
+        extract(epoch from c.at - (l.evidence ->> 'began')::timestamptz)::double precision
+            - coalesce((select seconds from start), 30) as seconds, w.settings
+    from registry.audit c
+    join registry.audit l on (l.run_id, l.job, l.version, l.action) = (c.run_id, c.job, c.version, 'reprocess.launched')
+    join registry.job_version w on (w.job, w.version) = (c.job, c.version)
+    where c.job = %(job)s and c.action = 'reprocess.caught_up' order by c.at desc limit 5
+), pace as (
+    select sum(records) / nullif(sum(seconds), 0) as per_s from replayed
+    where seconds >= 10 and records >= 1000 and records / seconds
+        < 0.8 * (settings ->> 'records_per_batch')::double precision
+            / greatest((settings ->> 'cadence_ms')::double precision / 1000, 0.001)
+)
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
-    as rows_bytes, (select per_s from speed)::double precision as replays_per_s
+    as rows_bytes, coalesce((select per_s from pace), (select per_s from speed))::double precision as replays_per_s,
+    (select seconds from start) as start_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -40,12 +40,18 @@ class NeverReady(Refusal):
 
 @dataclass(frozen=True)
 class Pursuit(Serializable):
-    """Versions that are to catch up, by job: `expected` records each, since and until when. It is kept in the audit."""
+    """Versions that are to catch up, by job: `expected` records each, since and until when; `eta_seconds` is how long
+    the plan said it would take (None: for ever, or not kept). It is kept in the audit."""
 
     versions: Mapping[str, int]
     expected: int
     began: datetime
     deadline: datetime
+    eta_seconds: float | None = None
+
+    def judge(self, readings: Sequence[Reading]) -> Progress:
+        """How one of them catches up, by its readings."""
+        return judge(readings, self.expected, self.began, self.deadline, self.eta_seconds)
 
 
 def launch(
@@ -65,8 +71,9 @@ def launch(
     began = max(launching.launch(platform, job, number).intended_at for job, number in sorted(versions.items()))
     known = pursuit_of(platform, verb, by)
     if known is not None:
-        return Pursuit(versions, expected, began, known.deadline)
-    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds))
+        return Pursuit(versions, expected, began, known.deadline, known.eta_seconds)
+    planned = None if math.isinf(eta_seconds) else eta_seconds
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), planned)
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
     return made
@@ -98,7 +105,7 @@ class Watch:
         seen: dict[str, Progress] = {}
         for job, number in versions:
             self._take(job, self._reading(job, number, now, standings[job], log))
-            seen[job] = judge(self.readings[job], self.pursuit.expected, self.pursuit.began, self.pursuit.deadline)
+            seen[job] = self.pursuit.judge(self.readings[job])
             self.rates[job] = seen[job].rate_per_s
         return together(seen)
 

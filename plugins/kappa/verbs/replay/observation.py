@@ -98,7 +98,7 @@ def weight(platform: Platform, live: Version) -> Weight:
     checkpoint = checkpoint_of(platform.settings, live)
     held = checkpoint.facts().bytes if checkpoint.newest_planned() is not None else 0
     keys = platform.registry.health(live.job, live.version).state_rows
-    return Weight(weighed.rows_bytes, held, keys, weighed.replays_per_s)
+    return Weight(weighed.rows_bytes, held, keys, weighed.replays_per_s, weighed.start_s)
 
 
 def head(log: Log) -> LogHead:

@@ -13,7 +13,7 @@ from kappa.core.serialization import Serializable
 from kappa.verbs.start_point import utc
 
 START_SECONDS = 30.0
-"""From the launch of a driver to its first committed batch, on two cores."""
+"""From the launch of a driver to its first committed batch, on two cores, where none was measured."""
 ASSUMED_PER_SECOND = 7_000.0
 """Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
 read on two cores, for the live ones read on beside them."""
@@ -65,13 +65,14 @@ class LogFacts:
 
 @dataclass(frozen=True)
 class Weight:
-    """What the live version of a job weighs, and the records a second that a replay of the job was measured to read;
-    None where that is not known."""
+    """What the live version of a job weighs, the records a second that a replay of the job was measured to read, and
+    how long its versions were seen to start; None where that is not known."""
 
     rows_bytes: int
     checkpoint_bytes: int
     state_keys: int | None = None
     replays_per_s: float | None = None
+    start_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,10 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
     return Price(
         records=records * len(weights),
         bytes=round(records * len(weights) * log.bytes_per_record),
-        eta_seconds=max((eta_seconds(records, speed, log.arrivals_per_s) for speed in speeds.values()), default=0.0),
+        eta_seconds=max(
+            (eta_seconds(records, v, log.arrivals_per_s, weights[job].start_s) for job, v in speeds.items()),
+            default=0.0,
+        ),
         disk_bytes=sum(weight.rows_bytes + weight.checkpoint_bytes for weight in weights.values()),
         state_keys=sum(keys) if keys else None,
         retention_slack_seconds=slack,
@@ -141,13 +145,14 @@ def to_read(starts: Offsets, ends: Offsets) -> Offsets:
     return {partition: max(end - starts.get(partition, 0), 0) for partition, end in sorted(ends.items())}
 
 
-def eta_seconds(records: int, per_s: float, arrivals_per_s: float) -> float:
-    """Up to nothing being unread: START_SECONDS, in which records arrive, too, then what waits over the speed by which
-    the reader is faster than the producers."""
-    waiting = records + START_SECONDS * arrivals_per_s
+def eta_seconds(records: int, per_s: float, arrivals_per_s: float, start_s: float | None = None) -> float:
+    """Up to nothing being unread: the start as it was measured, else START_SECONDS, in which records arrive, too, then
+    what waits over the speed by which the reader is faster than the producers."""
+    starting = START_SECONDS if start_s is None else start_s
+    waiting = records + starting * arrivals_per_s
     if not waiting:
-        return START_SECONDS
-    return START_SECONDS + waiting / (per_s - arrivals_per_s) if per_s > arrivals_per_s else math.inf
+        return starting
+    return starting + waiting / (per_s - arrivals_per_s) if per_s > arrivals_per_s else math.inf
 
 
 def slack_seconds(log: LogFacts, starts: Offsets, per_s: float, starting: float = START_SECONDS) -> float | None:

@@ -71,6 +71,11 @@ class Reading:
         return (self.at - committed_at).total_seconds() if committed_at else None
 
     @property
+    def is_starting(self) -> bool:
+        """Whether it has not committed anything yet."""
+        return self.standing.committed_at is None and not self.standing.read
+
+    @property
     def is_close(self) -> bool:
         """Whether a hand-over would not wait long: on a busy machine the live version is some seconds behind, too."""
         lag = self.lag_seconds
@@ -90,17 +95,22 @@ class Progress(Serializable):
     sentence: str
 
 
-def judge(readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime) -> Progress:
+def judge(
+    readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime, planned_s: float | None = None
+) -> Progress:
     """How a candidate catches up, by its readings, the newest last (at least one).
 
-    `expected` is the number of records that the plan counted, `began` the time of its launch. Rate and ETA are over
-    all readings given, so some minutes of them are enough.
+    `expected` is the number of records that the plan counted, `began` the time of its launch, `planned_s` how long
+    after that it was to be ready. Rate and ETA are over all readings given, so some minutes of them are enough; before
+    it has committed anything the plan's ETA stands for them.
     """
     newest = readings[-1]
     done, total = newest.standing.read, max(newest.standing.read + newest.unread, expected)
     rate = _per_second(readings, newest.standing.read - readings[0].standing.read)
     nearer = _per_second(readings, readings[0].unread - newest.unread)
     eta = 0.0 if not newest.unread else newest.unread / nearer if nearer > 0 else None
+    if newest.is_starting:
+        eta = None if planned_s is None else max(0.0, planned_s - (newest.at - began).total_seconds())
     state, why = _state(readings, began, deadline)
     return Progress(state, done, total, rate, eta, f"{state}: {why or _sentence(newest, done, total, rate, eta)}")
 
@@ -182,8 +192,9 @@ def _per_second(readings: Sequence[Reading], change: int) -> float:
 
 
 def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:
-    if newest.standing.committed_at is None and not done:
-        return f"its driver is starting, {total:,} records to read"
+    if newest.is_starting:
+        left = "" if eta is None else f", by the plan {_remaining(eta)}"
+        return f"its driver is starting, {total:,} records to read{left}"
     share = f" ({done / total:.0%})" if total else ""
     remaining = "nothing is unread" if not newest.unread else _remaining(eta)
     return f"{done:,} of {total:,} records{share}, {rate:,.0f}/s, {remaining}"

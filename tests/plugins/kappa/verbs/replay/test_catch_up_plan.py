@@ -105,6 +105,16 @@ def test_before_the_driver_knows_the_log_the_plans_count_stands_for_it() -> None
     assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read"
 
 
+@pytest.mark.parametrize(("at", "left"), [(20.0, 70.0), (100.0, 0.0)])
+def test_while_its_driver_starts_the_plan_says_how_long_it_takes(at: float, left: float) -> None:
+    starting = changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None)
+    progress = judge([starting], EXPECTED, NOON, DEADLINE, 90.0)
+    assert progress.eta_s == left
+    assert "not coming nearer" not in progress.sentence
+    if left:
+        assert progress.sentence.endswith("100,000 records to read, by the plan ready in about 1 min 10 s")
+
+
 def test_a_candidate_that_does_not_come_nearer_has_no_eta() -> None:
     progress = judged(reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 90_000, 900.0))
     assert progress.eta_s is None

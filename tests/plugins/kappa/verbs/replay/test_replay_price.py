@@ -44,6 +44,12 @@ def test_a_speed_that_was_never_measured_is_assumed_and_said_to_be() -> None:
     assert "ad_ctr 7,000/s, assumed" in dict(plan.rows())["ETA"]
 
 
+def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
+    assumed, slow = planned().price, planned(weight=replace(WEIGHT, start_s=80.0)).price
+    by_arrivals = 50.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
+    assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(50.0 + by_arrivals)
+
+
 def test_the_rows_show_the_price_readably() -> None:
     rows = dict(planned().rows())
     assert rows["records"] == "180,000"

@@ -1,0 +1,81 @@
+"""How fast a job is replayed and how long its drivers start, told from what earlier replays left in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from kappa.registry.postgres import PostgresReleases
+from tests.rigs.rig import Rig
+from tests.rigs.served_by_hand import FIRST, ByHand, by_hand
+
+pytestmark = pytest.mark.rig
+SETTINGS = {"records_per_batch": 200_000, "cadence_ms": 1_000}
+
+
+@pytest.fixture
+def hand(cases: Rig) -> Iterator[ByHand]:
+    with by_hand(cases.case("ad_ctr").settings) as hand:
+        yield hand
+
+
+def replayed(hand: ByHand, number: int, start: float, seconds: float, records: int, **settings: int) -> None:
+    """A candidate that committed first after `start` seconds, and had caught up after so many, with so many records of
+    its own and of another job's."""
+    hand.stage("ad_ctr", FIRST + number, SETTINGS | settings)
+    [(began,)] = hand.execute("select date_trunc('second', clock_timestamp()) - interval '1 hour'")
+    hand.execute(
+        "insert into registry.launch (launch_id, job, version, intended_at, ended_at) "
+        "values (gen_random_uuid(), 'ad_ctr', %s, %s, now())", FIRST + number, began,
+    )  # fmt: skip
+    zeros = ", ".join(["0"] * 12)
+    hand.execute(
+        "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
+        "read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, counted_micros, "
+        "duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed, "
+        f"committed_at) values ('ad_ctr', %s, 1, 0, 1, 'id', '{{}}', '{{}}', 9, 9, {zeros}, 2, %s)",
+        FIRST + number, began + timedelta(seconds=start),
+    )  # fmt: skip
+    evidence = {"launched": {"began": began.isoformat()}, "caught_up": {"done": 2 * records}}
+    for action, at in (("launched", began), ("caught_up", began + timedelta(seconds=seconds))):
+        for job in ("ad_ctr", "client_spend"):
+            hand.execute(
+                "insert into registry.audit (at, actor, action, job, version, run_id, evidence) "
+                "values (%s, 'ada', %s, %s, %s, %s, %s)",
+                at, f"reprocess.{action}", job, FIRST + number, f"run-{number}", Jsonb(evidence[action]),
+            )  # fmt: skip
+
+
+def measured(hand: ByHand) -> tuple[Any, Any]:
+    dsn = hand.settings.dsn("kappa_registry")
+    found = PostgresReleases(dsn, dsn).weighed("ad_ctr", FIRST)
+    return found.start_s, found.replays_per_s
+
+
+def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: ByHand) -> None:
+    replayed(hand, 0, 70, 170, 50_000)
+    assert measured(hand) == (70, pytest.approx(500))
+    replayed(hand, 1, 50, 160, 170_000)
+    assert measured(hand) == (60, pytest.approx(220_000 / (110 + 100)))
+
+
+def test_who_was_told_to_read_slowly_says_nothing_of_how_fast_it_could(hand: ByHand) -> None:
+    replayed(hand, 0, 60, 160, 50_000, records_per_batch=600)
+    assert measured(hand) == (60, None)
+
+
+def test_a_launch_that_found_nothing_to_read_is_no_start_that_took_hours(hand: ByHand) -> None:
+    replayed(hand, 0, 3_000, 3_100, 50_000)
+    assert measured(hand)[0] is None
+
+
+def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) -> None:
+    replayed(hand, 0, 70, 170, 50_000)
+    with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
+        connection.execute("delete from registry.batch")
+    assert measured(hand) == (None, pytest.approx(50_000 / 140))
