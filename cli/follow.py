@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ LONGEST_PAUSE_SECONDS = 3.0
 PATIENCE_SECONDS = float(LONGEST_START_SECONDS)
 PLAIN_SECONDS = 10.0
 """Without a terminal, what a watch says is printed no more often than this."""
+QUIET_SECONDS = 300.0
+"""And no more often than this where nothing but its numbers has changed."""
+_NUMBERS = re.compile(r"\d[\d,.:]*(/s| ?%| (h|min|s)\b)?|\s")
 MARKS = {"success": "[green]✓[/]", "failed": "[red]✗[/]", "running": "[cyan]…[/]"}
 WORDS_OF_FAILURE = (".refused", ".failed")
 WIRING = frozenset({"choose"})
@@ -125,7 +129,8 @@ class Follower:
 
     def _tell(self, run: Run, watch: Watch, words: str) -> None:
         at, last = self._told.get((run, watch), (-PLAIN_SECONDS, ""))
-        if not self._console.is_terminal and words != last and time.monotonic() >= at + PLAIN_SECONDS:
+        pause = QUIET_SECONDS if shape(words) == shape(last) else PLAIN_SECONDS
+        if not self._console.is_terminal and words != last and time.monotonic() >= at + pause:
             self._told[run, watch] = (time.monotonic(), words)
             self._console.print(f"{run.job}: {words}", highlight=False, markup=False)
 
@@ -150,6 +155,11 @@ class Follower:
 def pause(followed: float) -> float:
     """Seconds until the next look at runs that were followed for so long: to look costs Airflow as much as the run."""
     return min(max(PAUSE_SECONDS, followed / 20), LONGEST_PAUSE_SECONDS)
+
+
+def shape(words: str) -> str:
+    """What words say apart from their numbers."""
+    return _NUMBERS.sub("", words)
 
 
 def begun(seen: Seen) -> dict[str, str]:

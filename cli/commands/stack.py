@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from cli import entry, output, status_of_job
-from kappa.core.fates import Fate
+from cli import entry, status_of_job
+from cli.commands import status_tables
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.verbs.drivers.launch import resume_all
-from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
 from stack.status.overview import status
 from stack.up import Echo, Provision, up
 
-FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
-HEADINGS = ("version", "state", "wanted", "unread", "lag", "last commit", "batch", "delay", "complete through")
-REPLAYING = ("phase", "from", "parity", "read", "unread", "records/s", "ETA", "asked by", "run")
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
@@ -107,43 +102,6 @@ def _status(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
-        _show(report)
+        status_tables.show(report)
     if report["red"]:
         raise typer.Exit(1)
-
-
-def _show(report: dict[str, Any]) -> None:
-    versions = [(job["job"], v) for job in report["jobs"] for v in job["versions"]]
-    output.table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]])
-    output.table("endpoint", ("address",), list(report["endpoints"].items()))
-    output.table("job", HEADINGS, [_version(job, v) for job, v in versions])
-    output.table("fates", ("read", *FATES),
-                  [(f"{job} v{v['version']}", f"{v['read']:,}", *(f"{v[fate]:,}" for fate in FATES))
-                   for job, v in versions])  # fmt: skip
-    output.table("replay", REPLAYING, [_replay(r, c) for r in report["replays"] for c in r["candidates"]])
-    for red in report["red"]:
-        since = f" (since {red['since'][:19]} UTC)" if red["since"] else ""
-        output.out.print(f"[bold red]red:[/] {escape(red['what'])}{since}; see {red['runbook']}")
-
-
-def _version(job: str, v: dict[str, Any]) -> tuple[Any, ...]:
-    """One version's row: what it is, how far behind, how old its numbers are."""
-    return (
-        job, f"v{v['version']}", v["state"], v["desired"], v["lag_events"], _unit(v["lag_seconds"], "s"),
-        _unit(v["freshness_seconds"], "s ago"), _unit(v["batch_ms"], "ms"),
-        _unit(v["watermark_delay_ms"] and v["watermark_delay_ms"] / 60_000, "min"), (v["complete_through"] or "")[:19],
-    )  # fmt: skip
-
-
-def _replay(replay: dict[str, Any], c: dict[str, Any]) -> tuple[Any, ...]:
-    """One candidate's row: what its replay is at, and how far it has come."""
-    eta, name = c["eta_seconds"], f"{c['job']} v{c['version']}, against v{c['live']}"
-    return (
-        name, replay["phase"], (replay["from"] or "the log's begin")[:19],
-        replay["parity"], f"{c['read']:,}", f"{c['unread']:,}", f"{c['rate_per_second']:,.0f}",
-        None if eta is None else duration(eta), replay["asked_by"], replay["run_id"],
-    )  # fmt: skip
-
-
-def _unit(value: float | None, unit: str) -> str | None:
-    return None if value is None else f"{value:,.0f} {unit}"

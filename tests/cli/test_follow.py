@@ -155,6 +155,27 @@ def test_what_a_watch_says_is_printed_once_and_again_only_after_a_while(monkeypa
     assert out.getvalue().splitlines() == ["ad_ctr: 1 of 9"]
     assert (outcome.success, watch.said) == (True, [])
     monkeypatch.setattr(following, "PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(following, "QUIET_SECONDS", 0.0)
     watch = Words("1 of 9", "1 of 9", "[2] of 9", "[2] of 9")
     Follower(cast("Airflow", Scripted(shown)), FakeRegistry(), Console(file=out), [watch]).follow([RUN])
     assert out.getvalue().splitlines()[1:] == ["ad_ctr: 1 of 9", "ad_ctr: [2] of 9"]
+
+
+def test_without_a_terminal_a_line_comes_when_something_has_changed_and_not_with_each_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(following, "PLAIN_SECONDS", 0.0)
+    said = [
+        "hydrating: its driver is starting, 9 records to read, by the plan ready in about 1 min 30 s",
+        "hydrating: its driver is starting, 9 records to read, by the plan ready in about 59 s",
+        "hydrating: 1,000 of 9,000 records (11%), 50/s, ready in about 2 min 40 s",
+        "hydrating: 8,500 of 9,000 records (94%), 50/s, ready in about 10 s",
+        "lagging: 8,999 of 9,000 records (100%), 50/s, nothing is unread",
+    ]
+    shown: list[Seen | str] = [*[Seen("running", {})] * len(said), Seen("success", {})]
+    out = io.StringIO()
+    Follower(cast("Airflow", Scripted(shown)), FakeRegistry(), Console(file=out, width=200), [Words(*said)]).follow(
+        [RUN]
+    )
+    assert out.getvalue().splitlines() == [f"ad_ctr: {said[n]}" for n in (0, 2, 4)]
