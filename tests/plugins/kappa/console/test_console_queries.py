@@ -167,6 +167,7 @@ def test_the_console_writes_nothing_and_sees_no_table(database: Database) -> Non
             connection.execute(statement)
     with database.reading() as connection:
         assert connection.execute("select current_setting('transaction_read_only') as it").fetchone() == {"it": "on"}
+        assert connection.execute("show enable_sort").fetchone() == {"enable_sort": "off"}
 
 
 def test_what_takes_too_long_is_cut_off_and_the_next_read_works(settings: Settings) -> None:
