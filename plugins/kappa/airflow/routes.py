@@ -11,10 +11,10 @@ from typing import Any
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 from fastapi import Depends, FastAPI
 
+from kappa.airflow.installation import own_settings
 from kappa.code import artifacts
 from kappa.console import app as console
 from kappa.core import environment
-from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.verb_steps import Verb
 
 MAY_LOOK = requires_access_dag("GET", param_dag_id=Verb.REPAIR.dag_id)
@@ -24,23 +24,18 @@ MASTER_SECONDS = 4.0
 """The longest that the page of Spark's master is waited for: whoever waits takes one of the api-server's threads."""
 
 
-def settings() -> Settings:
-    """Of this installation, read when they are needed."""
-    return from_environment(environment.OWN_CODE)
-
-
 def capacity() -> dict[str, int]:
     """What the cluster has. Raises Unreachable."""
     from kappa.platform import cluster_of  # only who asks pays for clients of Kafka and Postgres
 
-    return cluster_of(settings(), MASTER_SECONDS).capacity().to_json()
+    return cluster_of(own_settings(), MASTER_SECONDS).capacity().to_json()
 
 
 app = FastAPI(
     title="Kappa Ads", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)],
 )  # fmt: skip
 console.protect(app)
-app.include_router(console.router(settings, capacity), dependencies=[Depends(MAY_LOOK)])
+app.include_router(console.router(own_settings, capacity), dependencies=[Depends(MAY_LOOK)])
 
 
 @app.get("/code")
