@@ -1,4 +1,5 @@
-"""Where Kafka, Postgres, Spark and Airflow are, and where files are kept; what is not named is the embedded stack's."""
+"""Where Kafka, Postgres, Spark and Airflow are, where files are kept, where metrics are read; what is not named is the
+embedded stack's."""
 
 from __future__ import annotations
 
@@ -148,6 +149,20 @@ class Places:
     def check(self) -> None:
         """Raises PlainAddress."""
         _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Where metrics are read: the monitor listens at this address, on `ports.monitor`, and whoever reaches it may read
+    them."""
+
+    address: str = LOOPBACK
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raises PlainAddress."""
+        if not (self.allow_plain or is_loopback(self.address)):
+            raise PlainAddress("metrics.address", self.address, f'Leave it at "{LOOPBACK}", with a proxy before it')
 
 
 def connection_string(parameters: Mapping[str, str]) -> str:
