@@ -18,6 +18,7 @@ class Cause(StrEnum):
     SPARK = "spark"
     AIRFLOW = "airflow"
     DISK = "disk"
+    CLOCK = "clock"
     SILENT = "silent"
     STALLED = "stalled"
     HELD = "held"
@@ -81,6 +82,10 @@ MEANINGS: dict[Cause, Meaning] = {
     Cause.DISK: Meaning(
         "the disk is nearly full", "None yet. Once it is full nothing is committed any more.",
         "Not red, but worth a look", "./kappa status",
+    ),
+    Cause.CLOCK: Meaning(
+        "clocks differ", "None yet. From a minute on windows may be called final that are not.",
+        "The clocks of database and monitor differ", "./kappa doctor",
     ),
     Cause.SILENT: Meaning(
         "no driver reports", f"{STAYS}.", "JOB vN silent: wanted running, but no heartbeat for 30 s",

@@ -1,4 +1,5 @@
-"""What a look found wrong, as findings: its red lines, a backlog that grows, a question that waits, a full disk."""
+"""What a look found wrong, as findings: its red lines, a backlog that grows, a question that waits,
+a disk that is nearly full, clocks that differ."""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ _OF_PART = {
     **dict.fromkeys(readiness.AIRFLOW, Cause.AIRFLOW),
 }
 WAITS = "waiting for an answer"
+CLOCK_SECONDS = 30.0
+"""Half of what finality allows clocks to differ by (contract, section 3)."""
 
 
 def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]:
     """All that is wrong, a line for each subject and cause; `backlogs` have taken this look in."""
-    found = [*_red(seen.red), *_disk(seen, disk_free_mb)]
+    found = [*_red(seen.red, _changing(seen)), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
-        found += [*_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
+        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
     return found
 
 
@@ -37,9 +40,17 @@ def unknown(seen: Look) -> Collection[Cause]:
     return frozenset() if seen.registry is not None else READ_FROM_REGISTRY
 
 
-def _red(lines: Iterable[dict[str, Any]]) -> Iterator[Finding]:
+def _changing(seen: Look) -> set[str]:
+    """The versions that a run started or stops just now: that no driver beats is what it does, for five minutes."""
+    versions = seen.registry.versions if seen.registry is not None else []
+    return {f"{version['job']} v{version['version']}" for version in versions if version["is_changing"]}
+
+
+def _red(lines: Iterable[dict[str, Any]], changing: Collection[str]) -> Iterator[Finding]:
     for line in lines:
         cause = cause_of(line)
+        if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
+            continue
         about_part = cause in (Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY)
         if cause is not None:
             yield Finding(cause, "" if about_part else line["of"], line["what"], _epoch(line["since"]))
@@ -58,6 +69,13 @@ def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:
     if seen.disk.size and seen.disk.free < disk_free_mb * 1_000_000:
         free, size = seen.disk.free // 1_000_000, seen.disk.size // 1_000_000
         yield Finding(Cause.DISK, "", f"{free:,} MB of {size:,} MB are free on the disk of the state folder")
+
+
+def _clock(seen: Look) -> Iterator[Finding]:
+    ahead = seen.clock_ahead_seconds or 0.0
+    if abs(ahead) > CLOCK_SECONDS:
+        direction = "ahead of" if ahead > 0 else "behind"
+        yield Finding(Cause.CLOCK, "", f"the database's clock is {abs(ahead):.0f} s {direction} the monitor's")
 
 
 def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:

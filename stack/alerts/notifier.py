@@ -15,7 +15,7 @@ from stack.alerts.findings import findings, unknown
 from stack.alerts.incidents import Change, Incident, decide
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter
-from stack.alerts.targets import Target
+from stack.alerts.targets import OVER, RED, Target
 from stack.monitor.look import Look
 
 logger = logging.getLogger("kappa.alerts")
@@ -52,7 +52,7 @@ class Notifier:
         if target is None:
             logger.warning("%s is no target any more; not told: %s", letter.target, letter.title)
             return outbox.delivered(self.memory.outbox, letter)
-        answer = target.tell(letter.title, letter.body)
+        answer = target.tell(letter.title, letter.body, OVER if letter.is_over else RED)
         logger.info("%s: %s (try %d): %s", letter.target, letter.title, letter.tries + 1, answer.said)
         if answer.taken:
             return outbox.delivered(self.memory.outbox, letter)

@@ -16,6 +16,8 @@ from kappa.core.installation.addresses import is_loopback
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
+RED, OVER = apprise.NotifyType.FAILURE, apprise.NotifyType.SUCCESS
+"""What chats show in red, and in green."""
 NOT_TOLD = "it gave no reason"
 
 
@@ -56,10 +58,10 @@ class Target:
     name: str
     notifier: apprise.NotifyBase
 
-    def tell(self, title: str, body: str) -> Answer:
+    def tell(self, title: str, body: str, kind: apprise.NotifyType = apprise.NotifyType.INFO) -> Answer:
         """Send one message, within apprise's bound of some seconds."""
         with _heard() as said:
-            taken = bool(self.notifier.notify(body=body, title=title, body_format=apprise.NotifyFormat.TEXT))
+            taken = bool(self.notifier.notify(body, title, kind, body_format=apprise.NotifyFormat.TEXT))
         return Answer(taken, "taken" if taken else "; ".join(said) or NOT_TOLD)
 
 

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from kappa.core import metrics
 from kappa.core.fates import Fate
 from kappa.core.metrics import Kind, Metric
+from stack.alerts.findings import cause_of
 from stack.monitor.look import PARTS, Look
 from stack.monitor.registry import Registry
 
@@ -54,7 +55,7 @@ def family(metric: Metric, samples: Samples) -> Family:
 
 
 def _of_stack(seen: Look, retention_hours: int) -> dict[Metric, Samples]:
-    red = Counter((line["line"], line["of"]) for line in seen.red)
+    red = Counter((cause.value, line["of"]) for line in seen.red if (cause := cause_of(line)))
     return {
         metrics.PART_UP: {(part,): float(part not in seen.away) for part in PARTS},
         metrics.PROCESS_UP: {(process.name,): float(process.state == "RUNNING") for process in seen.processes},

@@ -34,7 +34,8 @@ class Disk:
 @dataclass(frozen=True)
 class Look:
     """What was there at `at` (epoch seconds). `away` names the parts that gave no answer; `registry` is None where it
-    could not be read, `red` are all red lines, those of the stack first."""
+    could not be read, `red` are all red lines, those of the stack first. By `clock_ahead_seconds` the database's clock
+    is ahead of this machine's."""
 
     at: float
     processes: list[Process] = field(default_factory=list)
@@ -43,11 +44,7 @@ class Look:
     red: list[Row] = field(default_factory=list)
     disk: Disk = Disk()
     took_seconds: float = 0.0
-
-    @property
-    def clock_ahead_seconds(self) -> float | None:
-        """By how much the database's clock is ahead of this machine's."""
-        return None if self.registry is None else self.registry.clock - self.at - self.took_seconds
+    clock_ahead_seconds: float | None = None
 
 
 def look(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECONDS) -> Look:
@@ -67,7 +64,8 @@ def look(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECO
         problems.append(silent)
     away = frozenset(problem.part for problem in problems if isinstance(problem, DoesNotAnswer))
     red = [*of_stack(processes, problems, settings.is_embedded), *(found.red if found else ())]
-    return Look(at, processes, away, found, red, disk(settings.home), took)
+    ahead = found.clock - at - took if found else None
+    return Look(at, processes, away, found, red, disk(settings.home), took, ahead)
 
 
 def disk(folder: Path) -> Disk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kappa.core.installation.addresses import DRIVER_PORTS
 from kappa.core.metrics import METRICS, Metric, Source
 
 PAGE = """\
@@ -21,13 +22,19 @@ Grafana.
 
 ## Of the installation
 
-{stack}"""
+{stack}
+## Of a driver
+
+Each driver serves its own, on its own host, on the first free one of {ports} ports from `metrics.first_driver_port`
+(19110) on; 0 switches that off. It tells what only the driver knows, also while Postgres is away.
+
+{driver}"""
 HEAD = "| metric | kind, unit | labels | is |\n|---|---|---|---|\n"
 
 
 def page() -> str:
     """The whole page."""
-    return PAGE.format(stack=table(Source.STACK))
+    return PAGE.format(stack=table(Source.STACK), driver=table(Source.DRIVER), ports=DRIVER_PORTS)
 
 
 def table(source: Source) -> str:

@@ -9,8 +9,8 @@ from stack.services import airflow, kafka, monitor, postgres, spark
 SPARK = (spark.MASTER, spark.WORKER)
 AIRFLOW = (airflow.API, airflow.SCHEDULER, airflow.DAG_PROCESSOR, airflow.TRIGGERER)
 STORES = (kafka.NAME, postgres.NAME)
-# What watches ends first, so that nobody is told of an end that is wanted; what writes before what it writes to.
-STOP_ORDER = ((monitor.NAME,), (*AIRFLOW, *SPARK), STORES)
+# What watches is asked first, so that nobody is told of an end that is wanted; what writes before what it writes to.
+STOP_ORDER = ((monitor.NAME, *AIRFLOW, *SPARK), STORES)
 
 
 def programs(layout: Layout) -> list[Program]:

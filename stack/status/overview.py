@@ -66,14 +66,14 @@ def of_stack(
     it is says all. Of an installation elsewhere there are no processes to see. `of` names the process or the part."""
     if embedded and not processes:
         return [_line("the stack is down", None, "down", "")]
-    since = {p.name: p.started.isoformat() for p in processes if p.state != "RUNNING"}
+    since = {p.name: p.since.isoformat() if p.since else None for p in processes if p.state != "RUNNING"}
     of_processes = [
         _line(f"process {p.name} is {p.state}", since[p.name], "process", p.name) for p in processes if p.name in since
     ]
     return [*of_processes, *map(partial(_of_part, since), problems)]
 
 
-def _of_part(since: Mapping[str, str], problem: DoesNotAnswer | NoRegistry) -> Line:
+def _of_part(since: Mapping[str, str | None], problem: DoesNotAnswer | NoRegistry) -> Line:
     kind = "registry" if isinstance(problem, NoRegistry) else "part"
     return _line(str(problem), since.get(problem.part), kind, problem.part)
 

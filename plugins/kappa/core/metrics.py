@@ -32,7 +32,12 @@ class Metric:
     source: Source = Source.STACK
 
 
-VERSION = ("job", "version")
+VERSION = ("job_name", "version")
+"""Prometheus itself calls what it scrapes `job`."""
+
+
+def _of_driver(name: str, unit: str, meaning: str, *more: str, kind: Kind = Kind.GAUGE) -> Metric:
+    return Metric(name, kind, unit, meaning, (*VERSION, *more), Source.DRIVER)
 
 
 def _of_version(name: str, unit: str, meaning: str, *more: str, kind: Kind = Kind.GAUGE) -> Metric:
@@ -44,7 +49,7 @@ PART_UP = Metric("kappa_part_up", Kind.GAUGE, "1 or 0", "the part answers (postg
 PROCESS_UP = Metric("kappa_process_up", Kind.GAUGE, "1 or 0", "the process of the embedded stack runs", ("process",))
 REGISTRY_UP = Metric("kappa_registry_up", Kind.GAUGE, "1 or 0", "the registry could be read; else what is read from it "
                      "is not told")  # fmt: skip
-RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines (contract, section 8)", ("line", "of"))
+RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines (contract, section 8) by cause", ("cause", "of"))
 LOOK_SECONDS = Metric("kappa_look_seconds", Kind.GAUGE, "s", "how long the look took that this is told from")
 DISK_FREE = Metric("kappa_disk_free_bytes", Kind.GAUGE, "bytes", "free on the disk of the state folder")
 DISK_SIZE = Metric("kappa_disk_size_bytes", Kind.GAUGE, "bytes", "size of that disk")
@@ -83,6 +88,18 @@ STATE_BYTES = _of_version("kappa_state_bytes", "bytes", "memory of the state sto
 REFUSED_SHARE = _of_version("kappa_refused_ratio", "0 to 1", "of what was read in 5 min: refused as dead letter, "
                             "future or late")  # fmt: skip
 FUTURE_SHARE = _of_version("kappa_future_ratio", "0 to 1", "of what was read in 5 min: refused as too far ahead")
+
+# Drivers: each tells of itself.
+DRIVER_PHASE = _of_driver("kappa_driver_batch_phase_seconds", "s", "what the newest batch spent its time on; phases as "
+                          "Spark names them", "phase")  # fmt: skip
+DRIVER_COMMITTED = _of_driver("kappa_driver_last_commit_timestamp_seconds", "epoch s", "when its newest batch was "
+                              "committed, by the database's clock")  # fmt: skip
+DRIVER_LAG = _of_driver("kappa_driver_lag_records", "records", "records in the log that it has not read yet")
+DRIVER_HEARD = _of_driver("kappa_driver_heard", "1 or 0", "its heartbeats reach the registry")
+DRIVER_QUERIES = _of_driver("kappa_driver_query_starts_total", "starts", "how often it started a query",
+                            kind=Kind.COUNTER)  # fmt: skip
+DRIVER_EVICTIONS = _of_driver("kappa_driver_evictions_total", "evictions", "how often it evicted closed windows",
+                              kind=Kind.COUNTER)  # fmt: skip
 
 METRICS: tuple[Metric, ...] = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
 """All of them, in the order in which they stand above."""

@@ -79,7 +79,7 @@ RED = replace(WELL, red=[SILENT])
 def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watch, hook: Receiver) -> None:
     watch.see(120, RED)
     watch.see(120, WELL)
-    assert [(told["title"], told["message"]) for told in hook.told] == [
+    assert [(told["title"], told["message"], told["type"]) for told in hook.told] == [
         (
             "red: no driver reports: ad_ctr v1",
             "What: ad_ctr v1 silent: wanted running, but no heartbeat for 30 s\n"
@@ -88,6 +88,7 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
             'Runbook: docs/runbook.md, "JOB vN silent: wanted running, but no heartbeat for 30 s"\n'
             "Next: ./kappa repair ad_ctr --dry-run\n"
             "Incident 1 of here",
+            "failure",
         ),
         (
             "over: no driver reports: ad_ctr v1",
@@ -95,6 +96,7 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
             "Since: 2026-09-21 14:12:50 UTC\n"
             "Over: 2026-09-21 14:15:15 UTC, after 2 min; seen to be over for 30 s\n"
             "Incident 1 of here",
+            "success",
         ),
     ]
 
@@ -148,6 +150,22 @@ def test_a_full_disk_is_told_though_nothing_can_be_remembered(
     monkeypatch.setattr("stack.alerts.memory.os.open", full)
     watch.see(60, replace(WELL, disk=Disk(1_000_000, 10_000_000_000)))
     assert hook.titles == ["red: the disk is nearly full"]
+
+
+def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hook: Receiver) -> None:
+    """On a busy machine the first heartbeat of a deployment comes after more than the half minute that is red."""
+    version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": True}
+    watch.see(120, replace(RED, registry=Registry([version])))
+    assert hook.titles == []
+    watch.see(60, replace(RED, registry=Registry([{**version, "is_changing": False}])))
+    assert len(hook.titles) == 1
+
+
+def test_clocks_that_differ_are_told(watch: Watch, hook: Receiver) -> None:
+    watch.see(60, replace(WELL, clock_ahead_seconds=29.0))
+    assert hook.titles == []
+    watch.see(60, replace(WELL, clock_ahead_seconds=-31.0))
+    assert "What: the database's clock is 31 s behind the monitor's" in hook.told[0]["message"]
 
 
 def test_a_file_that_is_damaged_stops_nobody(watch: Watch, hook: Receiver) -> None:

@@ -26,7 +26,7 @@ REGISTRY = Registry(
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,
 )
-WHOLE = Look(1000.0, registry=REGISTRY, red=REGISTRY.red, disk=Disk(5, 10), took_seconds=0.25)
+WHOLE = Look(1000.0, registry=REGISTRY, red=REGISTRY.red, disk=Disk(5, 10), took_seconds=0.25, clock_ahead_seconds=1.0)
 AWAY = Look(1000.0, away=frozenset({"postgres"}), red=[{"line": "part", "of": "postgres"}])
 
 
@@ -41,16 +41,16 @@ def scraped(seen: Look) -> dict[str, float]:
 
 def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     found = scraped(WHOLE)
-    of = '{job="ad_ctr",version="3"}'
+    of = '{job_name="ad_ctr",version="3"}'
     assert found[f"kappa_lag_records{of}"] == 40
     assert found[f"kappa_retention_slack_seconds{of}"] == 168 * 3600 - 600
     assert found[f"kappa_batch_seconds{of}"] == 1.5
     assert found[f"kappa_watermark_delay_seconds{of}"] == 7560
     assert found[f"kappa_refused_ratio{of}"] == 0.025
     assert found[f"kappa_driver_starts_total{of}"] == 2
-    assert found['kappa_records_total{fate="late",job="ad_ctr",version="3"}'] == 100
-    assert found['kappa_version_info{desired="running",job="ad_ctr",state="LIVE",version="3"}'] == 1
-    assert found['kappa_red_lines{line="silent",of="ad_ctr v3"}'] == 1
+    assert found['kappa_records_total{fate="late",job_name="ad_ctr",version="3"}'] == 100
+    assert found['kappa_version_info{desired="running",job_name="ad_ctr",state="LIVE",version="3"}'] == 1
+    assert found['kappa_red_lines{cause="silent",of="ad_ctr v3"}'] == 1
     assert found['kappa_replays{phase="catching up"}'] == 1
     assert found["kappa_releases_total"] == 7
     assert found["kappa_clock_ahead_seconds"] == 1

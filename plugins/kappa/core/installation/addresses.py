@@ -151,12 +151,17 @@ class Places:
         _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
 
 
+DRIVER_PORTS = 20
+"""So many drivers of a host can be read side by side."""
+
+
 @dataclass(frozen=True)
 class Metrics:
-    """Where metrics are read: the monitor listens at this address, on `ports.monitor`, and whoever reaches it may read
-    them."""
+    """Where metrics are read: at this address the monitor listens on `ports.monitor`, and each driver on the first free
+    one of DRIVER_PORTS ports from `first_driver_port` on (0: none does). Whoever reaches it may read them."""
 
     address: str = LOOPBACK
+    first_driver_port: int = 19110
     allow_plain: bool = False
 
     def check(self) -> None:
