@@ -165,8 +165,8 @@ class Metrics:
     allow_plain: bool = False
 
     def check(self) -> None:
-        """Raises PlainAddress."""
-        if not (self.allow_plain or is_loopback(self.address)):
+        """Raises PlainAddress. No address is every address."""
+        if not (self.allow_plain or (self.address and is_loopback(self.address))):
             raise PlainAddress("metrics.address", self.address, f'Leave it at "{LOOPBACK}", with a proxy before it')
 
 
