@@ -204,8 +204,7 @@ def load(
     that KAPPA_SETTINGS names, of variables like KAPPA__POSTGRES__HOST, which count more, and of Airflow's connections
     and of what was given by who started this process on another host, which count less.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore,
-    WrongAlerts.
+    Raises UnknownSetting, InvalidSetting, and what `_check` raises.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
