@@ -17,7 +17,8 @@ from kappa.core.refusals import Refusal
 
 LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
 OTHERS = (
-    "top", "releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "secrets", "doctor", "test",
+    "top", "alerts", "releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "secrets",
+    "doctor", "test",
 )  # fmt: skip
 COMMANDS = (
     "cli.commands.stack", "examples.demo.command",

@@ -62,12 +62,21 @@ stdout_logfile_backups = 3
 
 @dataclass(frozen=True)
 class Process:
-    """A supervised process as it is: `pid` is 0 when there is none; `state` is one of supervisor's words."""
+    """A supervised process as it is: `pid` is 0 when there is none; `state` is one of supervisor's words; `ended` is
+    when its last run ended, if one has."""
 
     name: str
     pid: int
     state: str
     started: datetime
+    ended: datetime | None = None
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when it is in its state; of one that is being stopped supervisor does not say."""
+        if self.state == "STOPPING":
+            return None
+        return max(self.started, self.ended) if self.ended else self.started
 
 
 def render(layout: Layout, programs: Iterable[Program], socket: Path, root: bool) -> str:
@@ -117,7 +126,7 @@ class Supervisor:
             infos: list[dict[str, Any]] = self._ask("getAllProcessInfo")
         except (OSError, xmlrpc.client.Error):
             return []
-        return [Process(i["name"], i["pid"], i["statename"], datetime.fromtimestamp(i["start"], UTC)) for i in infos]
+        return [_process(info) for info in infos]
 
     def begin(self, names: Iterable[str]) -> list[str]:
         """Start those of these programs that do not run, without waiting; returns their names."""
@@ -168,6 +177,11 @@ class Supervisor:
         if not (record.exists() and Path(record.read_text()).parent.is_dir()):
             record.write_text(f"{tempfile.mkdtemp(prefix='kappa-')}/supervisor.sock")
         return Path(record.read_text())
+
+
+def _process(info: dict[str, Any]) -> Process:
+    started, ended = (datetime.fromtimestamp(info[name], UTC) for name in ("start", "stop"))
+    return Process(info["name"], info["pid"], info["statename"], started, ended if info["stop"] else None)
 
 
 def _program(layout: Layout, program: Program) -> str:

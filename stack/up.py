@@ -12,6 +12,7 @@ from pathlib import Path
 from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import Bucket
 from stack import disk, leftovers, port_check, schema
+from stack.alerts import targets
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -23,6 +24,7 @@ from stack.services import (
     class_archive,
     jars,
     kafka,
+    monitor,
     passwords,
     postgres,
     readiness,
@@ -48,13 +50,14 @@ def up(
     """Start what does not run, wait until all is healthy; returns the seconds of each part and the `total`.
 
     Harmless when the stack is up. Raises DiskFull, NoJava, Busy, PortTwice, PortTaken,
-    JarUnreachable, JarDamaged, NotHealthy, PoolsRefused; Refusal for
+    JarUnreachable, JarDamaged, NotHealthy, PoolsRefused, NoAddress, PlainTarget; Refusal for
     a user that Postgres cannot run as, or a topic of another shape. With Terraform NoTerraform, NoGo, NotBuilt, too,
     before anything is started, and TerraformFailed.
     """
     layout, begun = Layout(settings, checkout), time.monotonic()
     make_topic = _topic_maker(layout, provision, echo)
     programs = readiness.programs(layout)
+    targets.read(settings)
     port_check.check_distinct(settings.ports)
     disk.check(settings.home)
     postgres.check_reach(layout)
@@ -116,7 +119,8 @@ def _supervise(supervisor: Supervisor, programs: list[Program], echo: Echo) -> N
 
 
 def _start(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic, echo: Echo) -> dict[str, float]:
-    """The three independent chains at the same time; the first failure is raised when all have ended."""
+    """The three independent chains at the same time; the first failure is raised when all have ended. What watches
+    them comes last: a part that is being started is no incident."""
     seconds: dict[str, float] = {}
 
     def timed(part: str, step: Callable[[Layout, Supervisor], bool]) -> None:
@@ -137,6 +141,7 @@ def _start(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic, echo: 
         ]
     for chain in chains:
         chain.result()
+    timed("monitor", _monitor)
     return seconds
 
 
@@ -170,6 +175,12 @@ def _airflow(layout: Layout, supervisor: Supervisor) -> bool:
     since = {process.name: process.started for process in supervisor.processes()}
     _wait(layout, supervisor, readiness.AIRFLOW, lambda: airflow.healthy(layout.settings, since))
     airflow_pools.ensure(layout.settings)
+    return bool(started)
+
+
+def _monitor(layout: Layout, supervisor: Supervisor) -> bool:
+    started = supervisor.begin([monitor.NAME])
+    _wait(layout, supervisor, [monitor.NAME], lambda: monitor.healthy(layout.settings))
     return bool(started)
 
 

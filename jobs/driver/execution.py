@@ -20,6 +20,7 @@ from jobs.driver.log_identity import LogWitness
 from jobs.driver.ownership import Identity
 from jobs.driver.registry import DriverRegistry
 from jobs.driver.watcher import Watcher, own_beat
+from jobs.metrics import DriverMetrics
 from jobs.pipelines.pipeline import Run
 from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
 from kappa.core.checkpoint.reader import checkpoint_of
@@ -53,6 +54,7 @@ class Execution:
         self._earlier = Committed()
         beat = own_beat(identity.epoch, identity.submission_id, version.generation, identity.parent_pid)
         self.watcher = Watcher(settings, version, beat, self._told, self._trouble)
+        self.metrics = DriverMetrics(version, self._told, self._unread, lambda: not self.watcher.heartbeats.are_lost)
         self._eviction = Eviction()
         self._cold = True
 
@@ -99,6 +101,7 @@ class Execution:
         }
         _, sink, writer = self._prepare(spark, settings, evicting=True)
         running = query.start_one_batch(writer)
+        self.metrics.queries += 1
         sink.attach(running)
         query.until_through(running, self.goes_on)
         self._finish(running, sink, writer)
@@ -106,12 +109,14 @@ class Execution:
         self._failures.look_recovered(sink.committed, ends, known=ends)
         sink.close()
         self._eviction.done()
+        self.metrics.evictions += 1
         self._cold = False
 
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
         """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
         known = self.watcher.ends
         running, looked, is_over = query.start(writer, run), time.monotonic(), False
+        self.metrics.queries += 1
         sink.attach(running)
         while running.isActive and self.watcher.is_wanted and not is_over:
             self._identity.check_parent()
@@ -187,6 +192,10 @@ class Execution:
             return present
         return replace(self._earlier, next_offsets=present.next_offsets)
 
+    def _unread(self) -> int | None:
+        """How many records are unread, as far as the newest look at the log knows."""
+        return batch_sizing.unread(self._told().next_offsets, self.watcher.ends)
+
     def _trouble(self) -> str:
         """Why the present batch is not committed, where it has not been for a while."""
         return self._sink.trouble if self._sink is not None else ""
@@ -195,6 +204,7 @@ class Execution:
         progress = running.lastProgress
         if not progress or "addBatch" not in progress["durationMs"]:
             return
-        logger.info("batch %s took, in ms: %s", progress["batchId"], dict(progress["durationMs"]))
+        self.metrics.phases = dict(progress["durationMs"])
+        logger.info("batch %s took, in ms: %s", progress["batchId"], self.metrics.phases)
         if operators := progress["stateOperators"]:
             self.watcher.state = (operators[0]["numRowsTotal"], operators[0]["memoryUsedBytes"])

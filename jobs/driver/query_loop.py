@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from jobs import query, session
+from jobs import metrics, query, session
 from jobs.driver import applications, log_identity, root_cause
 from jobs.driver.execution import Execution
 from jobs.driver.failures import Failures
@@ -43,6 +43,10 @@ class Driver:
 
         Raises Fenced where a newer driver owns the version, also if there is nothing to write that would be refused.
         """
+        with metrics.served(self._settings.metrics, self._execution.metrics):
+            self._run()
+
+    def _run(self) -> None:
         self._watcher.start()
         try:
             log_identity.check_once_there(

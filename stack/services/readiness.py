@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from stack.layout import Layout
 from stack.programs import Program
-from stack.services import airflow, kafka, postgres, spark
+from stack.services import airflow, kafka, monitor, postgres, spark
 
 SPARK = (spark.MASTER, spark.WORKER)
 AIRFLOW = (airflow.API, airflow.SCHEDULER, airflow.DAG_PROCESSOR, airflow.TRIGGERER)
 STORES = (kafka.NAME, postgres.NAME)
-# What writes ends before what it writes to.
-STOP_ORDER = ((*AIRFLOW, *SPARK), STORES)
+# What watches is asked first, so that nobody is told of an end that is wanted; what writes before what it writes to.
+STOP_ORDER = ((monitor.NAME, *AIRFLOW, *SPARK), STORES)
 
 
 def programs(layout: Layout) -> list[Program]:
@@ -21,4 +21,5 @@ def programs(layout: Layout) -> list[Program]:
         postgres.program(layout),
         *spark.programs(layout, java),
         *airflow.programs(layout),
+        monitor.program(layout),
     ]

@@ -27,7 +27,7 @@ order by v.job, v.version"""
 def read(
     settings: Settings, seconds: float = outages.BOUND_SECONDS
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """([{"job", "versions": [...]}], [{"what", "since", "runbook"}], the replays under way as `replays` has
+    """([{"job", "versions": [...]}], the red lines as `red_lines` has them, the replays under way as `replays` has
     them), within so many seconds. Raises DoesNotAnswer, NoRegistry."""
     with outages.reading(settings, "kappa_operator", seconds) as connection:
         versions = connection.execute(_VERSIONS).fetchall()

@@ -52,7 +52,7 @@ Reading = psycopg.Connection[dict[str, Any]]
 
 
 def read(connection: Reading, job: str) -> dict[str, Any]:
-    """{"job", "versions": [...], "red": [{"what", "since", "runbook"}]}, all as JSON knows it.
+    """{"job", "versions": [...], "red": [{"what", "since", "runbook", "line", "of"}]}, all as JSON knows it.
 
     A version has what `status --json` has of it where the names are the same, and: settings, generations (each with
     the proof that it was made with), leases, change (the open one, None without), batches (the newest last).

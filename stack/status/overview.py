@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
     """The document of `status --json`; Postgres and the broker, asked side by side, have so many seconds to answer.
 
     {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
-    "replays": [...], "red": [{"what", "since", "runbook"}]}
+    "replays": [...], "red": [{"what", "since", "runbook", "line", "of"}]}
     """
     of_broker = outages.ask_broker(settings, seconds)
     processes = Supervisor(Layout(settings, checkout)).processes()
@@ -39,7 +40,7 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
         "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
         "jobs": versions,
         "replays": replays,
-        "red": [*_of_stack(processes, problems, settings.is_embedded), *lines],
+        "red": [*of_stack(processes, problems, settings.is_embedded), *lines],
     }
 
 
@@ -58,17 +59,24 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
     }
 
 
-def _of_stack(
+def of_stack(
     processes: list[Process], problems: Iterable[DoesNotAnswer | NoRegistry], embedded: bool = True
 ) -> list[Line]:
     """A red line for each process that does not run and each part that does not answer; of a stack that is down, that
-    it is says all. Of an installation elsewhere there are no processes to see."""
+    it is says all. Of an installation elsewhere there are no processes to see. `of` names the process or the part."""
     if embedded and not processes:
-        return [_line("the stack is down", None)]
-    since = {p.name: p.started.isoformat() for p in processes if p.state != "RUNNING"}
-    of_processes = [_line(f"process {p.name} is {p.state}", since[p.name]) for p in processes if p.name in since]
-    return [*of_processes, *(_line(str(problem), since.get(problem.part)) for problem in problems)]
+        return [_line("the stack is down", None, "down", "")]
+    since = {p.name: p.since.isoformat() if p.since else None for p in processes if p.state != "RUNNING"}
+    of_processes = [
+        _line(f"process {p.name} is {p.state}", since[p.name], "process", p.name) for p in processes if p.name in since
+    ]
+    return [*of_processes, *map(partial(_of_part, since), problems)]
 
 
-def _line(what: str, since: str | None) -> Line:
-    return {"what": what, "since": since, "runbook": RUNBOOK}
+def _of_part(since: Mapping[str, str | None], problem: DoesNotAnswer | NoRegistry) -> Line:
+    kind = "registry" if isinstance(problem, NoRegistry) else "part"
+    return _line(str(problem), since.get(problem.part), kind, problem.part)
+
+
+def _line(what: str, since: str | None, line: str, of: str) -> Line:
+    return {"what": what, "since": since, "runbook": RUNBOOK, "line": line, "of": of}

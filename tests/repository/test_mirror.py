@@ -23,6 +23,7 @@ BY_OTHER_MEANS = {
     "tests/great_expectations/gate": "a program of its own: started as one, or asked by what it is given",
     "tests/installed": "a wheel, built and installed",
     "tests/jobs/transforms/test_unstamped.py": "a driver on rig R1",
+    "tests/observability": "YAML and JSON, read as such and by promtool",
     "tests/plugins/kappa/verbs/test_killed_anywhere.py": "all verbs, by tests/plugins/kill_trials.py",
     "tests/plugins/kappa/verbs/test_killed_in_replays.py": "the replays' verbs, by tests/plugins/replay_kill_trials.py",
     "tests/plugins/kappa/verbs/test_killed_on_postgres.py": "all verbs, by tests/plugins/kill_trials.py",

@@ -66,7 +66,7 @@ def test_keys_of_a_bucket_are_kept_from_what_does_not_use_it(layout: Layout) -> 
     assert "a-key-of-s3" not in text
     sections = text.split("[program:")[1:]
     kept = {one.split("]")[0] for one in sections if 'AWS_SECRET_ACCESS_KEY=""' in one}
-    assert kept == {"kafka", "postgres", "spark-master"}
+    assert kept == {"kafka", "postgres", "spark-master", "monitor"}
 
 
 def test_what_a_user_tells_every_jvm_reaches_those_of_the_stack(layout: Layout) -> None:

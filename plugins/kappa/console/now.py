@@ -72,7 +72,7 @@ class Now:
         self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
-        """{"at", "versions": [...], "red": [{"what", "since", "runbook"}]}. Raises NotReadable, TooSlow."""
+        """{"at", "versions": [...], "red": [...], as `red_lines` has them}. Raises NotReadable, TooSlow."""
         at = self._clock()
         with self._database.reading() as connection:
             rows = connection.execute(_VERSIONS).fetchall()

@@ -36,7 +36,8 @@ _LINES = "select job, version, what, since, detail from ops.red_lines order by s
 
 
 def read(connection: Reading, retention_hours: int) -> list[dict[str, Any]]:
-    """[{"what", "since", "runbook"}] of a log that is kept so long, the oldest first; those about retention last."""
+    """[{"what", "since", "runbook", "line", "of"}] of a log that is kept so long, the oldest first; those about
+    retention last. `line` is what the contract, section 8, calls it, `of` the version that it is about."""
     lines = connection.execute(_LINES).fetchall()
     late = connection.execute(_RETENTION, {"hours": retention_hours}).fetchall()
     return [*map(red_line, lines), *map(near_retention, late)]
@@ -44,20 +45,17 @@ def read(connection: Reading, retention_hours: int) -> list[dict[str, Any]]:
 
 def red_line(line: dict[str, Any]) -> dict[str, Any]:
     """A red line of the registry in the shape of the contract."""
-    what = f"{line['job']} v{line['version']} {line['what']}: {line['detail']}"
-    return {"what": what, "since": line["since"].isoformat(), "runbook": RUNBOOK}
+    name = f"{line['job']} v{line['version']}"
+    what = f"{name} {line['what']}: {line['detail']}"
+    return _line(what, line["since"].isoformat(), line["what"], name)
 
 
 def broken_accounts(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A red line for each version whose fates do not add up to what it read."""
     return [
-        {
-            "what": f"{v['job']} v{v['version']} conservation: {v['residual']} records without a fate",
-            "since": None,
-            "runbook": RUNBOOK,
-        }
+        _line(f"{name} conservation: {v['residual']} records without a fate", None, "conservation", name)
         for v in versions
-        if v["residual"]
+        if v["residual"] and (name := f"{v['job']} v{v['version']}")
     ]
 
 
@@ -67,4 +65,8 @@ def near_retention(late: Mapping[str, Any]) -> dict[str, Any]:
     when = f"in {math.ceil(left)} h the log drops" if left > 0 else "the log may have dropped"
     remedy = f"./kappa start {late['job']}, or lengthen" if late["desired"] == "stopped" else "lengthen"
     what = f"{name} retention: {when} what it has not read; {remedy} topic.retention_hours in kappa.toml (./kappa up)"
-    return {"what": what, "since": late["since"].isoformat(), "runbook": RUNBOOK}
+    return _line(what, late["since"].isoformat(), "retention", name)
+
+
+def _line(what: str, since: str | None, line: str, of: str) -> dict[str, Any]:
+    return {"what": what, "since": since, "runbook": RUNBOOK, "line": line, "of": of}

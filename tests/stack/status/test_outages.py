@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -25,7 +25,7 @@ from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER
-from stack.status.overview import endpoints, status
+from stack.status.overview import endpoints, of_stack, status
 from stack.supervision import Process, Supervisor
 from tests.stack.silent_parts import let_in, listening
 
@@ -174,3 +174,19 @@ def test_a_registry_that_is_locked_is_red(parts: Layout) -> None:
 def test_a_postgres_without_a_registry_says_so(parts: Layout) -> None:
     found = timed(parts, replace(parts.settings, database="nowhere"))
     assert set(found) == {"postgres has no registry, or an older one"}
+
+
+@pytest.mark.parametrize(
+    ("state", "ended", "since"),
+    [
+        ("STOPPED", STARTED + timedelta(hours=3), "2026-01-31T15:00:00+00:00"),
+        ("STARTING", STARTED - timedelta(seconds=5), "2026-01-31T12:00:00+00:00"),
+        ("BACKOFF", None, "2026-01-31T12:00:00+00:00"),
+        ("STOPPING", None, None),
+    ],
+)
+def test_a_process_that_does_not_run_is_red_since_it_ended_or_was_started_last(
+    state: str, ended: datetime | None, since: str | None
+) -> None:
+    found = of_stack([Process(broker.NAME, 0, state, STARTED, ended)], [])
+    assert [(line["what"], line["since"]) for line in found] == [(f"process kafka is {state}", since)]

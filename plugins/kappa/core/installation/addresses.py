@@ -1,4 +1,5 @@
-"""Where Kafka, Postgres, Spark and Airflow are, and where files are kept; what is not named is the embedded stack's."""
+"""Where Kafka, Postgres, Spark and Airflow are, where files are kept, where metrics are read; what is not named is the
+embedded stack's."""
 
 from __future__ import annotations
 
@@ -148,6 +149,25 @@ class Places:
     def check(self) -> None:
         """Raises PlainAddress."""
         _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
+
+
+DRIVER_PORTS = 20
+"""So many drivers of a host can be read side by side."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Where metrics are read: at this address the monitor listens on `ports.monitor`, and each driver on the first free
+    one of DRIVER_PORTS ports from `first_driver_port` on (0: none does). Whoever reaches it may read them."""
+
+    address: str = LOOPBACK
+    first_driver_port: int = 19110
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raises PlainAddress. No address is every address."""
+        if not (self.allow_plain or (self.address and is_loopback(self.address))):
+            raise PlainAddress("metrics.address", self.address, f'Leave it at "{LOOPBACK}", with a proxy before it')
 
 
 def connection_string(parameters: Mapping[str, str]) -> str:

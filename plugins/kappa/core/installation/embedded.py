@@ -18,6 +18,7 @@ class Ports:
     spark_worker: int = 17078
     spark_worker_ui: int = 18081
     airflow: int = 18090
+    monitor: int = 19100
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from kappa.core.installation.addresses import (
     LOOPBACK,
     Airflow,
     Kafka,
+    Metrics,
     Places,
     Postgres,
     Spark,
     check_complete,
     connection_string,
 )
+from kappa.core.installation.alerts import Alerts
 from kappa.core.installation.embedded import Cluster, Ports
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.store.location import Location
@@ -83,6 +85,8 @@ class Settings:
     cluster: Cluster = field(default_factory=Cluster)
     supervision: Supervision = field(default_factory=Supervision)
     releases: Releases = field(default_factory=Releases)
+    alerts: Alerts = field(default_factory=Alerts)
+    metrics: Metrics = field(default_factory=Metrics)
 
     @property
     def kafka_server(self) -> Kafka:
@@ -200,7 +204,7 @@ def load(
     that KAPPA_SETTINGS names, of variables like KAPPA__POSTGRES__HOST, which count more, and of Airflow's connections
     and of what was given by who started this process on another host, which count less.
 
-    Raises UnknownSetting, InvalidSetting, MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore.
+    Raises UnknownSetting, InvalidSetting, and what `_check` raises.
     """
     home = home.absolute()
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
@@ -228,7 +232,7 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore."""
+    """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore, WrongAlerts."""
     postgres, spark = settings.postgres, settings.spark
     check_complete(
         {
@@ -240,6 +244,7 @@ def _check(settings: Settings) -> None:
             "airflow.url": bool(settings.airflow.url),
         }
     )
-    for part in (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places):
+    parts = (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places)
+    for part in (*parts, settings.alerts, settings.metrics):
         part.check()
     _ = settings.store

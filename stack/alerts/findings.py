@@ -1,0 +1,98 @@
+"""What a look found wrong, as findings: its red lines, a backlog that grows, a question that waits,
+a disk that is nearly full, clocks that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from stack.alerts.backlog import Backlogs
+from stack.alerts.causes import READ_FROM_REGISTRY, Cause
+from stack.alerts.incidents import Finding
+from stack.monitor.look import Look
+from stack.services import kafka, postgres, readiness
+
+_PROOF = "does not equal its replay"
+"""What the reason says of a version that gave up since a proof found a difference (`_refute` in the verb replay)."""
+_OF_STACK = {"down": Cause.DOWN, "registry": Cause.REGISTRY}
+_OF_PART = {
+    postgres.NAME: Cause.POSTGRES,
+    kafka.NAME: Cause.KAFKA,
+    **dict.fromkeys(readiness.SPARK, Cause.SPARK),
+    **dict.fromkeys(readiness.AIRFLOW, Cause.AIRFLOW),
+}
+WAITS = "waiting for an answer"
+CLOCK_SECONDS = 30.0
+"""Half of what finality allows clocks to differ by (contract, section 3)."""
+
+
+def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]:
+    """All that is wrong, a line for each subject and cause; `backlogs` have taken this look in."""
+    found = [*_red(seen.red, _changing(seen)), *_disk(seen, disk_free_mb)]
+    if seen.registry is not None:
+        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
+    return found
+
+
+def unknown(seen: Look) -> Collection[Cause]:
+    """Of what this look cannot tell whether it is there."""
+    return frozenset() if seen.registry is not None else READ_FROM_REGISTRY
+
+
+def _changing(seen: Look) -> set[str]:
+    """The versions that a run started or stops just now: that no driver beats is what it does, for five minutes."""
+    versions = seen.registry.versions if seen.registry is not None else []
+    return {f"{version['job']} v{version['version']}" for version in versions if version["is_changing"]}
+
+
+def _red(lines: Iterable[dict[str, Any]], changing: Collection[str]) -> Iterator[Finding]:
+    for line in lines:
+        cause = cause_of(line)
+        if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
+            continue
+        about_part = cause in (Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY)
+        if cause is not None:
+            yield Finding(cause, "" if about_part else line["of"], line["what"], _epoch(line["since"]))
+
+
+def cause_of(line: dict[str, Any]) -> Cause | None:
+    """The cause of a red line; None for a process that nobody needs to be told of: the monitor, which is alive."""
+    if line["line"] in ("process", "part"):
+        return _OF_PART.get(line["of"])
+    if line["line"] == "failed" and _PROOF in line["what"]:
+        return Cause.PROOF
+    return _OF_STACK.get(line["line"]) or Cause(line["line"])
+
+
+def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:
+    if seen.disk.size and seen.disk.free < disk_free_mb * 1_000_000:
+        free, size = seen.disk.free // 1_000_000, seen.disk.size // 1_000_000
+        yield Finding(Cause.DISK, "", f"{free:,} MB of {size:,} MB are free on the disk of the state folder")
+
+
+def _clock(seen: Look) -> Iterator[Finding]:
+    ahead = seen.clock_ahead_seconds or 0.0
+    if abs(ahead) > CLOCK_SECONDS:
+        direction = "ahead of" if ahead > 0 else "behind"
+        yield Finding(Cause.CLOCK, "", f"the database's clock is {abs(ahead):.0f} s {direction} the monitor's")
+
+
+def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:
+    for growing in backlogs.growing(seen.at):
+        yield Finding(Cause.BACKLOG, growing.name, growing.sentence, growing.since)
+
+
+def _questions(replays: Iterable[dict[str, Any]]) -> Iterator[Finding]:
+    for replay in replays:
+        if replay["phase"] == WAITS:
+            names = ", ".join(f"{c['job']} v{c['version']} against v{c['live']}" for c in replay["candidates"])
+            what = (
+                f"the replay of {names}, asked by {replay['asked_by']}, is valid and waits to be approved or rejected"
+            )
+            first = replay["candidates"][0]
+            yield Finding(Cause.APPROVAL, f"{first['job']} v{first['version']}", f"{what}, run {replay['run_id']}")
+
+
+def _epoch(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,64 @@
+"""What a message says: what is wrong, since when, what it means for readers, the runbook's entry, the next command."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stack.alerts.causes import MEANINGS
+from stack.alerts.incidents import Incident
+
+LINES = 6
+"""So many findings are named; of the others how many there are."""
+RUNBOOK = "docs/runbook.md"
+
+
+def opening(incident: Incident, where: str) -> tuple[str, str]:
+    """Title and body of the message that an incident has begun; `where` names the installation."""
+    meaning = MEANINGS[incident.cause]
+    body = [
+        *_what(incident),
+        f"Since: {_time(incident.since)}",
+        f"Readers: {meaning.readers}",
+        f'Runbook: {RUNBOOK}, "{meaning.runbook}"',
+        f"Next: {next_command(incident)}",
+        f"Incident {incident.number} of {where}",
+    ]
+    return f"red: {_title(incident)}", "\n".join(body)
+
+
+def ending(incident: Incident, where: str, at: float) -> tuple[str, str]:
+    """Title and body of the message that an incident is over; it stands for itself, should the first one be missed."""
+    body = [
+        *_what(incident, "It was"),
+        f"Since: {_time(incident.since)}",
+        f"Over: {_time(incident.seen)}, after {_length(incident.seen - incident.since)}; seen to be over for "
+        f"{at - incident.seen:.0f} s",
+        f"Incident {incident.number} of {where}",
+    ]
+    return f"over: {_title(incident)}", "\n".join(body)
+
+
+def next_command(incident: Incident) -> str:
+    """What to type first."""
+    return MEANINGS[incident.cause].next.format(job=incident.subjects[0].partition(" ")[0])
+
+
+def _title(incident: Incident) -> str:
+    subjects = [subject for subject in incident.subjects if subject]
+    named = ", ".join(subjects[:3]) + (", ..." if len(subjects) > 3 else "")
+    title = MEANINGS[incident.cause].title
+    return f"{title}: {named}" if named else title
+
+
+def _what(incident: Incident, heading: str = "What") -> list[str]:
+    shown, others = incident.what[:LINES], len(incident.what) - LINES
+    first, *more = [*shown, *([f"and {others} more"] if others > 0 else [])]
+    return [f"{heading}: {first}", *(f"  {line}" for line in more)]
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

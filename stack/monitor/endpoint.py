@@ -1,0 +1,43 @@
+"""The endpoint that metrics are read from: one look for all who scrape, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from kappa.core.installation.settings import Settings
+from stack.monitor.exposition import exposition
+from stack.monitor.look import Looks
+
+
+class LooksCollector(Collector):
+    """What is read at each scrape: the newest look, which is a few seconds old at most."""
+
+    def __init__(self, looks: Looks, retention_hours: int) -> None:
+        self._looks, self._retention_hours = looks, retention_hours
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics of one look."""
+        return exposition(self._looks.newest(), self._retention_hours)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing beforehand: registering asks nobody."""
+        return ()
+
+
+@contextmanager
+def serving(settings: Settings, looks: Looks) -> Iterator[None]:
+    """Metrics are served at the address and port of the settings while the body runs."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(LooksCollector(looks, settings.topic.retention_hours))
+    server, thread = start_http_server(settings.ports.monitor, settings.metrics.address, registry)
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
