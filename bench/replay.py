@@ -26,7 +26,7 @@ from bench.load import Background
 from bench.percentiles import summary
 from bench.probes import Probing, latencies
 from bench.replays import REASON, Replayed
-from bench.serving_reader import JOBS, Answer, ServingReader, falls, longest_gap_s, moves
+from bench.serving_reader import JOBS, Answer, ServingReader, longest_gap_s, moves
 from cli import lifecycle_verbs
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
@@ -106,14 +106,11 @@ def span_seconds(lateness_s: float) -> float:
 
 
 def seen(answers: list[Answer], promoted_ms: float) -> dict[str, Any]:
-    """What the reader of the views went through: gaps, and the counts that fell, across a promotion and else."""
+    """What the reader of the views went through: how often it looked, its longest gaps, other versions."""
     near = [answer for answer in answers if abs(answer.at_ms - promoted_ms) <= 10_000]
-    fell = falls(answers)
     return {
         "answers": len(answers), "longest_gap_s": longest_gap_s(answers),
         "longest_gap_s_at_the_promotion": longest_gap_s(near), "other_versions": moves(answers),
-        "fell_across": sum(fall.across for fall in fell), "fell_else": sum(not fall.across for fall in fell),
-        "falls": [vars(fall) for fall in fell[:10]],
     }  # fmt: skip
 
 

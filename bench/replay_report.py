@@ -39,7 +39,7 @@ def _release(found: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _reader(figures: dict[str, Any]) -> list[tuple[str, object]]:
-    return [(f"reader: {name.replace('_', ' ')}", value) for name, value in figures.items() if name != "falls"]
+    return [(f"reader: {name.replace('_', ' ')}", value) for name, value in figures.items()]
 
 
 def _back(figures: dict[str, Any] | None) -> list[tuple[str, object]]:

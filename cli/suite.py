@@ -39,7 +39,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Count:
-    """What a pytest has come to, as tests/tally.py writes it down."""
+    """What a pytest has come to, as tests/tally.py writes it down. `reds`: the tests that failed, as they must, without
+    a safeguard, as lines under a line of the safeguard."""
 
     selected: int = 0
     deselected: int = 0
@@ -49,6 +50,7 @@ class Count:
     running: str | None = None
     since: float = 0.0
     long_minutes: float = 0.0
+    reds: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> Self | None:

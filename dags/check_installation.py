@@ -14,15 +14,13 @@ from airflow.sdk import dag, get_current_context, task
 from kappa.airflow import installation, run_note
 from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT
 from kappa.airflow_api import Run
-from kappa.core.environment import OWN_CODE
 from kappa.core.installation.needs import lacking, not_looked_at
-from kappa.core.installation.settings import from_environment
 
 
 @task
 def look() -> dict[str, Any]:
     """What is wrong, as {"part", "wrong", "remedy"}, and what could not be looked at."""
-    settings = from_environment(OWN_CODE)
+    settings = installation.own_settings()
     seen = installation.look(settings, _run())
     found = [asdict(one) for one in lacking(seen, settings.is_embedded)]
     return {"findings": found, "not_looked_at": not_looked_at(seen)}
@@ -31,7 +29,7 @@ def look() -> dict[str, Any]:
 @task
 def conclude(found: dict[str, Any]) -> str:
     """Say it on the run's page. Raises InstallationLacks."""
-    settings, hidden = from_environment(OWN_CODE), "; ".join(found["not_looked_at"])
+    settings, hidden = installation.own_settings(), "; ".join(found["not_looked_at"])
     unseen = f" Not looked at: {hidden}." if hidden else ""
     problem = installation.InstallationLacks(found["findings"]) if found["findings"] else None
     sentence = f"{problem or 'all is well.'}{unseen}"

@@ -56,8 +56,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """A long test that does not say how long it takes is refused in every run, also in those that leave it out."""
+    """A long test that does not say how long it takes is refused in every run, also in those that leave it out. What
+    uses the Spark session is marked, so that only one of the parts that run side by side makes one."""
     minutes(item)
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.session)
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:

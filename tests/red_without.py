@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests import tally
 from tests.rigs.safeguards import SAFEGUARDS, Safeguard
 
 MARK = "red_without"
@@ -113,21 +114,34 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     pytest.fail(f"it passes {without.id}, so it does not see whether that stands", pytrace=False)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a tally have the table."""
+    reds = session.config.stash[REDS]
+    session.config.stash[tally.REDS] = table(reds)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The check of the checks."""
-    if reds := config.stash[REDS]:
+    """The check of the checks; `./kappa test` shows that of all its parts in one."""
+    if (reds := config.stash[REDS]) and not config.getoption("--tally", None):
         terminalreporter.section("tests that went red with a safeguard taken away")
-        for line in table(reds):
-            terminalreporter.line(line)
+        for safeguard, lines in table(reds).items():
+            for line in (safeguard, *lines):
+                terminalreporter.line(line)
 
 
-def table(reds: Sequence[Red]) -> Iterator[str]:
-    """Each safeguard, what is in force without it, and where it stands; under it the tests that went red, each with its
-    parameters, and the first line that it said."""
+def table(reds: Sequence[Red]) -> dict[str, list[str]]:
+    """By safeguard, what is in force without it and where it stands: the tests that went red, each with its parameters,
+    and the first line that it said."""
+    found = {}
     for name, safeguard in SAFEGUARDS.items():
         if mine := [red for red in reds if red.without.name == name]:
-            yield f"{name}: {safeguard.patch} ({safeguard.place})"
-            for test in dict.fromkeys(red.test.partition("[")[0] for red in mine):
-                cases = [red for red in mine if red.test.partition("[")[0] == test]
-                ids = ", ".join(red.test.removeprefix(test).strip("[]") for red in cases)
-                yield f"    {test}{ids and f'[{ids}]'}: {cases[0].said.splitlines()[0][:MOST_SAID]}"
+            found[f"{name}: {safeguard.patch} ({safeguard.place})"] = list(_lines(mine))
+    return found
+
+
+def _lines(reds: Sequence[Red]) -> Iterator[str]:
+    for test in dict.fromkeys(red.test.partition("[")[0] for red in reds):
+        cases = [red for red in reds if red.test.partition("[")[0] == test]
+        ids = ", ".join(red.test.removeprefix(test).strip("[]") for red in cases)
+        yield f"    {test}{ids and f'[{ids}]'}: {cases[0].said.splitlines()[0][:MOST_SAID]}"

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 FAILED, SKIPPED, PASSED = "failed", "skipped", "passed"
+REDS = pytest.StashKey[Mapping[str, Sequence[str]]]()
+"""What went red without a safeguard, as tests/red_without.py tells it at the end of a run."""
 
 
 class Tally:
@@ -27,6 +29,7 @@ class Tally:
         self._since = time.time()
         self._selected = self._deselected = 0
         self._long_minutes = 0.0
+        self._reds: Mapping[str, Sequence[str]] = {}
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Those that `-m` or `-k` left out."""
@@ -57,8 +60,9 @@ class Tally:
         elif report.when == "call":
             self._outcomes.setdefault(report.nodeid, PASSED)
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """The run is over; where it was interrupted, the file goes on to name the test that ran."""
+        self._reds = session.config.stash.get(REDS, {})
         if exitstatus != pytest.ExitCode.INTERRUPTED:
             self._running = None
         self._write()
@@ -74,6 +78,7 @@ class Tally:
             "selected": self._selected, "deselected": self._deselected, "passed": ended.count(PASSED),
             "skipped": ended.count(SKIPPED), "failed": [name for name, how in self._outcomes.items() if how == FAILED],
             "running": self._running, "since": self._since, "long_minutes": self._long_minutes,
+            "reds": self._reds,
         }  # fmt: skip
 
 

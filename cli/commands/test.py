@@ -1,4 +1,4 @@
-"""The command `test`: linters and types, tests that need nothing, a rig, or the real stack, side by side."""
+"""The command `test`: linters and types, tests in a Spark session, on the real stack, and all others, side by side."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/
 LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
-RIGS = "rig or red_without"
-"""What needs a rig, and all that is run again without a safeguard, so that there is one table of it."""
+SESSION = "session"
+"""What uses the warm Spark session: a mark that tests/conftest.py gives by itself."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
-USUAL_MINUTES = {"units": 10, "rigs": 23, "stack": 22}
+USUAL_MINUTES = {"others": 14, "session": 16, "stack": 18}
 """What the parts take on two cores, side by side, without their long tests."""
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -60,8 +60,8 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
         return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
     return [
         _checks(checkout),
-        _tests(folder, "units", f"not ({RIGS} or integration)", long),
-        _tests(folder, "rigs", f"({RIGS}) and not integration", long),
+        _tests(folder, "others", f"not ({SESSION} or integration)", long),
+        _tests(folder, "session", f"{SESSION} and not integration", long),
         _tests(folder, "stack", "integration", long),
     ]
 
@@ -207,11 +207,24 @@ def _sum_up(runs: Sequence[Run]) -> int:
         cells = (count.passed, len(count.failed), count.skipped, count.deselected) if one.part.counts else ("",) * 4
         table.add_row(one.part.name, f"{one.seconds:.1f}", *map(str, cells))
     messages.print(table)
+    _show_reds([count.reds for count in counts])
     faults = [fault for one in runs for fault in one.faults()]
     messages.print("".join(f"failed: {fault}\n" for fault in faults), markup=False, end="")
     skipped = sum(count.skipped for count in counts)
     typer.echo(closing(sum(count.passed for count in counts), len(faults), skipped))
     return len(faults)
+
+
+def _show_reds(parts: Sequence[Mapping[str, Sequence[str]]]) -> None:
+    """The check of the checks: one table of what went red without a safeguard, whichever part ran it."""
+    reds: dict[str, list[str]] = {}
+    for part in parts:
+        for safeguard, lines in part.items():
+            reds.setdefault(safeguard, []).extend(lines)
+    if reds:
+        typer.echo("──── tests that went red with a safeguard taken away")
+    for safeguard, lines in sorted(reds.items()):
+        typer.echo("\n".join([safeguard, *lines]))
 
 
 def closing(passed: int, failed: int, skipped: int) -> str:

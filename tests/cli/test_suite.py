@@ -185,11 +185,22 @@ def test_a_long_test_without_its_minutes_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_parts_cover_every_test_once() -> None:
-    units, rigs, stack = (
-        "not (rig or red_without or integration)", "(rig or red_without) and not integration", "integration"
-    )  # fmt: skip
-    assert chosen(long=True) == [f"{which} and not provisioning" for which in (units, rigs, stack)]
-    assert chosen(long=False) == [f"{which} and not long" for which in (units, rigs, stack)]
+    parted = ("not (session or integration)", "session and not integration", "integration")
+    assert chosen(long=True) == [f"{which} and not provisioning" for which in parted]
+    assert chosen(long=False) == [f"{which} and not long" for which in parted]
+
+
+def test_what_went_red_without_a_safeguard_is_one_table_of_all_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [Run(Part(name, [], counts=True), tmp_path, CHECKOUT) for name in "ab"]
+    for one, reds in zip(
+        runs, ({"fence: off": ["    t1: x"]}, {"fence: off": ["    t2: y"], "a": ["    t3: z"]}), strict=True
+    ):
+        one.tally.write_text(json.dumps({"selected": 1, "passed": 1, "reds": reds}))
+    testing._sum_up(runs)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:-1] == ["a", "    t3: z", "fence: off", "    t1: x", "    t2: y"]
 
 
 def chosen(long: bool) -> list[str]:

@@ -49,10 +49,11 @@ def _of_file(text: str, name: str) -> Iterator[Proof]:
     if "mark.fault" not in text:
         return
     module = ast.parse(text, name)
-    shared = list(_assigned(module.body, "pytestmark"))
+    shared, named = list(_assigned(module.body, "pytestmark")), dict(_named(module.body))
     read = set()
     for path, function, above in _functions(module.body, (name,), shared):
-        around = [*above, *function.decorator_list]
+        own = [named.get(ast.unparse(mark), mark) for mark in function.decorator_list]
+        around = [*above, *own]
         for call in _fault_calls(around):
             read.add(call)
             yield Proof(_text(call, 0, name), "::".join(path), _tier(around), _text(call, 1, name))
@@ -77,6 +78,13 @@ def _assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             yield node.value
+
+
+def _named(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """The marks that a module has names for, as in `rig = pytest.mark.rig`."""
+    for node in body:
+        if isinstance(node, ast.Assign) and _mark(node.value):
+            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
 
 
 def _fault_calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:

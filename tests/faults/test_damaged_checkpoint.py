@@ -91,39 +91,37 @@ def test_each_damage_is_refused_with_the_file_and_the_repair(rig: Rig) -> None:
 
 
 @pytest.mark.fault("F6", "the repair restores plan, commit and metadata from the database's offsets; exact afterwards")
-@pytest.mark.parametrize("kept", DAMAGE.values(), ids=DAMAGE)
-def test_what_the_refusal_names_restores_the_checkpoint_and_the_numbers_are_exact(
-    rig: Rig, seed: int, kept: float | None
-) -> None:
+def test_what_the_refusal_names_restores_the_checkpoint_and_the_numbers_are_exact(rig: Rig, seed: int) -> None:
     case = read(rig)
-    newest = case.checkpoint().newest_committed()
-    assert newest is not None
-    names = [f"offsets/{newest}", f"offsets/{newest - 1}", "metadata"]
-    for name in names:
-        damage(case, name, kept)
-    refused(case)
-    said = restored(case)
-    assert all(f"{name} written again" in said for name in names)
-    _go_on(case, seed)
+    for times, kept in enumerate(DAMAGE.values()):
+        newest = case.checkpoint().newest_committed()
+        assert newest is not None
+        names = [f"offsets/{newest}", f"offsets/{newest - 1}", "metadata"]
+        for name in names:
+            damage(case, name, kept)
+        refused(case)
+        said = restored(case)
+        assert all(f"{name} written again" in said for name in names)
+        _go_on(case, seed + times)
 
 
 @pytest.mark.fault("F6", "a commit that cannot be read is taken away: its batch runs again and changes nothing")
-@pytest.mark.parametrize("how", ["newest", "both newest", "before a pending batch"])
-def test_damaged_commits_are_restored_and_the_numbers_are_exact(rig: Rig, seed: int, how: str) -> None:
+def test_damaged_commits_are_restored_and_the_numbers_are_exact(rig: Rig, seed: int) -> None:
     case = read(rig)
-    newest = case.checkpoint().newest_committed()
-    assert newest is not None
-    if how == "before a pending batch":
-        (folder_of(case.checkpoint()) / "commits" / str(newest)).unlink()
-        newest -= 1
-    for number in (newest, newest - 1)[: 2 if how == "both newest" else 1]:
-        damage(case, f"commits/{number}", 0.5)
-    before = served(case)
-    assert f"commits/{newest}" in refused(case)
-    restored(case)
-    case.run_until_read()
-    assert served(case) == before
-    _go_on(case, seed)
+    for times, how in enumerate(("newest", "both newest", "before a pending batch")):
+        newest = case.checkpoint().newest_committed()
+        assert newest is not None
+        if how == "before a pending batch":
+            (folder_of(case.checkpoint()) / "commits" / str(newest)).unlink()
+            newest -= 1
+        for number in (newest, newest - 1)[: 2 if how == "both newest" else 1]:
+            damage(case, f"commits/{number}", 0.5)
+        before = served(case)
+        assert f"commits/{newest}" in refused(case)
+        restored(case)
+        case.run_until_read()
+        assert served(case) == before, how
+        _go_on(case, seed + times)
 
 
 @pytest.mark.fault("F6", "the plan of a batch that nobody committed is planned anew")

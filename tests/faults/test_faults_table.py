@@ -25,6 +25,12 @@ MARKED = """
         @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.fault(id="F2", seen="a refusal"))])
         def test_inner(self, n): ...
 
+    rig = pytest.mark.rig
+
+    @rig
+    @pytest.mark.fault("F3", "a mark by its name")
+    def test_named(): ...
+
     def test_unmarked(): ...
 """
 
@@ -58,6 +64,7 @@ def test_marks_are_found_on_functions_parameters_and_in_classes_with_their_tier(
     assert proofs(tmp_path, tmp_path) == [
         Proof("F1", "test_some.py::test_plain", Tier.STACK, "a restart and no loss"),
         Proof("F2", "test_some.py::TestOfAClass::test_inner", Tier.LONG, "a refusal"),
+        Proof("F3", "test_some.py::test_named", Tier.STACK, "a mark by its name"),
     ]
 
 

@@ -45,7 +45,8 @@ def test_poison_is_quarantined_with_reason_and_bytes_and_restarts_nothing(deploy
     starts = deployed.query("select job, epoch from ops.drivers order by job")
     poison = [
         b"", b"\x00", b"\xff\xfe{}", b"{" * 60_000, b"[" * 60_000 + b"]" * 60_000, b"x" * 1_000_000, b"null", b"{}",
-        b'{"event_id":1}', '{"user_id":"\ud800"}'.encode("utf-8", "surrogatepass"),
+        b'{"x":"\\ud800","y":' + b"1" * 4_301 + b"}", b'{"event_id":1}',
+        '{"user_id":"\ud800"}'.encode("utf-8", "surrogatepass"),
     ]  # fmt: skip
     producer = Producer(
         {**deployed.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "message.max.bytes": 1_100_000}

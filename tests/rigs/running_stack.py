@@ -32,7 +32,7 @@ from stack.down import down
 CHECKOUT = Path(__file__).resolve().parents[2]
 KAPPA = (sys.executable, "-m", "cli.main")
 JOBS = ("ad_ctr", "client_spend", "quarantine")
-QUICK = "[supervision]\nmax_restarts = 50\nstarts_in_vain = 50\n[cluster]\nworker_cores = 12\n"
+CLUSTER = "[cluster]\nworker_cores = 12\n"
 ALLOWED_LATENESS_MS = 300_000
 SETTINGS = (
     "--set",
@@ -174,7 +174,7 @@ def _keep_logs(settings: Settings) -> None:
 
 def _toml() -> str:
     ports = "\n".join(f"{field.name} = {port}" for field, port in zip(fields(Ports), _free_ports(), strict=False))
-    return f"[ports]\n{ports}\n{QUICK}"
+    return f"[ports]\n{ports}\n{CLUSTER}"
 
 
 def _free_ports() -> Iterator[int]:

@@ -148,6 +148,10 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
     "offset join": Safeguard(
         "jobs.sinks.ledger:_join", "a batch may begin and end anywhere", _joined_always
     ),
+    "caught up": Safeguard(
+        "kappa.registry.releases.hand_over:_await_targets", "versions come to serve that lag behind the live ones",
+        _nothing,
+    ),
     "double entry": Safeguard(
         "jobs.sinks.entries:check", "rows may change by something else than what was read", _nothing
     ),

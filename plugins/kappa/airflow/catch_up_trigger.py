@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from kappa.core.environment import OWN_CODE
-from kappa.core.installation.settings import from_environment
+from kappa.airflow.installation import settings_of_trigger
 from kappa.platform import connect
 from kappa.unavailable import Unreachable
 from kappa.verbs.replay.catch_up import END_STATES, POLL_SECONDS, Pursuit, Watch
@@ -37,7 +36,7 @@ class CatchUpTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look until there is an end to tell."""
-        watch, told_at = self.watch(), -TELL_SECONDS
+        watch, told_at = await self.watch(), -TELL_SECONDS
         while True:
             try:
                 progress = await asyncio.to_thread(watch.look)
@@ -53,9 +52,9 @@ class CatchUpTrigger(BaseTrigger):
                     self._tell(progress)
             await asyncio.sleep(self.poll_seconds)
 
-    def watch(self) -> Watch:
+    async def watch(self) -> Watch:
         """What looks; nothing is contacted yet."""
-        return Watch(connect(from_environment(OWN_CODE)), Pursuit.from_json(self.pursuit))
+        return Watch(connect(await settings_of_trigger()), Pursuit.from_json(self.pursuit))
 
     def _tell(self, progress: Progress) -> None:
         self.log.info("%s", progress.sentence)

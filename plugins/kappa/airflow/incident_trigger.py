@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from kappa.core.environment import OWN_CODE
-from kappa.core.installation.settings import from_environment
+from kappa.airflow.installation import settings_of_trigger
 
 ROLE = "kappa_operator"
 REMIND_SECONDS = (0.0, 60.0, 300.0, 900.0)
@@ -85,7 +84,7 @@ class IncidentTrigger(BaseEventTrigger):
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         """A connection of its own, which may only look."""
         return await psycopg.AsyncConnection.connect(
-            from_environment(OWN_CODE).dsn(ROLE),
+            (await settings_of_trigger()).dsn(ROLE),
             autocommit=True,
             connect_timeout=5,
             options="-c statement_timeout=5s",

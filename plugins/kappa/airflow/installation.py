@@ -1,4 +1,5 @@
-"""What a task of Airflow sees of its installation: pools and connections, roles of the registry, shared folders."""
+"""What a process of Airflow knows and sees of its installation: its settings, also by Airflow's connections; pools and
+connections, roles of the registry, shared folders."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kappa.airflow import run_note
 from kappa.airflow_api import Run
+from kappa.core.environment import OWN_CODE
+from kappa.core.installation import connections
 from kappa.core.installation.needs import CONNECTIONS, NOTES_CONNECTION, ROLES, Held, Seen
-from kappa.core.installation.settings import Settings
+from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.refusals import Refusal
 
 CONNECT_SECONDS = 5
@@ -25,6 +28,22 @@ class InstallationLacks(Refusal):
     def __init__(self, findings: list[dict[str, Any]]) -> None:
         told = " ".join(f"{one['part']}: {one['wrong']}. Do: {one['remedy']}." for one in findings)
         super().__init__(f"{len(findings)} things are wrong with the installation. {told}")
+
+
+def own_settings() -> Settings:
+    """The settings, in a task or in the api-server. Raises as `load`, NoConnections."""
+    if not connections.are_read():
+        return from_environment(OWN_CODE)
+    found = {name: _connection(name) for name in connections.NAMES}
+    return from_environment(OWN_CODE, connections=connections.tables(found))
+
+
+async def settings_of_trigger() -> Settings:
+    """The same in a trigger, whose event loop may not wait for a connection. Raises as `load`, NoConnections."""
+    if not connections.are_read():
+        return from_environment(OWN_CODE)
+    found = {name: await _connection_of_trigger(name) for name in connections.NAMES}
+    return from_environment(OWN_CODE, connections=connections.tables(found))
 
 
 def look(settings: Settings, run: Run) -> Seen:
@@ -72,8 +91,19 @@ def _by_rest(settings: Settings, run: Run) -> tuple[dict[str, Held] | None, str,
 
 
 def _has(connection: str) -> bool:
+    return _connection(connection) is not None
+
+
+def _connection(name: str) -> Any:
+    """A connection of Airflow; None where there is none of that name."""
     try:
-        Connection.get(connection)
+        return Connection.get(name)
     except AirflowNotFoundException:
-        return False
-    return True
+        return None
+
+
+async def _connection_of_trigger(name: str) -> Any:
+    try:
+        return await Connection.async_get(name)
+    except AirflowNotFoundException:
+        return None

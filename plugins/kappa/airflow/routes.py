@@ -11,10 +11,10 @@ from typing import Any
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 from fastapi import Depends, FastAPI
 
+from kappa.airflow.installation import own_settings
 from kappa.code import artifacts
 from kappa.console import app as console
 from kappa.core import environment
-from kappa.core.installation.settings import from_environment
 from kappa.core.verb_steps import Verb
 
 MAY_LOOK = requires_access_dag("GET", param_dag_id=Verb.REPAIR.dag_id)
@@ -24,7 +24,7 @@ app = FastAPI(
     title="Kappa Ads", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)],
 )  # fmt: skip
 console.protect(app)
-app.include_router(console.router(lambda: from_environment(environment.OWN_CODE)), dependencies=[Depends(MAY_LOOK)])
+app.include_router(console.router(own_settings), dependencies=[Depends(MAY_LOOK)])
 
 
 @app.get("/code")

@@ -16,10 +16,9 @@ from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryActi
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow import run_note
+from kappa.airflow.installation import own_settings
 from kappa.airflow_api import Run
 from kappa.core.audit import Author, Entry
-from kappa.core.environment import OWN_CODE
-from kappa.core.installation.settings import from_environment
 from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import CONCLUDE, Step
 from kappa.platform import Platform, connect
@@ -148,7 +147,7 @@ def _conduct() -> Conduct:
     run, task, params = context["dag_run"], context["ti"], context["params"]
     actor = actor_of(getattr(run, "triggering_user_name", None), run.conf)
     return Conduct(
-        platform=connect(from_environment(OWN_CODE)),
+        platform=connect(own_settings()),
         author=Author(actor, run.run_id, params.get("reason") or None),
         params=params,
         job=params.get("job") or "",

@@ -123,6 +123,7 @@ def test_a_minute_on_either_side_of_t_is_explained_by_who_serves_it(moved: Moved
     assert before["matches"] is after["matches"] is True
 
 
+@pytest.mark.long(minutes=3)
 def test_a_hand_over_that_did_not_wait_would_be_noticed(
     grown: Stack, moved: Moved, monkeypatch: pytest.MonkeyPatch
 ) -> None:

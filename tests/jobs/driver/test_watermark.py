@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from jobs import query
-from jobs.driver.watermark import Ends, Reach, WatermarkTooFast, base_delay_ms, check_watermark, drained, widest_span_ms
+from jobs.driver.watermark import (
+    Ends,
+    Reach,
+    ReachUnknown,
+    WatermarkTooFast,
+    base_delay_ms,
+    check_watermark,
+    drained,
+    widest_span_ms,
+)
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from tests.jobs.held_log import VERSION
@@ -106,3 +115,16 @@ def test_a_watermark_just_behind_every_acceptable_record_passes() -> None:
 def test_a_watermark_in_force_that_is_too_new_is_refused_even_for_an_empty_batch() -> None:
     with pytest.raises(WatermarkTooFast):
         check_watermark(3 * HOUR, None, 0, Reach({0: 4 * HOUR}), [0], LATENESS)
+
+
+def test_a_batch_waits_where_nobody_knows_from_when_on_a_partition_is_unread() -> None:
+    """What the log says of the partition's first unread record makes it known; then the batch is judged by that."""
+    read = Reach({0: 10 * HOUR})
+    newest_ms = 10 * HOUR
+    with pytest.raises(ReachUnknown, match=r"on the partitions \[1\] are unread"):
+        check_watermark(0, newest_ms, base_delay_ms(SETTINGS), read, [0, 1], LATENESS)
+    told = read.after({}, {}, Ends(10 * HOUR, {0: 5, 1: 5}, unread_from_ms={1: 10 * HOUR}))
+    check_watermark(0, newest_ms, base_delay_ms(SETTINGS), told, [0, 1], LATENESS)
+    earlier = read.after({}, {}, Ends(10 * HOUR, {0: 5, 1: 5}, unread_from_ms={1: HOUR}))
+    with pytest.raises(WatermarkTooFast):
+        check_watermark(0, newest_ms, base_delay_ms(SETTINGS), earlier, [0, 1], LATENESS)

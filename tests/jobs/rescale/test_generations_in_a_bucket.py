@@ -1,4 +1,7 @@
-"""A generation is made in a bucket of S3 as in a folder, without a rename."""
+"""A generation is made in a bucket of S3 as in a folder, without a rename.
+
+At length what tests/jobs/test_state_in_a_bucket.py proves of a job.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ def of_version(spark: SparkSession, s3: str) -> Iterator[Location]:
         yield place
 
 
+@pytest.mark.long(minutes=1)
 def test_state_in_a_bucket_is_repartitioned_and_goes_on(
     spark: SparkSession, of_version: Location, tmp_path: Path
 ) -> None:

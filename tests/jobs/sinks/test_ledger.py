@@ -120,7 +120,9 @@ def test_a_batch_that_moves_over_more_offsets_than_it_read_records_is_refused(
 ) -> None:
     desk.write(desk.book.batch(0, FIRST))
     batch = desk.book.batch(1, SECOND)
-    desk.refuses(replace(batch, end=end), OffsetsHaveGaps, f"moves over {moved_over} offsets, but read 3 records")
+    desk.refuses(
+        replace(batch, end=end), OffsetsHaveGaps, f"moves over {moved_over} offsets, but read 3 records.*compaction"
+    )
 
 
 def test_a_batch_that_read_another_number_of_records_is_refused(desk: Desk) -> None:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from kappa.core.installation import layers
 from kappa.core.installation.addresses import (
@@ -191,10 +193,12 @@ def variables(settings: Settings) -> dict[str, str]:
     return {} if settings.is_embedded else layers.to_environment(settings, Settings(settings.home), layers.GIVEN)
 
 
-def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def load(
+    home: Path, environment: Mapping[str, str] = os.environ, connections: Mapping[str, Any] = MappingProxyType({})
+) -> Settings:
     """Settings of the installation whose state folder on this host is `home`: of `kappa.toml` beside it, or the file
-    that KAPPA_SETTINGS names, of variables like KAPPA__POSTGRES__HOST, which count more, and of what was given by who
-    started this process on another host, which counts less.
+    that KAPPA_SETTINGS names, of variables like KAPPA__POSTGRES__HOST, which count more, and of Airflow's connections
+    and of what was given by who started this process on another host, which count less.
 
     Raises UnknownSetting, InvalidSetting, MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore.
     """
@@ -202,15 +206,20 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     file = Path(environment.get("KAPPA_SETTINGS") or home.parent / "kappa.toml")
     given = layers.of_environment(environment, layers.GIVEN)
     built = layers.build("who started this process", Settings, given, Settings(home))
+    built = layers.build("Airflow's connections", Settings, connections, built)
     built = layers.build(file, Settings, layers.of_file(file), built)
     built = layers.build("the environment", Settings, layers.of_environment(environment), built)
     _check(built)
     return built
 
 
-def from_environment(checkout: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def from_environment(
+    checkout: Path,
+    environment: Mapping[str, str] = os.environ,
+    connections: Mapping[str, Any] = MappingProxyType({}),
+) -> Settings:
     """Settings of the stack named by `KAPPA_HOME`, by default `.kappa` in the checkout; for entry points only."""
-    return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"), environment)
+    return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"), environment, connections)
 
 
 def prove_cron(environment: Mapping[str, str] = os.environ) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.core.replays import HandOver, Release, Replay
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import LIVE_END, Segment, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.registry.releases.segments import canonical, carried_out, ordered, serving_end
@@ -53,7 +54,7 @@ def check_rules(platform: Platform, verb: str, plan: HandOver) -> None:
     OtherRules."""
     held = [v for v in versions_of(platform, plan.jobs) if plan.targets[v.job] == v.version]
     moved = {version.job: Ruled(version.version, version.settings) for version in held}
-    check_one_rule(f"the {verb}", moved, beside(platform, plan.jobs))
+    check_one_rule("the promotion" if verb == Verb.PROMOTE else f"the {verb}", moved, beside(platform, plan.jobs))
 
 
 def release_of(platform: Platform, replay: Replay) -> Release | None:

@@ -60,7 +60,7 @@ def test_the_trigger_tells_one_end_whatever_breaks_meanwhile() -> None:
         return seen
 
     class Scripted(CatchUpTrigger):
-        def watch(self) -> Any:
+        async def watch(self) -> Any:
             return SimpleNamespace(look=look)
 
     async def collect() -> list[Any]:

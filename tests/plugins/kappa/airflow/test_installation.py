@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import httpx
@@ -11,11 +13,19 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kappa.airflow import installation
 from kappa.airflow_api import Run
+from kappa.core.installation.connections import NoConnections
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.needs import Held
 from kappa.core.installation.settings import Settings
 
 RUN = Run("check_installation", "run-1")
+GIVEN = {
+    "kappa_postgres": {"conn_type": "postgres", "host": "pg", "port": 6432, "schema": "kappa2", "password": "no"},
+    "kafka_default": {"conn_type": "kafka", "extra": {"bootstrap.servers": "k1:9093"}},
+    "spark_default": {"conn_type": "spark", "host": "spark://m1", "port": 7077},
+    "kappa_spark_rest": {"conn_type": "http", "extra": {"rest": ["https://m1:6066"], "ui": ["https://m1:8080"]}},
+    "kappa_airflow": {"conn_type": "http", "host": "https://airflow.example.com"},
+}
 
 
 @pytest.fixture
@@ -94,3 +104,32 @@ def test_the_refusal_names_each_thing_with_its_remedy() -> None:
     assert str(installation.InstallationLacks(found)) == (
         "1 things are wrong with the installation. pool replay: Airflow has none. Do: airflow pools set replay 1 x."
     )
+
+
+def test_a_task_and_a_trigger_take_addresses_of_connections_where_they_are_told_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
+    for name, said in GIVEN.items():
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(said))
+    assert installation.own_settings().is_embedded, "connections are looked at by nobody who was not told to"
+    monkeypatch.setenv("KAPPA_CONNECTIONS", "true")
+    settings = installation.own_settings()
+    assert (settings.database_address, settings.database) == ("pg:6432", "kappa2")
+    assert settings.kafka.bootstrap == "k1:9093"
+    assert settings.spark_rest == ("https://m1:6066",)
+    assert asyncio.run(installation.settings_of_trigger()) == settings
+
+
+def test_without_any_of_the_connections_nothing_passes_for_the_embedded_stack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("KAPPA_CONNECTIONS", "true")
+    monkeypatch.setattr(Connection, "get", _nowhere)
+    with pytest.raises(NoConnections, match=r"kappa_postgres, kafka_default"):
+        installation.own_settings()
+
+
+def _nowhere(conn_id: str) -> Connection:
+    raise AirflowNotFoundException(conn_id)

@@ -118,7 +118,7 @@ def test_a_promotion_is_held_against_what_serves_by_then(stage: Stage, author: A
     both = ("ad_ctr", "client_spend")
     plan = promote.plan_promote(stage.platform, both, THIRD)
     deployed(stage, author, "quarantine")
-    with pytest.raises(OtherRules, match="quarantine    v1 "):
+    with pytest.raises(OtherRules, match=r"after the promotion of ad_ctr, client_spend[\s\S]*quarantine    v1 "):
         promote.plan_promote(stage.platform, both, THIRD)
     lease.take_on(stage.platform, promote.PROMOTE, plan.hand.targets, THIRD, 3600, 0, lambda _: False)
     with pytest.raises(OtherRules, match="quarantine    v1 "):

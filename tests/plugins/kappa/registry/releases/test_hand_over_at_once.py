@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import Event
 from types import SimpleNamespace
 
@@ -21,6 +21,8 @@ from tests.plugins.release_trials import PostgresReleaseTrial, author, candidate
 from tests.rigs.view_reader import await_looks, reading
 
 pytestmark = pytest.mark.rig
+MEANWHILE_SECONDS = 1.0
+"""A hand-over that waits for nobody is over before."""
 
 
 @pytest.fixture
@@ -66,6 +68,18 @@ def batch(serving: PostgresReleaseTrial) -> None:
     """A live driver's, which takes its fence."""
     with serving.stuck(serving.names[0]):
         serving.read(serving.names[0], 1, {0: 8})
+
+
+@pytest.mark.red_without("caught up", "they came to serve")
+def test_versions_that_have_not_caught_up_do_not_come_to_serve(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    under_way = pool.submit(serving.releases.hand_over, behind(serving), author(), HOLDS_OUT_SECONDS)
+    with suppress(TimeoutError):
+        under_way.result(MEANWHILE_SECONDS)
+    assert not under_way.done(), "they came to serve before they had read what the live ones had"
+    catch_up(serving)
+    under_way.result(PATIENCE_SECONDS)
 
 
 def test_a_reader_neither_waits_for_a_hand_over_nor_sees_half_of_it(
