@@ -71,7 +71,8 @@ def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra:
     is named, and the tests that need it are skipped."""
     try:
         executable(environment)
-        providers.build(checkout, environment, lambda line: messages.print(line, markup=False))
+        wanted = [*providers.PROVIDERS, providers.TFLINT, providers.COMPOSE]
+        providers.build(checkout, environment, lambda line: messages.print(line, markup=False), wanted)
     except Refusal as missing:
         messages.print(str(missing), markup=False)
     return [_tests(folder, PROVISIONING, PROVISIONING, True, ["-s", "-rs", *extra])]
@@ -86,6 +87,7 @@ def _checks(checkout: Path) -> Part:
         "mypy": [_tool("mypy"), *typed],
         "shellcheck": [_tool("shellcheck"), *SCRIPTS],
         "hadolint": [_tool("hadolint"), "docker/Dockerfile"],
+        "terraform and compose": [sys.executable, "-m", "stack.provisioning.linters"],
     }
     return Part("checks", [Step(name, [*LOW_PRIORITY, *command]) for name, command in commands.items()])
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,13 +35,31 @@ class Provider:
         """Where Terraform looks for it in a mirror."""
         system = f"linux_{ARCHITECTURES.get(platform.machine(), platform.machine())}"
         folder = mirror / REGISTRY / self.source / self.version / system
-        return folder / f"terraform-provider-{self.name}_v{self.version}"
+        return folder / self.binary
+
+    @property
+    def binary(self) -> str:
+        """What the program is called."""
+        return f"terraform-provider-{self.name}_v{self.version}"
 
 
 PROVIDERS = (
     Provider("kafka", "mongey/kafka", "0.13.1"),
     Provider("local", "hashicorp/local", "2.9.0", "github.com/terraform-providers/terraform-provider-local"),
 )
+
+
+@dataclass(frozen=True)
+class Tool(Provider):
+    """A program that is built as the providers are, for checks and tests."""
+
+    def file(self, mirror: Path) -> Path:
+        """By its name."""
+        return mirror / self.name
+
+
+TFLINT = Tool("tflint", "terraform-linters/tflint", "0.64.0", "github.com/terraform-linters/tflint")
+COMPOSE = Tool("docker-compose", "docker/compose", "2.40.3")
 
 
 class NoGo(Refusal):
@@ -73,25 +91,27 @@ def cache(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "kappa" / "terraform"
 
 
-def mirrors(checkout: Path, environment: Mapping[str, str]) -> dict[str, Path]:
+def mirrors(checkout: Path, environment: Mapping[str, str], wanted: Sequence[Provider] = PROVIDERS) -> dict[str, Path]:
     """By provider the folder of its mirror, there or not: another go.mod or go.sum is another folder."""
-    return {provider.name: cache(environment) / f"{provider.name}-{_key(checkout, provider)}" for provider in PROVIDERS}
+    return {provider.name: cache(environment) / f"{provider.name}-{_key(checkout, provider)}" for provider in wanted}
 
 
-def missing(checkout: Path, environment: Mapping[str, str]) -> list[Provider]:
+def missing(checkout: Path, environment: Mapping[str, str], wanted: Sequence[Provider] = PROVIDERS) -> list[Provider]:
     """The providers that must be built first."""
-    folders = mirrors(checkout, environment)
-    return [provider for provider in PROVIDERS if not provider.file(folders[provider.name]).exists()]
+    folders = mirrors(checkout, environment, wanted)
+    return [provider for provider in wanted if not provider.file(folders[provider.name]).exists()]
 
 
-def build(checkout: Path, environment: Mapping[str, str], echo: Echo) -> list[Path]:
+def build(
+    checkout: Path, environment: Mapping[str, str], echo: Echo, wanted: Sequence[Provider] = PROVIDERS
+) -> list[Path]:
     """The mirrors of all providers; those that are missing are built, a minute each. Raises NoGo, NotBuilt."""
-    wanted, folders = missing(checkout, environment), mirrors(checkout, environment)
+    lacking, folders = missing(checkout, environment, wanted), mirrors(checkout, environment, wanted)
     go = shutil.which("go", path=environment.get("PATH", os.defpath))
-    if wanted and go is None:
-        raise NoGo([provider.name for provider in wanted])
-    for number, provider in enumerate(wanted, 1):
-        echo(f"{'terraform':<10} building provider {provider.name} ({number} of {len(wanted)}), a minute or two")
+    if lacking and go is None:
+        raise NoGo([provider.name for provider in lacking])
+    for number, provider in enumerate(lacking, 1):
+        echo(f"{'terraform':<10} building provider {provider.name} ({number} of {len(lacking)}), a minute or two")
         begun = time.monotonic()
         size = _build(provider, str(go), checkout, folders[provider.name], environment)
         echo(f"{'terraform':<10} provider {provider.name}: {size / 1e6:.0f} MB in {time.monotonic() - begun:.0f} s")

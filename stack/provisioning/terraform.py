@@ -100,7 +100,7 @@ class Target:
     def run(self, word: str, *more: str) -> subprocess.CompletedProcess[str]:
         """One command of Terraform, whatever comes of it. Raises NoTerraform."""
         program = executable(self.environment)
-        asked = () if word == "output" else ("-input=false", "-no-color")
+        asked = () if word in ("output", "show") else ("-input=false", "-no-color")
         done = subprocess.run(
             [program, word, *asked, *more], cwd=self._root, env=self._surroundings, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

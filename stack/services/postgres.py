@@ -121,7 +121,10 @@ def healthy(settings: Settings) -> bool:
 
 
 def ensure_roles(settings: Settings) -> None:
-    """Roles with their passwords and the two databases, each closed to all who have no business there."""
+    """Roles with their passwords and the two databases, each closed to all who have no business there.
+
+    A managed server's administrator is no superuser: may make roles and databases, and acts for those that it made.
+    """
     with superuser(settings) as connection:
         for role in (*ROLES, AIRFLOW_ROLE):
             _ensure_role(connection, role, passwords.password(settings, role))
@@ -137,8 +140,17 @@ def _ensure_role(connection: psycopg.Connection, role: str, word: str) -> None:
     """A role that may log in and nothing else."""
     if not connection.execute("select 1 from pg_roles where rolname = %s", [role]).fetchone():
         _run(connection, "CREATE ROLE {}", role)
-    _run(connection, "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS", role)
+    if _is_superuser(connection):
+        _run(connection, "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS", role)
+    else:
+        # The three others nobody but a superuser could have given, or may name.
+        _run(connection, "ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE", role)
+        _run(connection, "GRANT {} TO CURRENT_USER WITH INHERIT TRUE, SET TRUE", role)
     set_password(connection, role, word)
+
+
+def _is_superuser(connection: psycopg.Connection) -> bool:
+    return connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,)
 
 
 def set_password(connection: psycopg.Connection, role: str, word: str) -> None:

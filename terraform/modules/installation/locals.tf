@@ -5,6 +5,10 @@ locals {
   postgres = one([for name, host in var.hosts : name if contains(host.roles, "postgres")])
   master   = one([for name, host in var.hosts : name if contains(host.roles, "spark_master")])
 
+  authority = "${var.places.secrets}/ca.pem"
+  kafka     = var.kafka != null ? var.kafka : { bootstrap = join(",", local.bootstrap), ca = local.authority }
+  database  = var.postgres != null ? var.postgres : { host = local.postgres, ca = local.authority }
+
   bootstrap = [for name in sort(keys(local.brokers)) : "${name}:9092"]
   voters    = [for name in sort(keys(local.brokers)) : "${local.brokers[name].broker_id}@${name}:9093"]
   copies    = min(3, length(local.brokers))
@@ -64,17 +68,19 @@ locals {
       ])
     }
   }
+  # %H is systemd's word for the host's own name.
+  called = { for name, host in local.workers : name => host.many ? "%H" : name }
   worker = { for name, host in local.workers : name => {
     name        = "kappa-spark-worker"
     describe    = "Spark's worker, of Kappa Ads"
     user        = var.users.kappa
-    environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = name })
+    environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
     prepare     = []
     command = concat([var.programs.java], local.spark, [
       "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [
       "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
-      "--host", name, "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", "${var.places.data}/spark",
+      "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", "${var.places.data}/spark",
       "spark://${local.master}:7077",
     ])
   } }

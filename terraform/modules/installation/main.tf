@@ -12,6 +12,8 @@ resource "terraform_data" "cluster" {
 
 # Names only: passwords and keys are made by the checkout's own program, which writes them into files and tells nobody.
 resource "terraform_data" "secrets" {
+  count = var.maker == null ? 0 : 1
+
   triggers_replace = {
     hosts  = sort(keys(var.hosts))
     folder = "${var.output}/secrets"
@@ -23,20 +25,22 @@ resource "terraform_data" "secrets" {
     environment = {
       PYTHON     = var.maker.python
       PYTHONPATH = ".:plugins"
-      SETTINGS   = local_file.settings.filename
+      SETTINGS   = local_file.settings[0].filename
       OUTPUT     = var.output
     }
   }
 }
 
 resource "local_file" "settings" {
+  count = var.output == null ? 0 : 1
+
   filename        = "${var.output}/kappa.toml"
   file_permission = "0644"
   content         = local.settings
 }
 
 resource "local_file" "rendered" {
-  for_each = local.files
+  for_each = { for name, text in local.files : name => text if var.output != null }
 
   filename        = "${var.output}/hosts/${each.key}"
   content         = each.value
@@ -45,24 +49,23 @@ resource "local_file" "rendered" {
 
 locals {
   settings = templatefile("${path.module}/templates/kappa.toml.tftpl", {
-    bootstrap = join(",", local.bootstrap)
-    ca        = "${var.places.secrets}/ca.pem"
-    postgres  = local.postgres
-    master    = local.master
-    rest      = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : ["http://${local.master}:6066"])
-    ui        = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : ["http://${local.master}:8080"])
-    trusted   = var.trusted_network
-    airflow   = var.airflow_url
-    shared    = var.places.shared
-    secrets   = var.places.secrets
-    store     = var.store
-    topic     = var.topic
+    kafka    = local.kafka
+    postgres = local.database
+    master   = local.master
+    rest     = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : ["http://${local.master}:6066"])
+    ui       = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : ["http://${local.master}:8080"])
+    trusted  = var.trusted_network
+    airflow  = var.airflow_url
+    shared   = var.places.shared
+    secrets  = var.places.secrets
+    store    = var.store
+    topic    = var.topic
   })
 
   of_all = { for name in keys(var.hosts) : name => {
     "kappa.toml" = local.settings
     "pg_service.conf" = templatefile("${path.module}/templates/pg_service.conf.tftpl", {
-      host  = local.postgres, secrets = var.places.secrets, database = "kappa"
+      host  = local.database.host, ca = local.database.ca, secrets = var.places.secrets, database = "kappa"
       roles = ["kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader"]
     })
   } }
@@ -74,14 +77,14 @@ locals {
     "log4j2.yaml"         = file("${path.module}/templates/log4j2.yaml")
     "kappa-kafka.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.broker)
   } }
-  of_postgres = { (local.postgres) = {
+  of_postgres = { for name in local.postgres[*] : name => {
     "postgresql.conf" = templatefile("${path.module}/templates/postgresql.conf.tftpl", {
       config = local.config, data = "${var.places.data}/postgres"
     })
     "pg_hba.conf" = file("${path.module}/templates/pg_hba.conf")
     "prepare-postgres" = templatefile("${path.module}/templates/prepare-postgres.tftpl", {
       bin  = "${var.programs.postgres}/bin", data = "${var.places.data}/postgres", user = var.users.postgres
-      host = local.postgres, secrets = var.places.secrets
+      host = name, secrets = var.places.secrets
     })
     "kappa-postgres.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.postgres)
   } }

@@ -7,10 +7,15 @@ output "units" {
 
 output "bootstrap" {
   description = "Addresses of Kafka, for targets/local."
-  value       = local.bootstrap
+  value       = split(",", local.kafka.bootstrap)
 }
 
 output "replication_factor" {
   description = "Copies of each record that there are brokers for, three at most."
   value       = local.copies
+}
+
+output "files" {
+  description = "HOST/FILE: its text. No secret is in any."
+  value       = local.files
 }

@@ -1,10 +1,11 @@
 variable "hosts" {
-  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers."
+  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers. many: any number of workers are started from these files, each of which says its own host name."
   type = map(object({
     roles     = set(string)
     broker_id = optional(number)
     cores     = optional(number, 4)
     memory_mb = optional(number, 4096)
+    many      = optional(bool, false)
   }))
 
   validation {
@@ -16,21 +17,43 @@ variable "hosts" {
     error_message = "a host has the role ${join(", ", setsubtract(flatten([for host in values(var.hosts) : host.roles]), local.roles))}; known are ${join(", ", local.roles)}. Nothing was written."
   }
   validation {
-    condition     = contains([1, 3, 5], length([for host in values(var.hosts) : host if contains(host.roles, "broker")]))
-    error_message = "1, 3 or 5 hosts must have the role broker: of 3 and 5 a majority stays when one is lost. Nothing was written."
+    condition     = contains(var.kafka == null ? [1, 3, 5] : [0], length([for host in values(var.hosts) : host if contains(host.roles, "broker")]))
+    error_message = "1, 3 or 5 hosts must have the role broker, of which 3 and 5 keep a majority when one is lost; none where 'kafka' names one that is elsewhere. Nothing was written."
   }
   validation {
     condition     = alltrue([for host in values(var.hosts) : host.broker_id != null if contains(host.roles, "broker")]) && length(distinct([for host in values(var.hosts) : host.broker_id if contains(host.roles, "broker")])) == length([for host in values(var.hosts) : host if contains(host.roles, "broker")])
     error_message = "each broker needs a broker_id of its own, which it keeps: its log is that of the number, not of the name. Nothing was written."
   }
   validation {
-    condition     = alltrue([for role in ["postgres", "spark_master"] : length([for host in values(var.hosts) : host if contains(host.roles, role)]) == 1])
-    error_message = "one host, not more, has the role postgres, and one the role spark_master. Nothing was written."
+    condition     = alltrue([for role, hosts in { postgres = var.postgres == null ? 1 : 0, spark_master = 1 } : length([for host in values(var.hosts) : host if contains(host.roles, role)]) == hosts])
+    error_message = "one host, not more, has the role spark_master, and one the role postgres; none where 'postgres' names one that is elsewhere. Nothing was written."
   }
   validation {
     condition     = length([for host in values(var.hosts) : host if contains(host.roles, "spark_worker")]) > 0 && alltrue([for host in [for host in values(var.hosts) : host if contains(host.roles, "spark_worker")] : host.cores >= 1 && host.memory_mb >= 2048])
     error_message = "at least one host has the role spark_worker, with 1 core and 2048 MB or more: a driver needs that much. Nothing was written."
   }
+  validation {
+    condition     = alltrue([for host in values(var.hosts) : host.roles == toset(["spark_worker"]) if host.many])
+    error_message = "'many' is for a host with the role spark_worker and no other: only workers may come and go. Nothing was written."
+  }
+}
+
+variable "kafka" {
+  description = "A Kafka that is elsewhere, in the place of hosts with the role broker: its addresses, and on the hosts the file of the authority that vouches for it (empty: those of the system)."
+  type = object({
+    bootstrap = string
+    ca        = optional(string, "")
+  })
+  default = null
+}
+
+variable "postgres" {
+  description = "A Postgres that is elsewhere, in the place of a host with the role postgres: its host name, and on the hosts the file of the authority that vouches for it (empty: those of the system)."
+  type = object({
+    host = string
+    ca   = optional(string, "")
+  })
+  default = null
 }
 
 variable "trusted_network" {
@@ -120,14 +143,21 @@ variable "users" {
 }
 
 variable "output" {
-  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates."
+  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates. null: nothing is written, and the output 'files' is for whoever carries them there."
   type        = string
+  default     = null
 }
 
 variable "maker" {
-  description = "On this machine: the checkout and its Python, which make passwords and certificates."
+  description = "On this machine: the checkout and its Python, which make passwords and certificates in 'output'. null: they are made elsewhere."
   type = object({
     checkout = string
     python   = string
   })
+  default = null
+
+  validation {
+    condition     = var.maker == null || var.output != null
+    error_message = "maker is given without output: secrets need a folder. Nothing was written."
+  }
 }

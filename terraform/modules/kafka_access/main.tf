@@ -45,7 +45,7 @@ resource "kafka_topic" "log" {
 }
 
 resource "kafka_user_scram_credential" "user" {
-  for_each = local.rights.topic
+  for_each = { for user, operations in local.rights.topic : user => operations if var.make_users }
 
   username            = each.key
   scram_mechanism     = "SCRAM-SHA-512"

@@ -4,6 +4,6 @@ output "topic" {
 }
 
 output "users" {
-  description = "The users that exist."
+  description = "The users that were made here."
   value       = sort([for user in kafka_user_scram_credential.user : user.username])
 }

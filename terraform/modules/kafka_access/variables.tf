@@ -26,13 +26,20 @@ variable "topic" {
   }
 }
 
+variable "make_users" {
+  description = "Whether users are made here, by the broker. false where it knows them from elsewhere, as MSK does: topic, rights and quotas are made for them."
+  type        = bool
+  default     = true
+}
+
 variable "passwords" {
   description = "Password of each user. Handed to the broker and kept nowhere: not in the state, nor in a plan."
   type        = map(string)
+  default     = {}
   ephemeral   = true
 
   validation {
-    condition     = length(setsubtract(keys(local.rights.topic), keys(var.passwords))) == 0
+    condition     = !var.make_users || length(setsubtract(keys(local.rights.topic), keys(var.passwords))) == 0
     error_message = "passwords must have one for each of kafka_producer, kafka_stream, kafka_control and kafka_reader. Nothing was changed."
   }
   validation {

@@ -9,26 +9,27 @@ locals {
   row_bytes             = 160   # of a served row with its index
 
   # Decided.
-  jobs          = 2    # with state: ad_ctr, client_spend
-  headroom      = 3    # an outage of an hour in the busiest hour is caught up in half of one
-  fill          = 0.7  # a disk is never fuller
-  copies        = 3    # of each record, on three brokers
-  generations   = 3    # a checkpoint, the one before it, and the copy that a rescale makes
-  broker_bytes  = 20e6 # a broker takes and gives so much in a second on two cores
-  broker_disk   = 4000 # GB, the largest disk of a broker
-  state_minutes = 6    # a window, the future bound: the state is kept so much longer than the lateness
+  giga          = 1000000000
+  jobs          = 2        # with state: ad_ctr, client_spend
+  headroom      = 3        # an outage of an hour in the busiest hour is caught up in half of one
+  fill          = 0.7      # a disk is never fuller
+  copies        = 3        # of each record, on three brokers
+  generations   = 3        # a checkpoint, the one before it, and the copy that a rescale makes
+  broker_bytes  = 20000000 # a broker takes and gives so much in a second on two cores
+  broker_disk   = 4000     # GB, the largest disk of a broker
+  state_minutes = 6        # a window, the future bound: the state is kept so much longer than the lateness
 
   peak_events = var.events_per_second * var.peak
 
   job_cores  = max(1, ceil(local.peak_events * local.headroom / local.records_per_core))
   partitions = max(6, ceil(local.job_cores * var.growth / 3) * 3)
 
-  log_gb       = var.events_per_second * 86400 * var.retention_days * local.record_bytes / 1e9
+  log_gb       = var.events_per_second * 86400 * var.retention_days * local.record_bytes / local.giga
   log_disk_gb  = local.log_gb * local.copies / local.fill
   state_events = local.peak_events * 60 * (var.lateness_minutes + local.state_minutes)
-  state_gb     = local.state_events * local.state_bytes_per_event / 1e9
+  state_gb     = local.state_events * local.state_bytes_per_event / local.giga
   shared_gb    = local.state_gb * local.jobs * local.generations / local.fill
-  rows_gb      = var.ads * 60 * 24 * 365 * local.row_bytes / 1e9 / local.fill
+  rows_gb      = var.ads * 60 * 24 * 365 * local.row_bytes / local.giga / local.fill
 
   broker_load = local.peak_events * local.record_bytes * (local.copies + local.jobs + 1)
   by_load     = ceil(local.broker_load / local.broker_bytes)

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.entry import CHECKOUT
+from stack.provisioning import providers
+from stack.provisioning.providers import COMPOSE
 from stack.waiting import until
 
-COMPOSE = Path(__file__).with_name("compose")
-"""The module that docker compose is built of: pinned by its go.mod and go.sum."""
 PROGRAMS = ("podman", "runc", "catatonit", "iptables", "debootstrap", "docker", "go")
 PLUGINS = ("netavark", "aardvark-dns")
 PLUGIN_FOLDERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"))
@@ -73,7 +74,7 @@ class Engine:
 
 @contextmanager
 def engine(cache: Path) -> Iterator[Engine]:
-    """An engine for as long as the body runs; images and the built compose stay in `cache`."""
+    """An engine for as long as the body runs; images stay in `cache`."""
     with tempfile.TemporaryDirectory(prefix="kappa-engine-") as made:
         run = Path(made)
         cache.mkdir(parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ def engine(cache: Path) -> Iterator[Engine]:
         (run / "storage.conf").write_text(STORAGE.format(folder=cache, run=run / "run"))
         plugins = run / "docker" / "cli-plugins"
         plugins.mkdir(parents=True)
-        (plugins / "docker-compose").symlink_to(built_compose(cache))
+        (plugins / "docker-compose").symlink_to(built_compose())
         socket = run / "podman.sock"
         environment = {
             **os.environ,
@@ -105,14 +106,10 @@ def engine(cache: Path) -> Iterator[Engine]:
             service.wait(30)
 
 
-def built_compose(cache: Path) -> Path:
-    """The command docker compose, built once."""
-    built = cache / "docker-compose"
-    if not built.exists():
-        build = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(built), "."]
-        environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
-        subprocess.run(build, cwd=COMPOSE, env=environment, check=True, capture_output=True, timeout=1200)
-    return built
+def built_compose() -> Path:
+    """The command docker compose, built once for each user."""
+    (mirror,) = providers.build(CHECKOUT, os.environ, print, [COMPOSE])
+    return COMPOSE.file(mirror)
 
 
 def _share(shares: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import subprocess
@@ -14,9 +15,15 @@ import pytest
 
 from cli.entry import CHECKOUT
 from stack.provisioning import providers
+from stack.provisioning.providers import Provider
 from stack.provisioning.terraform import NoTerraform, executable
 
 TREE = CHECKOUT / "terraform"
+AWS = Provider("aws", "hashicorp/aws", "5.100.0")
+"""Not built here: that takes hours, and some 20 GB."""
+PLUGINS = ("~/.terraform.d/plugins", "~/.local/share/terraform/plugins", "/usr/local/share/terraform/plugins",
+           "/usr/share/terraform/plugins", "/opt/*")  # fmt: skip
+"""Where Terraform itself, and images of machines, keep providers; KAPPA_TERRAFORM_PLUGINS names another folder."""
 SURROUNDINGS = {**os.environ, "TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
 
 
@@ -40,10 +47,30 @@ def lacking() -> str:
     return ""
 
 
-def needed() -> None:
-    """Skip the test, with the reason, where Terraform cannot run."""
-    if why := lacking():
+def needed(root: str = "") -> None:
+    """Skip the test, with the reason, where Terraform cannot run, or has no provider of AWS for a root that asks for
+    it."""
+    why = lacking()
+    if not why and wants_aws(root) and aws_mirror() is None:
+        why = (
+            f"Terraform's provider {AWS.source} {AWS.version} is in none of {', '.join(PLUGINS)}, nor in the folder "
+            "that KAPPA_TERRAFORM_PLUGINS names"
+        )
+    if why:
         pytest.skip(why)
+
+
+def wants_aws(root: str) -> bool:
+    """Whether a root module, by its path in the tree, asks for the provider of AWS."""
+    file = TREE / root / "versions.tf"
+    return bool(root) and file.exists() and f'"{AWS.source}"' in file.read_text()
+
+
+def aws_mirror() -> Path | None:
+    """The folder that has the provider of AWS."""
+    named = os.environ.get("KAPPA_TERRAFORM_PLUGINS")
+    places = [named] if named else [place for each in PLUGINS for place in glob.glob(os.path.expanduser(each))]
+    return next((Path(place) for place in places if list(AWS.file(Path(place)).parent.glob(f"{AWS.binary}*"))), None)
 
 
 def copy(folder: Path) -> Path:
@@ -63,7 +90,8 @@ def terraform(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def initialised(folder: Path) -> Path:
     """The folder, with its providers."""
-    mirrors = [f"-plugin-dir={mirror}" for mirror in providers.mirrors(CHECKOUT, os.environ).values()]
+    folders = [*providers.mirrors(CHECKOUT, os.environ).values(), *([found] if (found := aws_mirror()) else [])]
+    mirrors = [f"-plugin-dir={mirror}" for mirror in folders]
     done = terraform(folder, "init", "-input=false", "-backend=false", *mirrors)
     assert done.returncode == 0, done.stdout
     return folder

@@ -14,6 +14,9 @@ import pytest
 from kappa.core.installation import needs
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
 from kappa.core.installation.settings import ROLES, Topic
+from stack.containers.given import SECRETS
+from stack.containers.installation import CA
+from stack.containers.names import Group
 from stack.provisioning import providers
 from stack.services import airflow_connections, kafka, kafka_users
 from tests.stack.provisioning import terraform_tree
@@ -38,14 +41,15 @@ def test_all_files_have_terraforms_own_form() -> None:
 
 @pytest.mark.parametrize("root", sorted(set(ROOTS) - set(WITH_TESTS)))
 def test_each_module_without_tests_of_its_own_is_valid(root: str, tmp_path: Path) -> None:
-    terraform_tree.needed()
+    terraform_tree.needed(root)
     done = terraform(initialised(terraform_tree.copy(tmp_path) / root), "validate")
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("root", WITH_TESTS)
 def test_the_mock_tests_of_each_module_pass(root: str, tmp_path: Path) -> None:
-    terraform_tree.needed()
+    terraform_tree.needed(root)
     done = terraform(initialised(terraform_tree.copy(tmp_path) / root), "test")
     assert done.returncode == 0, done.stdout
     assert re.search(r"Success! [1-9]\d* passed, 0 failed", done.stdout), done.stdout
@@ -70,7 +74,7 @@ def test_users_and_rights_are_those_of_the_code() -> None:
 
 def test_the_topic_is_that_of_the_settings() -> None:
     topic = Topic()
-    for file in (ACCESS / "variables.tf", TREE / "targets" / "local" / "variables.tf"):
+    for file in [ACCESS / "variables.tf", *(TREE / "targets" / name / "variables.tf" for name in ("local", "aws_log"))]:
         assert defaults(file) >= {
             ("name", f'"{topic.name}"'),
             ("partitions", str(topic.partitions)),
@@ -98,6 +102,31 @@ def test_airflow_is_given_the_pools_and_connections_that_it_needs() -> None:
     assert connections.keys() == needs.CONNECTIONS.keys()
 
 
+def test_on_aws_the_same_users_and_files_are_known_as_elsewhere() -> None:
+    aws = TREE / "targets" / "aws"
+    listed = re.search(r"kafka_users += toset\((\[.*\])\)", (aws / "main.tf").read_text())
+    assert listed is not None
+    assert set(json.loads(listed[1])) == {str(user) for user in RIGHTS}
+    groups = {"spark_master": Group.MASTER, "spark_worker": Group.WORKER, "airflow": Group.AIRFLOW}
+    told = json.loads((aws / "secrets.json").read_text())
+    assert {kind: set(files) for kind, files in told.items()} == {
+        kind: set(SECRETS[group]) - {CA} for kind, group in groups.items()
+    }
+
+
+def test_brokers_on_aws_are_told_what_brokers_on_hosts_are() -> None:
+    text = (TREE / "targets" / "aws" / "kafka.tf").read_text()
+    aws = dict(re.findall(r"^    ([a-z.]+)=(.+)$", text, re.M))
+    template = (TREE / "modules" / "installation" / "templates" / "server.properties.tftpl").read_text()
+    copies = {"${copies}": "3", "${least}": "2"}
+    hosts = {name: copies.get(value, value) for name, value in re.findall(r"^([a-z.]+)=(.+)$", template, re.M)}
+    assert {name: value for name, value in aws.items() if name in hosts} == {
+        name: hosts[name] for name in aws if name in hosts
+    }
+    assert aws.keys() - hosts.keys() == {"allow.everyone.if.no.acl.found", "unclean.leader.election.enable"}
+    assert aws["allow.everyone.if.no.acl.found"] == "false"
+
+
 def test_the_roles_of_postgres_are_those_of_the_code() -> None:
     listed = re.search(r"roles = (\[.*\])\n", (TREE / "modules" / "installation" / "main.tf").read_text())
     assert listed is not None
@@ -122,14 +151,14 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     assert f"those x {reckoned['state_bytes_per_event']} bytes" in page
 
 
-def test_providers_that_are_asked_for_are_those_that_are_built() -> None:
+def test_providers_that_are_asked_for_are_those_that_are_built_or_looked_for() -> None:
     asked = {
         (source.lower(), version)
         for file in TREE.glob("*/*/versions.tf")
         for source, version in re.findall(r'source += "([^"]+)"\s+version = "([^"]+)"', file.read_text())
     }
-    assert asked <= {(provider.source, provider.version) for provider in providers.PROVIDERS}
-    assert asked
+    known = (*providers.PROVIDERS, terraform_tree.AWS)
+    assert asked == {(provider.source, provider.version) for provider in known}
 
 
 def test_a_password_is_an_ephemeral_variable_wherever_one_is_taken() -> None:

@@ -34,7 +34,7 @@ run "each_host_gets_what_its_roles_need" {
     error_message = "the worker offers something else"
   }
   assert {
-    condition     = output.bootstrap == ["k1:9092", "k2:9092", "k3:9092"] && output.replication_factor == 3
+    condition     = join(" ", output.bootstrap) == "k1:9092 k2:9092 k3:9092" && output.replication_factor == 3
     error_message = "Kafka is told otherwise"
   }
 }
@@ -152,7 +152,7 @@ run "proxies_before_spark_are_named_instead" {
   }
 
   assert {
-    condition     = strcontains(local_file.settings.content, "rest = [\"https://m1.example.com:6066\"]") && !strcontains(local_file.settings.content, "allow_plain")
+    condition     = strcontains(local_file.settings[0].content, "rest = [\"https://m1.example.com:6066\"]") && !strcontains(local_file.settings[0].content, "allow_plain")
     error_message = "the settings allow what is plain"
   }
 }
@@ -171,4 +171,62 @@ run "a_place_that_is_not_absolute_is_refused" {
     places = { shared = "mnt" }
   }
   expect_failures = [var.places]
+}
+
+run "kafka_and_postgres_may_be_elsewhere_and_workers_come_and_go" {
+  command = plan
+  variables {
+    hosts = {
+      m1 = { roles = ["spark_master"] }
+      w  = { roles = ["spark_worker"], many = true }
+    }
+    kafka    = { bootstrap = "b1.example.com:9096,b2.example.com:9096" }
+    postgres = { host = "pg.example.com", ca = "/opt/ca.pem" }
+    output   = null
+    maker    = null
+  }
+
+  assert {
+    condition     = length(local_file.rendered) == 0 && length(local_file.settings) == 0 && length(terraform_data.secrets) == 0
+    error_message = "something is written"
+  }
+  assert {
+    condition     = output.bootstrap[1] == "b2.example.com:9096" && !strcontains(output.files["w/kappa.toml"], "\nca =") && strcontains(output.files["w/kappa.toml"], "host = \"pg.example.com\"\nsslmode = \"verify-full\"\nsslrootcert = \"/opt/ca.pem\"")
+    error_message = "the settings name other places"
+  }
+  assert {
+    condition     = strcontains(output.files["w/kappa-spark-worker.service"], "--host %H ") && strcontains(output.files["w/kappa-spark-worker.service"], "SPARK_LOCAL_HOSTNAME=%H")
+    error_message = "all workers would have one name"
+  }
+  assert {
+    condition     = strcontains(output.files["m1/pg_service.conf"], "sslrootcert=/opt/ca.pem")
+    error_message = "psql trusts somebody else"
+  }
+}
+
+run "a_broker_beside_a_kafka_that_is_elsewhere_is_refused" {
+  command = plan
+  variables {
+    kafka = { bootstrap = "b1.example.com:9096" }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "a_master_that_comes_and_goes_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "postgres"], broker_id = 1 }
+      m1 = { roles = ["spark_master", "spark_worker"], many = true }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "secrets_without_a_folder_are_refused" {
+  command = plan
+  variables {
+    output = null
+  }
+  expect_failures = [var.maker]
 }

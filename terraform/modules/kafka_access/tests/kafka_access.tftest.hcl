@@ -127,3 +127,16 @@ run "a_quota_that_stops_a_batch_is_refused" {
   }
   expect_failures = [var.quotas]
 }
+
+run "users_may_be_made_elsewhere" {
+  command = plan
+  variables {
+    make_users = false
+    passwords  = {}
+  }
+
+  assert {
+    condition     = length(kafka_user_scram_credential.user) == 0 && length(kafka_acl.right) == 12
+    error_message = "a user is made, or has no right"
+  }
+}

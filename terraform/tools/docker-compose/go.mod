@@ -1,4 +1,4 @@
-module kappa/compose
+module kappa/terraform/tools/docker-compose
 
 go 1.24.9
 

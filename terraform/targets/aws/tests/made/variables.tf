@@ -1,0 +1,4 @@
+variable "folder" {
+  description = "Where to write them."
+  type        = string
+}

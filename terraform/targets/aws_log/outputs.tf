@@ -1,0 +1,4 @@
+output "topic" {
+  description = "The log's topic."
+  value       = module.kafka_access.topic
+}
