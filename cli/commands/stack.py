@@ -1,25 +1,35 @@
-"""The commands of the embedded stack: up, down, status."""
+"""The commands of the embedded stack: up, down, and status, nothing of which is wider than COLUMNS."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
-from cli import entry, status_of_job
-from cli.commands import status_tables
+from cli import entry, output, status_of_job
+from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.verbs.drivers.launch import resume_all
+from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
 from stack.status.overview import status
 from stack.up import Echo, Provision, up
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
+COLUMNS = 100
+FATES = [fate.value for fate in Fate if fate is not Fate.COUNTED] + [Fate.COUNTED.value]
+HEADINGS = ("state", "unread", "lag", "commit", "batch", "complete")
+"""Lag, and how old the newest commit is, in seconds; complete through which append_time, month to minute."""
+BESIDE = 4
+"""So many versions stand beside each other in the table of fates."""
 
 
 def register(app: typer.Typer) -> None:
@@ -102,6 +112,73 @@ def _status(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
-        status_tables.show(report)
+        show(report)
     if report["red"]:
         raise typer.Exit(1)
+
+
+def show(report: Mapping[str, Any]) -> None:
+    """Print the document of `status --json`."""
+    output.out.print(document(report), width=min(COLUMNS, output.out.width))
+
+
+def document(report: Mapping[str, Any]) -> RenderableType:
+    """All of it, in the order in which one asks."""
+    versions = [(f"{job['job']} v{v['version']}", v) for job in report["jobs"] for v in job["versions"]]
+    beside = [versions[at : at + BESIDE] for at in range(0, len(versions), BESIDE)]
+    return Group(
+        *_table("process", ("pid", "state"), [(p["name"], p["pid"], p["state"]) for p in report["processes"]]),
+        *_table("endpoint", ("address",), list(report["endpoints"].items())),
+        *_table("version", HEADINGS, [_version(name, v) for name, v in versions]),
+        *(table for few in beside for table in _fates(few)),
+        *(_replay(replay, candidate) for replay in report["replays"] for candidate in replay["candidates"]),
+        *map(_red, report["red"]),
+    )
+
+
+def _table(first: str, others: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[Table]:
+    """One table, None as an empty cell; none where it has no rows."""
+    if not rows:
+        return
+    made = Table()
+    for heading in (first, *others):
+        made.add_column(heading, no_wrap=heading not in ("state", "address"))
+    for row in rows:
+        made.add_row(*("" if value is None else escape(str(value)) for value in row))
+    yield made
+
+
+def _version(name: str, v: Mapping[str, Any]) -> tuple[Any, ...]:
+    """One version's row: what it is, how far behind, how old its numbers are."""
+    state = v["state"] if v["desired"] == "running" else f"{v['state']}, {v['desired']}"
+    return (
+        name, state, f"{v['lag_events'] or 0:,}", _unit(v["lag_seconds"], "s"), _unit(v["freshness_seconds"], "s"),
+        _unit(v["batch_ms"], "ms"), (v["complete_through"] or "")[5:16].replace("T", " "),
+    )  # fmt: skip
+
+
+def _fates(versions: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Table]:
+    """What became of the records, a column for each version."""
+    names = [name for name, _ in versions]
+    return _table("fates", names, [(fate, *(f"{v[fate]:,}" for _, v in versions)) for fate in ("read", *FATES)])
+
+
+def _replay(replay: Mapping[str, Any], c: Mapping[str, Any]) -> Text:
+    """What a replay is at and how far one candidate has come, in two lines."""
+    eta = "" if c["eta_seconds"] is None else f", ready in about {duration(c['eta_seconds'])}"
+    doing = "its driver is starting" if not c["read"] else f"{c['rate_per_second']:,.0f}/s"
+    return Text.from_markup(
+        f"[bold]replay[/] {c['job']} v{c['version']}, against v{c['live']}: {replay['phase']}, {c['read']:,} read, "
+        f"{c['unread']:,} unread, {doing}{eta}\n"
+        f"  from {(replay['from'] or 'the begin of the log')[:19]}, parity {replay['parity']}, asked by "
+        f"{escape(replay['asked_by'])}, run {escape(replay['run_id'])}"
+    )
+
+
+def _red(red: Mapping[str, Any]) -> Text:
+    since = f" (since {red['since'][:19]} UTC)" if red["since"] else ""
+    return Text.from_markup(f"[bold red]red:[/] {escape(red['what'])}{since}; see {red['runbook']}")
+
+
+def _unit(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:,.0f} {unit}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.commands.status_tables import COLUMNS, FATES, document
+from cli.commands.stack import COLUMNS, FATES, document
 
 RUN = "manual__2026-11-25T22:10:11.123456+00:00"
 
