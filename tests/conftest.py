@@ -57,10 +57,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A long test that does not say how long it takes is refused in every run, also in those that leave it out. What
-    uses the Spark session is marked, so that only one of the parts that run side by side makes one."""
+    needs the rig R1 is marked, for it is one of the parts that run side by side."""
     minutes(item)
-    if "spark" in getattr(item, "fixturenames", ()):
-        item.add_marker(pytest.mark.session)
+    if {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.r1)
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:

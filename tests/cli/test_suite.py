@@ -185,7 +185,7 @@ def test_a_long_test_without_its_minutes_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_parts_cover_every_test_once() -> None:
-    parted = ("not (session or integration)", "session and not integration", "integration")
+    parted = ("not (r1 or integration)", "r1 and not integration", "integration")
     assert chosen(long=True) == [f"{which} and not provisioning" for which in parted]
     assert chosen(long=False) == [f"{which} and not long" for which in parted]
 

@@ -52,6 +52,7 @@ def artifact(tmp_path: Path) -> Artifact:
     return Artifact(tmp_path / "artifact", "ab12", datetime.now(UTC), None, {})
 
 
+@pytest.mark.long(minutes=2)
 @pytest.mark.rig
 def test_it_is_the_artifacts_own_code_that_speaks(tmp_path: Path) -> None:
     value = json.dumps(EVENT).encode()
@@ -62,6 +63,7 @@ def test_it_is_the_artifacts_own_code_that_speaks(tmp_path: Path) -> None:
     assert (refused.fate, refused.reason, refused.event) == ("dead_letter", "c1 is not served any more", None)
 
 
+@pytest.mark.long(minutes=2)
 @pytest.mark.rig
 def test_the_settings_are_those_of_the_version(tmp_path: Path) -> None:
     late = question(json.dumps(EVENT).encode(), NOON + 7_200_001)
