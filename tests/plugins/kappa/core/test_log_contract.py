@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,15 @@ def _create(settings: Settings, name: str) -> None:
     admin.close()
     producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "compression.type": "lz4"})
     for number in range(3):
-        producer.produce(name, str(number).encode(), partition=0)
+        assert until(partial(_is_sent, producer, name, number), 30), "the broker does not know the new rights"
+
+
+def _is_sent(producer: Producer, name: str, number: int) -> bool:
+    """Whether the broker took the record: it learns of rights a moment after it has acknowledged them."""
+    errors: list[object] = []
+    producer.produce(name, str(number).encode(), partition=0, on_delivery=lambda error, _: errors.append(error))
     assert producer.flush(30) == 0
+    return errors == [None]
 
 
 def test_offsets_reach_from_the_first_record_to_one_past_the_last(log: Log) -> None:
