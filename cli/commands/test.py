@@ -43,7 +43,7 @@ R1 = "r1"
 """What needs the rig R1: a mark that tests/conftest.py gives by itself. It is about half of what needs no stack."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
-USUAL_MINUTES = {"others": 17, "r1": 20, "stack": 20}
+USUAL_MINUTES = {"others": 20, "r1": 24, "stack": 24}
 """What the parts take on two cores, side by side, without their long tests."""
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
