@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,10 +37,6 @@ class DriverMetrics(Collector):
         self.phases: Mapping[str, int] = {}
         self.queries, self.evictions = 0, 0
 
-    def describe(self) -> Iterable[Family]:
-        """Nothing beforehand."""
-        return ()
-
     def collect(self) -> Iterator[Family]:
         """The metrics as they are now; what is not known yet is not told."""
         at_ms = self._committed().at_ms
@@ -64,7 +60,7 @@ class DriverMetrics(Collector):
 def served(where: Metrics, told: DriverMetrics) -> Iterator[int | None]:
     """They can be read while the body runs, at the port that this gives: the first free one. None where no port is
     free, or wanted: no driver ends for want of one."""
-    registry = CollectorRegistry(auto_describe=False)
+    registry = CollectorRegistry()
     registry.register(told)
     ports = range(where.first_driver_port, where.first_driver_port + DRIVER_PORTS) if where.first_driver_port else ()
     for port in ports:

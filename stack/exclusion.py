@@ -1,4 +1,4 @@
-"""One `up` or `down` at a time per state folder."""
+"""One at a time: an `up` or `down` per state folder, and whoever else holds a lock in it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ class Busy(Refusal):
 def exclusive(home: Path) -> Iterator[None]:
     """Hold the lock of a state folder; the operating system frees it when the holder ends. Raises Busy."""
     home.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(home / "lock")
+    with held(home / "lock", Busy(home)):
+        yield
+
+
+@contextmanager
+def held(file: Path, refusal: Refusal) -> Iterator[None]:
+    """Hold a lock, in a folder that is there, while the body runs. Raises the refusal where somebody has it."""
+    lock = FileLock(file)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise Busy(home) from None
+        raise refusal from None
     try:
         yield
     finally:

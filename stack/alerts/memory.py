@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import msgspec
 from kappa.core.refusals import Refusal
 from stack.alerts.incidents import Book
 from stack.alerts.outbox import Outbox
+from stack.exclusion import held
 
 logger = logging.getLogger("kappa.alerts")
 
@@ -45,11 +45,7 @@ class MemoryFile:
     def held(self) -> Iterator[None]:
         """Nobody else may work on it meanwhile. Raises NotifierRuns."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with (self.folder / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise NotifierRuns(self.folder) from error
+        with held(self.folder / "lock", NotifierRuns(self.folder)):
             yield
 
     @property

@@ -24,15 +24,11 @@ class LooksCollector(Collector):
         """The metrics of one look."""
         return exposition(self._looks.newest(), self._retention_hours)
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: registering asks nobody."""
-        return ()
-
 
 @contextmanager
 def serving(settings: Settings, looks: Looks) -> Iterator[None]:
     """Metrics are served at the address and port of the settings while the body runs."""
-    registry = CollectorRegistry(auto_describe=False)
+    registry = CollectorRegistry()
     registry.register(LooksCollector(looks, settings.topic.retention_hours))
     server, thread = start_http_server(settings.ports.monitor, settings.metrics.address, registry)
     try:
