@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -15,26 +16,43 @@ from cli import entry
 from cli.entry import CHECKOUT
 from kappa.core.refusals import Refusal
 
-LIFECYCLE = ("deploy", "rescale", "repair", "reprocess", "promote", "retire", "pin")
-OTHERS = (
-    "top", "alerts", "releases", "login", "audit", "explain", "reconcile", "client", "produce", "db", "secrets",
-    "doctor", "test",
-)  # fmt: skip
-COMMANDS = (
-    "cli.commands.stack", "examples.demo.command",
-    *(f"cli.commands.lifecycle.{verb}" for verb in LIFECYCLE), *(f"cli.commands.{command}" for command in OTHERS),
-)  # fmt: skip
-
-app = typer.Typer(
-    name="kappa",
-    help="Kappa Ads: live ad CTR and advertiser spend, exact to the micro-unit.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+COMMANDS = {
+    "stack": ("up", "down", "status"), "top": ("top",), "alerts": ("alerts",), "releases": ("releases",),
+    "login": ("login", "logout", "whoami"), "audit": ("audit",), "explain": ("explain",), "reconcile": ("reconcile",),
+    "client": ("client",), "produce": ("produce",), "db": ("db",), "secrets": ("secrets",), "doctor": ("doctor",),
+    "test": ("test",), "lifecycle.deploy": ("build", "deploy", "stop", "start"), "lifecycle.rescale": ("rescale",),
+    "lifecycle.repair": ("repair",), "lifecycle.reprocess": ("reprocess",),
+    "lifecycle.promote": ("promote", "rollback"), "lifecycle.retire": ("retire",), "lifecycle.pin": ("pin",),
+}  # fmt: skip
+"""The modules of cli.commands, and the commands of each; one more module is the demo's."""
+MODULES = {
+    **{"cli.commands." + module: names for module, names in COMMANDS.items()},
+    "examples.demo.command": ("demo",),
+}
 
 
-@app.callback()
+def application(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The command line: all commands, or only those of the module with the one that the arguments begin with, since
+    an answer within two seconds has no time to import the others."""
+    app = typer.Typer(
+        name="kappa",
+        help="Kappa Ads: live ad CTR and advertiser spend, exact to the micro-unit.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(of_all)
+    for module in _modules(arguments):
+        importlib.import_module(module).register(app)
+    return app
+
+
+def _modules(arguments: Sequence[str]) -> list[str]:
+    """The module with the command that comes first; all of them where an option does, or an unknown word."""
+    first = next(iter(arguments), "")
+    return [module for module, names in MODULES.items() if first in names] or list(MODULES)
+
+
 def of_all(
     target: Annotated[
         str | None, typer.Option("--target", metavar="NAME", help="Act on the installation of targets/NAME/kappa.toml.")
@@ -45,14 +63,10 @@ def of_all(
         entry.choose_target(target, CHECKOUT, os.environ)
 
 
-for command in COMMANDS:
-    importlib.import_module(command).register(app)
-
-
 def main() -> None:
     """Run one command; a Refusal ends it with its message and exit code 1."""
     try:
-        app(prog_name=os.environ.get("KAPPA_COMMAND", "./kappa"))
+        application(sys.argv[1:])(prog_name=os.environ.get("KAPPA_COMMAND", "./kappa"))
     except Refusal as refusal:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(refusal))}", highlight=False)
         sys.exit(1)

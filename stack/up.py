@@ -11,8 +11,7 @@ from pathlib import Path
 
 from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import Bucket
-from stack import disk, leftovers, port_check, schema
-from stack.alerts import targets
+from stack import disk, leftovers, port_check
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -57,7 +56,7 @@ def up(
     layout, begun = Layout(settings, checkout), time.monotonic()
     make_topic = _topic_maker(layout, provision, echo)
     programs = readiness.programs(layout)
-    targets.read(settings)
+    _check_targets(settings)
     port_check.check_distinct(settings.ports)
     disk.check(settings.home)
     postgres.check_reach(layout)
@@ -70,6 +69,12 @@ def up(
     seconds["total"] = time.monotonic() - begun
     echo(f"the stack is up after {seconds['total']:.1f} s")
     return seconds
+
+
+def _check_targets(settings: Settings) -> None:
+    from stack.alerts import targets  # takes a quarter of a second, which a command that starts nothing would pay, too
+
+    targets.read(settings)
 
 
 def _topic_maker(layout: Layout, provision: Provision, echo: Echo) -> MakeTopic:
@@ -158,8 +163,14 @@ def _postgres(layout: Layout, supervisor: Supervisor) -> bool:
     started = supervisor.begin([postgres.NAME])
     _wait(layout, supervisor, [postgres.NAME], lambda: postgres.healthy(layout.settings))
     postgres.ensure_roles(layout.settings)
-    schema.migrate(layout.settings)
+    _migrate(layout.settings)
     return bool(started)
+
+
+def _migrate(settings: Settings) -> None:
+    from stack import schema  # Alembic takes half a second
+
+    schema.migrate(settings)
 
 
 def _spark(layout: Layout, supervisor: Supervisor) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from cli import entry
 from cli.commands import stack
 from cli.entry import UnknownTarget
-from cli.main import app
+from cli.main import application
 from kappa.core.installation.settings import Settings, from_environment
 
 ELSEWHERE = """
@@ -59,7 +59,7 @@ def test_a_target_that_nobody_made_is_refused_and_the_known_ones_are_named(tmp_p
 
 def test_the_command_refuses_an_unknown_target_before_it_does_anything() -> None:
     with pytest.raises(UnknownTarget, match="--target nobody-made-this"):
-        app(["--target", "nobody-made-this", "status"], standalone_mode=False)
+        application()(["--target", "nobody-made-this", "status"], standalone_mode=False)
 
 
 def test_up_starts_no_embedded_stack_for_an_installation_elsewhere(

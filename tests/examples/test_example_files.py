@@ -17,7 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli.commands import client as client_command
-from cli.main import app
+from cli.main import application
 from examples import every_fate
 from examples.demo import replay as demo
 from kappa.core.installation.addresses import MissingAddress, PlainAddress
@@ -46,7 +46,7 @@ def test_the_page_names_each_example_and_no_other() -> None:
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"\./kappa ([a-z]+(?: list)?)", README))))
 def test_the_page_names_commands_that_there_are(command: str) -> None:
-    assert CliRunner().invoke(app, [*command.split(), "--help"]).exit_code == 0
+    assert CliRunner().invoke(application(), [*command.split(), "--help"]).exit_code == 0
 
 
 def test_each_record_of_every_fate_has_the_fate_that_the_page_says(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from cli.main import app
+from cli.main import application
 from kappa.core.fates import Fate
 from kappa.core.job_catalog import JOBS, Effect
 from kappa.core.versions import State
@@ -52,7 +52,7 @@ def test_the_states_of_a_version_are_named() -> None:
 
 def test_every_command_is_named() -> None:
     named = {words.split()[0] for words in _first_cells(_section(6), "command")}
-    assert named == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert named == set(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 
 
 def test_every_dag_is_named_but_those_that_come_later() -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.commands.alerts import NobodyIsTold
-from cli.main import app
+from cli.main import application
 from kappa.core.installation.settings import load
 from stack.alerts.causes import Cause
 from stack.alerts.incidents import Book, Incident
@@ -43,14 +43,14 @@ def hook(home: Path) -> Iterator[Receiver]:
 
 
 def test_a_test_message_arrives(hook: Receiver) -> None:
-    done = CliRunner().invoke(app, ["alerts", "test"])
+    done = CliRunner().invoke(application(), ["alerts", "test"])
     assert (done.exit_code, done.output) == (0, "taken: duty\n")
     assert hook.titles == ["test: nothing is wrong"]
 
 
 def test_what_a_target_said_instead_is_shown_and_fails(hook: Receiver) -> None:
     hook.status = 500
-    done = CliRunner().invoke(app, ["alerts", "test"])
+    done = CliRunner().invoke(application(), ["alerts", "test"])
     assert done.exit_code == 1
     assert done.output.startswith("not taken: duty: ")
     assert "500" in done.output
@@ -59,7 +59,7 @@ def test_what_a_target_said_instead_is_shown_and_fails(hook: Receiver) -> None:
 
 def test_nobody_to_test_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
-    done = CliRunner().invoke(app, ["alerts", "test"])
+    done = CliRunner().invoke(application(), ["alerts", "test"])
     assert isinstance(done.exception, NobodyIsTold)
 
 
@@ -67,7 +67,7 @@ def test_what_is_open_and_what_is_on_its_way_is_listed(home: Path) -> None:
     file = MemoryFile(home)
     file.folder.mkdir()
     file.write(Memory(Book((OPEN,), (), 4), (LATE,)))
-    shown = CliRunner().invoke(app, ["alerts", "list"]).output
+    shown = CliRunner().invoke(application(), ["alerts", "list"]).output
     for words in (
         "no driver reports",
         "ad_ctr v1",
@@ -77,7 +77,7 @@ def test_what_is_open_and_what_is_on_its_way_is_listed(home: Path) -> None:
     ):
         assert words in shown
     assert "nobody watches" in shown
-    told = json.loads(CliRunner().invoke(app, ["alerts", "list", "--json"]).output)
+    told = json.loads(CliRunner().invoke(application(), ["alerts", "list", "--json"]).output)
     assert told["watched"] is False
     assert [incident["cause"] for incident in told["book"]["open"]] == ["silent"]
     assert told["outbox"][0]["tries"] == 3
@@ -85,7 +85,7 @@ def test_what_is_open_and_what_is_on_its_way_is_listed(home: Path) -> None:
 
 def test_with_nothing_open_it_says_so_and_who_watches(home: Path) -> None:
     with MemoryFile(home).held():
-        shown = CliRunner().invoke(app, ["alerts", "list"]).output
+        shown = CliRunner().invoke(application(), ["alerts", "list"]).output
     assert shown == "no incident is open\n"
 
 

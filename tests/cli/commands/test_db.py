@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
+from cli.main import application
 from kappa.core.refusals import Refusal
 from stack.services import passwords
 from tests.rigs.case import Case
@@ -38,7 +38,7 @@ def counted(case: Case, rig: Rig) -> Case:
 
 def db(*words: str) -> Result:
     """The command."""
-    return CliRunner().invoke(app, ["db", *words])
+    return CliRunner().invoke(application(), ["db", *words])
 
 
 def test_a_backup_is_made_and_restored_and_the_audit_says_so(counted: Case, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
 from cli.commands.top import SECONDS, drawing, live
-from cli.main import app
+from cli.main import application
 from kappa.console.database import NotReadable
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
@@ -58,7 +58,7 @@ def test_without_postgres_one_screen_is_a_refusal(tmp_path: Path) -> None:
 def test_without_a_terminal_there_is_one_screen_and_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.commands.top.drawing", lambda settings: lambda: "the one screen")
     monkeypatch.setenv("KAPPA_HOME", str(tmp_path / "state"))
-    done = CliRunner().invoke(app, ["top"])
+    done = CliRunner().invoke(application(), ["top"])
     assert (done.exit_code, done.output) == (0, "the one screen\n")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli.main import app
+from cli.main import application
 from stack.alerts.causes import MEANINGS, Cause
 from stack.alerts.findings import cause_of
 
@@ -30,7 +30,7 @@ def test_the_runbook_has_the_entry(cause: Cause) -> None:
 def test_the_next_command_is_there(cause: Cause) -> None:
     words = MEANINGS[cause].next.split()
     assert words[0] == "./kappa"
-    assert words[1] in typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert words[1] in typer.main.get_command(application()).commands  # type: ignore[attr-defined]
 
 
 def test_each_red_line_of_the_contract_has_a_cause() -> None:

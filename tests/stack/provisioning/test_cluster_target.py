@@ -95,7 +95,10 @@ def test_a_file_that_somebody_changed_is_found_and_mended(provisioned: Provision
 
 
 def test_doctor_finds_all_well_but_for_airflow_which_is_not_there(installed: Installed) -> None:
-    command = "import sys; sys.argv[1:] = ['doctor', '--json']\nfrom cli.main import app\napp(standalone_mode=False)"
+    command = (
+        "import sys; sys.argv[1:] = ['doctor', '--json']\nfrom cli.main import application\n"
+        "application()(standalone_mode=False)"
+    )
     with timed("doctor"):
         done = installed.lab.run(CLIENT, [sys.executable, "-c", command], PATIENCE_SECONDS, installed.environment)
     tried = json.loads(done)
