@@ -16,6 +16,8 @@ from kappa.core.kafka_log import Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
+OFFSET_RETRIES = 60
+"""For so many seconds a batch that begins waits for a broker that is away, before the query ends."""
 
 
 def stream(
@@ -39,7 +41,7 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         "failOnDataLoss": "true",
         "kafka.fetch.max.wait.ms": "20",  # a third off the latency of a small batch
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
-        "fetchOffset.numRetries": "60",
+        "fetchOffset.numRetries": str(OFFSET_RETRIES),
         "fetchOffset.retryIntervalMs": "1000",
     }
     for name, value in options.items():

@@ -12,7 +12,7 @@ from kafka.admin import NewPartitions, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
-from jobs import query
+from jobs import query, sources
 from jobs.sinks.batch_sink import BatchSink
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.kafka_log import KafkaLog
@@ -123,6 +123,7 @@ def test_a_topic_that_is_gone_when_a_query_begins_is_waited_for_and_the_next_of_
 ) -> None:
     case = read_some(rig)
     before = (case.rows(), case.progress())
+    monkeypatch.setattr(sources, "OFFSET_RETRIES", 5)
     held = Held(monkeypatch, query, "_skew_ms")  # after the log was found to be the one that was read
     with case.driver() as program:
         assert held.called.wait(120)
