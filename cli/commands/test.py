@@ -1,4 +1,4 @@
-"""The command `test`: linters and types, tests on the rig R1, on the real stack, and all others, side by side."""
+"""The command `test`: linters and types, and the tests by what they need, side by side."""
 
 from __future__ import annotations
 
@@ -39,11 +39,18 @@ SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/
 LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
-R1 = "r1"
-"""What needs the rig R1: a mark that tests/conftest.py gives by itself. It is about half of what needs no stack."""
+NEEDS = {
+    "units": "not (rig or r1 or integration)",
+    "r0": "rig and not (r1 or integration)",
+    "r1": "r1 and not integration",
+    "stack": "integration",
+}
+"""The parts, which run side by side, and the marks of their tests: what they need. tests/conftest.py gives the mark of
+the rig R1 by itself. So divided, the processors are seldom idle: each part but the first waits for others half of its
+time."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
-USUAL_MINUTES = {"others": 20, "r1": 24, "stack": 24}
+USUAL_MINUTES = {"units": 12, "r0": 12, "r1": 16, "stack": 16}
 """What the parts take on two cores, side by side, without their long tests."""
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -58,12 +65,7 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
     """What runs side by side. With arguments of its own there is one pytest for all tests, whose output is live."""
     if extra:
         return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
-    return [
-        _checks(checkout),
-        _tests(folder, "others", f"not ({R1} or integration)", long),
-        _tests(folder, "r1", f"{R1} and not integration", long),
-        _tests(folder, "stack", "integration", long),
-    ]
+    return [_checks(checkout), *(_tests(folder, name, marks, long) for name, marks in NEEDS.items())]
 
 
 def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="kappa-airflow-test-")
+HOME = tempfile.mkdtemp(prefix="kappa-airflow-test-")
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+os.environ["AIRFLOW_HOME"] = HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
