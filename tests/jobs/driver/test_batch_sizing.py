@@ -7,6 +7,8 @@ import pytest
 from jobs.driver import batch_sizing
 from jobs.driver.watermark import Ends
 from kappa.core.job_catalog import find, resolve
+from tests.rigs.events import events
+from tests.rigs.rig import Rig
 
 SLOW = {"cadence_ms": 2_000, "records_per_batch": 4_000, "allowed_lateness_ms": 7}
 FAR = {**SLOW, "cadence_ms": 10_000, "records_per_batch": 20_000}
@@ -56,3 +58,21 @@ def test_a_job_by_its_defaults_has_the_batches_that_it_has_anyway(job: str) -> N
 def test_unread_is_what_lies_before_the_ends_of_the_versions_own_partitions() -> None:
     assert batch_sizing.unread({0: 10, 1: 5}, Ends(0, {0: 30, 1: 4, 2: 1_000})) == 20
     assert batch_sizing.unread({0: 10}, None) is None
+
+
+@pytest.mark.rig
+def test_a_driver_far_behind_reads_large_batches_and_small_ones_near_the_end(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held to 400 records a second, and 1,700 behind after a while in which it was stopped."""
+    monkeypatch.setattr(batch_sizing, "LONGEST_MS", 1_000)
+    case = rig.case(records_per_batch=100, cadence_ms=250)
+    case.produce(events(20))
+    case.run_until_read()
+    case.produce(events(1_700, 20))
+    case.run_until_read()
+    sizes = [batch["read"] for batch in case.batches()][1:]
+    assert sum(sizes) == 1_700
+    assert max(sizes) <= 400
+    assert sum(size > 380 for size in sizes) >= 2, sizes
+    case.check()
