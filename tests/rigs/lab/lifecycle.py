@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change
 from kappa.core.installation.settings import Settings
-from kappa.core.job_catalog import JOBS, Approval
+from kappa.core.job_catalog import JOBS
+from kappa.core.replays import Answer
 from kappa.core.requests.lifecycle import RescaleRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import connect
@@ -62,9 +64,10 @@ def repartition(settings: Settings, made: Change) -> subprocess.Popen[bytes]:
 
 
 def reprocess(settings: Settings, *jobs: str) -> object:
-    """Replay jobs from the smallest exact start with the same rules, which must give the same numbers, and promote."""
+    """Replay jobs from the smallest exact start with the same rules, which must give the same numbers; somebody else
+    agrees, and they are promoted."""
     platform, by = connect(settings), author()
-    plan = plan_reprocess(platform, ReprocessRequest(jobs, approval=Approval.AUTO))
+    plan = plan_reprocess(platform, ReprocessRequest(jobs))
     verb = replay.VERB
     try:
         versions = replay.candidates(platform, plan, by)
@@ -74,6 +77,7 @@ def reprocess(settings: Settings, *jobs: str) -> object:
         if pursuit is not None:
             replay.reached(platform, verb, catch_up.wait(platform, pursuit), by)
         replay.check(platform, verb, by)
+        platform.releases.note_answer(made.replay_id, Answer.APPROVED, replace(by, actor="approver"))
         promote.promote(platform, verb, made, by)
         return replay.conclude(platform, verb, by).sentence
     finally:
