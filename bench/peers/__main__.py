@@ -16,7 +16,7 @@ import typer
 from bench import load, report
 from bench.catch_up import in_turn
 from bench.live import Database
-from bench.peers import python_thread, tables
+from bench.peers import flink, kafka_streams, python_thread, tables
 from bench.peers.calibration import Noise, Round, calibrate, noise
 from bench.peers.engines import Engine
 from bench.peers.expected import Stretch, ends, expected
@@ -31,6 +31,9 @@ from traffic.sources import seconds_of
 
 ENGINES: dict[str, Callable[[Settings], Engine]] = {
     "python": lambda _: python_thread.ENGINE,
+    "streams": lambda _: kafka_streams.ENGINE,
+    "flink_1s": lambda _: flink.engine(1),
+    "flink_10s": lambda _: flink.engine(10),
     "ours": Own,
 }
 SPAN = "110m"
@@ -82,6 +85,7 @@ def main(
         measured, heard = _all(stack, chosen, stretch, traffic, kill, within)
     finally:
         tables.remove(stack)
+        kafka_streams.remove(stack)
         in_turn(stack, lifecycle_verbs.start_in_place, ran)
     _tell(measured, heard, {"seed": seed, "records": stretch.records, "rate": rate, "seconds": seconds}, as_json)
 

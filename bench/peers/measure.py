@@ -93,6 +93,7 @@ def live(stack: Settings, engine: Engine, traffic: Traffic, with_kill: bool, wit
                     _pause(engine, traffic.seconds)
                     cores = cpu_of(engine, meter.read()) / traffic.seconds
                 until_ms = now_ms()
+                _await_all(engine, probing, reader, until_ms)
                 recovery = _recover(engine, probing, reader, within) if with_kill else None
         appended = probing.prober.appended
         missing = sum(name not in reader.seen for name in appended)
@@ -145,6 +146,18 @@ def _await_first(engine: Engine, reader: Reader, within: float) -> None:
         reader.check()
         if time.monotonic() > deadline:
             raise NotShown(engine.name, "any new event", within)
+        time.sleep(LOOK_SECONDS)
+
+
+def _await_all(engine: Engine, probing: Probing, reader: Reader, until_ms: int) -> None:
+    """Probes on their way must not wait for what comes after a kill; one that does not come soon is missing."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        engine.check()
+        probing.check()
+        waiting = reader.waiting()
+        if all(probing.prober.appended[name] >= until_ms for name in waiting):
+            return
         time.sleep(LOOK_SECONDS)
 
 

@@ -50,6 +50,14 @@ class Process:
         if self._running is not None and (code := self._running.poll()) is not None:
             raise PeerEnded(self.name, code, self.log)
 
+    def ended(self, within: float) -> int | None:
+        """Its exit code; None: it did not end within so many seconds."""
+        assert self._running is not None, "it was never started"
+        try:
+            return self._running.wait(within)
+        except subprocess.TimeoutExpired:
+            return None
+
     def kill(self) -> None:
         """kill -9, and nothing waits for what it had in hand."""
         assert self._running is not None, "it was never started"
