@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -109,8 +110,10 @@ def cpu_of(engine: Engine, used: dict[str, float]) -> float:
 
 @contextmanager
 def _task(stack: Settings, starts: dict[int, int]) -> Iterator[Task]:
-    with tempfile.TemporaryDirectory(prefix="peer-", dir=stack.home, ignore_cleanup_errors=True) as folder:
-        yield Task(stack, Path(folder), starts)
+    """Its folder is left where something went wrong: the logs are in it."""
+    folder = Path(tempfile.mkdtemp(prefix="peer-", dir=stack.home))
+    yield Task(stack, folder, starts)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -42,7 +42,13 @@ class Process:
         environment = {**os.environ, **self.environment, MARKER: str(self.settings.home)}
         with self.log.open("ab") as out:
             self._running = subprocess.Popen(
-                self.argv, env=environment, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+                self.argv,
+                env=environment,
+                # Flink takes a folder `plugins` of where it is started for its own.
+                cwd=self.log.parent,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
             )
 
     def check(self) -> None:

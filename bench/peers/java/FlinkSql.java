@@ -17,12 +17,12 @@ public final class FlinkSql {
 
     public static void main(String[] arguments) throws Exception {
         Configuration configuration = GlobalConfiguration.loadConfiguration(arguments[0]);
-        var tables = StreamTableEnvironment.create(StreamExecutionEnvironment.getExecutionEnvironment(configuration));
+        var tables = StreamTableEnvironment.create(new StreamExecutionEnvironment(configuration));
         tables.createTemporarySystemFunction("accepted", Accepted.class);
         for (String statement : Files.readString(Path.of(arguments[1])).split("\n---\n")) {
             tables.executeSql(statement);
         }
-        System.out.println("SUBMITTED");
+        System.exit(0);
     }
 
     /** Of a record's key, value and append time the event; null: it is refused. */
