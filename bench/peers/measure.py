@@ -70,7 +70,7 @@ def catch_up(stack: Settings, engine: Engine, stretch: Stretch, rows: Rows, with
         base = 0 if engine.table == tables.NAME else _counted(database, engine.table)
         begun = time.time()
         engine.start(task)
-        progress = _follow(database, engine, base, counted(rows), within)
+        progress = _follow(database, engine, base, counted(rows), begun, within)
         used = meter.read()
         reading_ms = engine.reading_ms()
         reading = None if reading_ms is None else reading_ms / 1000 - begun
@@ -124,17 +124,19 @@ def _running(engine: Engine) -> Iterator[None]:
         engine.stop()
 
 
-def _follow(database: Database, engine: Engine, base: int, all_of_it: int, within: float) -> list[tuple[float, int]]:
-    """(seconds from now, events counted) at each look, until all are."""
-    begun, progress = time.monotonic(), [(0.0, 0)]
+def _follow(
+    database: Database, engine: Engine, base: int, all_of_it: int, begun: float, within: float
+) -> list[tuple[float, int]]:
+    """(seconds since `begun`, events counted) at each look, until all are."""
+    progress = [(0.0, 0)]
     while progress[-1][1] < all_of_it:
         engine.check()
-        if time.monotonic() - begun > within:
+        if time.time() - begun > within:
             what = f"all {all_of_it:,} events that count, but {progress[-1][1]:,}"
             raise NotShown(engine.name, what, within)
         time.sleep(LOOK_SECONDS)
         shown = _counted(database, engine.table) - base
-        progress.append((time.monotonic() - begun, shown))
+        progress.append((round(time.time() - begun, 3), shown))
     return progress
 
 
