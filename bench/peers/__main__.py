@@ -9,7 +9,8 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -37,6 +38,7 @@ ENGINES: dict[str, Callable[[Settings], Engine]] = {
     "ours": Own,
 }
 SPAN = "110m"
+Part = TypeVar("Part", Worked, Lived)
 LAG_SECONDS = 300.0
 
 
@@ -68,11 +70,14 @@ def main(
     """Stop all jobs, and have each engine do the same work on the same broker, topic and database in turn.
 
     First each works off the same backlog from nothing, then each has steady traffic with probes and a kill -9. What it
-    shows is compared with the oracle both times. Jobs that ran before are started again at the end.
+    shows is compared with the oracle both times. Jobs that ran before are started again at the end. Exit 1 where an
+    engine failed, or shows a wrong row.
     """
     stack = settings()
     chosen = _chosen(stack, engines)
     seed = secrets.randbelow(2**31) if seed is None else seed
+    for engine in chosen:
+        engine.prepare(stack)
     report.say(f"seed {seed}")
     database = Database(stack)
     ran = [version.job for version in database.live().values() if version.desired == "running"]
@@ -88,6 +93,8 @@ def main(
         kafka_streams.remove(stack)
         in_turn(stack, lifecycle_verbs.start_in_place, ran)
     _tell(measured, heard, {"seed": seed, "records": stretch.records, "rate": rate, "seconds": seconds}, as_json)
+    if any(each.differences != 0 for each in measured):
+        raise typer.Exit(1)
 
 
 def _chosen(stack: Settings, engines: str) -> list[Engine]:
@@ -118,22 +125,38 @@ def _all(
 ) -> tuple[list[Measured], Noise]:
     """Every engine's backlog first, since their traffic makes the log longer; the machine is asked before each."""
     rows, heard = expected(stack, stretch), list[list[Round]]()
-    worked, lived = list[Worked](), list[Lived]()
+    worked, lived = list[Worked | None](), list[Lived | None]()
     for engine in engines:
         heard.append(calibrate())
         report.say(f"{engine.name}: {stretch.records:,} records from nothing")
-        worked.append(catch_up(stack, engine, stretch, rows, within))
+        worked.append(_tried(engine, partial(catch_up, stack, engine, stretch, rows, within)))
     for engine in engines:
         heard.append(calibrate())
         report.say(f"{engine.name}: {traffic.rate:g} records/s for {traffic.warm_up + traffic.seconds:g} s")
-        lived.append(live(stack, engine, traffic, kill, within))
+        lived.append(_tried(engine, partial(live, stack, engine, traffic, kill, within)))
     heard.append(calibrate())
     return [_measured(*each) for each in zip(engines, worked, lived, strict=True)], noise(heard)
 
 
-def _measured(engine: Engine, worked: Worked, lived: Lived) -> Measured:
-    most, wrong = max(worked.peak_bytes, lived.peak_bytes), worked.differences + lived.differences
-    return Measured(engine.name, worked.catch_up, lived.live, most, wrong, worked.groups)
+def _tried(engine: Engine, measure: Callable[[], Part]) -> Part | None:
+    """What one engine fails of costs its own figures, not those of the others."""
+    try:
+        return measure()
+    except Refusal as refusal:
+        report.say(f"{engine.name}: {refusal}")
+        return None
+
+
+def _measured(engine: Engine, worked: Worked | None, lived: Lived | None) -> Measured:
+    parts = [part for part in (worked, lived) if part is not None]
+    return Measured(
+        engine.name,
+        worked.catch_up if worked else None,
+        lived.live if lived else None,
+        max((part.peak_bytes for part in parts), default=0),
+        sum(part.differences for part in parts) if len(parts) == 2 else None,
+        worked.groups if worked else {},
+    )
 
 
 def _tell(measured: list[Measured], heard: Noise, about: dict[str, Any], as_json: bool) -> None:

@@ -38,6 +38,9 @@ class Engine(Protocol):
     def table(self) -> str:
         """Where readers find what it counts: client_id, ad_id, impressions, clicks."""
 
+    def prepare(self, settings: Settings) -> None:
+        """Fetch and make what it needs, before anything is measured."""
+
     def start(self, task: Task) -> None:
         """Start all its processes; returns as soon as they are there."""
 
@@ -60,13 +63,18 @@ class Engine(Protocol):
 @dataclass
 class Peer:
     """An engine whose processes the bench starts and supervises; `launch` starts them, the last is the one that works
-    and is killed."""
+    and is killed. `classpath` makes what it is started from."""
 
     name: str
     groups: tuple[str, ...]
     launch: Callable[[Task], Sequence[Process]]
+    classpath: Callable[[Settings], object] = lambda _: None
     table: str = tables.NAME
     _processes: Sequence[Process] = field(default_factory=list)
+
+    def prepare(self, settings: Settings) -> None:
+        """Its jars and classes, if it has any."""
+        self.classpath(settings)
 
     def start(self, task: Task) -> None:
         """Start all its processes on an empty table."""

@@ -9,15 +9,16 @@ from bench.percentiles import summary
 
 REFERENCE = "Flink 1 s"
 VALUES = (
-    "cold, records/s", "warm, records/s", "records per CPU-s", "p50, ms", "p90, ms", "p99, ms", "cores", "peak RSS, MB",
+    "cold rec/s", "warm rec/s", "rec/CPU-s", "p50, ms", "p90, ms", "p99, ms", "cores", "peak RSS, MB",
     "first result, s", "kill -9, s", "wrong rows",
 )  # fmt: skip
-COMPARED = ("warm, records/s", "records per CPU-s", "p50, ms", "p99, ms")
+COMPARED = ("warm rec/s", "rec/CPU-s", "p50, ms", "p99, ms")
 COLUMNS = ("engine", *VALUES, "x warm", "x CPU", "x p50", "x p99")
 LEGEND = (
-    "cold: from the first record taken to all rows shown, warm: the later half; per second of the engine's CPU, its "
-    "start included; ms from append to visible; cores of the engine meanwhile; first result: from the start command; "
-    f"kill -9: to the first result of a record appended after it; x: over '{REFERENCE}'"
+    "rec/s: records per second, cold from the first one taken to all rows shown, warm the later half; rec/CPU-s: per "
+    "second of the engine's CPU, its start included; ms from append to visible; cores of the engine meanwhile; first "
+    "result: from the start command; kill -9: to the first result of a record appended after it; x: over "
+    f"'{REFERENCE}'"
 )
 
 
@@ -61,12 +62,14 @@ class CatchUp:
 @dataclass(frozen=True)
 class Live:
     """An engine under steady traffic: latencies (ms), probes never seen, cores used, and seconds from a kill -9 to the
-    first result of a record that was appended after it (None: none came)."""
+    first result of a record that was appended after it (None: none came, or it was not killed)."""
 
     latencies: Sequence[float]
     missing: int
     cores: float
     recovery: float | None
+    groups: dict[str, float] = field(default_factory=dict)
+    """CPU seconds per process group of the time that counts, broker and Postgres among them."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bench.peers import jvm, tables
 from bench.peers.engines import Peer, Task
 from bench.peers.processes import Process
 from kappa.core.installation.addresses import LOOPBACK
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
 SQL = Path(__file__).with_name("flink.sql")
@@ -35,9 +36,14 @@ class NotReady(Refusal):
         super().__init__(f"Flink: {what} within {READY_SECONDS:.0f} s; its logs are in {folder}. Nothing was measured.")
 
 
+def classpath(settings: Settings) -> str:
+    """Its jars, and its classes compiled."""
+    return jvm.classpath(settings, "flink", ["Event.java", "FlinkSql.java"])
+
+
 def launch(checkpoint_ms: int, task: Task) -> list[Process]:
     """Start both managers, hand the job over, and return once it was taken."""
-    path = jvm.classpath(task.settings, "flink", ["Event.java", "FlinkSql.java"])
+    path = classpath(task.settings)
     rest, rpc = _free_port(), _free_port()
     settings = configuration(task.folder, rest, rpc, checkpoint_ms)
     (task.folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
@@ -154,4 +160,4 @@ def _free_port() -> int:
 
 def engine(seconds: int) -> Peer:
     """Flink with a checkpoint every so many seconds."""
-    return Peer(f"Flink {seconds} s", ("peer flink",), partial(launch, seconds * 1_000))
+    return Peer(f"Flink {seconds} s", ("peer flink",), partial(launch, seconds * 1_000), classpath)

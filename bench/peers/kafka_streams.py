@@ -29,10 +29,15 @@ SETTINGS = {
 }
 
 
+def classpath(settings: Settings) -> str:
+    """Its jars, and its classes compiled."""
+    return jvm.classpath(settings, "streams", ["Event.java", "KafkaStreams.java"])
+
+
 def launch(task: Task) -> list[Process]:
     """Begin at the task's offsets, under a name that no earlier run had."""
     name = f"{NAMES}{uuid.uuid4().hex[:8]}"
-    path = jvm.classpath(task.settings, "streams", ["Event.java", "KafkaStreams.java"])
+    path = classpath(task.settings)
     _begin_at(task, name)
     file = task.folder / "streams.properties"
     file.write_text(written({**jvm.kafka(task.settings), **SETTINGS, **_of_run(task, name)}))
@@ -75,4 +80,4 @@ def _begin_at(task: Task, name: str) -> None:
     consumer.close()
 
 
-ENGINE = Peer("Kafka Streams", ("peer kafka streams",), launch)
+ENGINE = Peer("Kafka Streams", ("peer kafka streams",), launch, classpath)

@@ -92,13 +92,14 @@ def live(stack: Settings, engine: Engine, traffic: Traffic, with_kill: bool, wit
                 from_ms = now_ms()
                 with CpuMeter(stack) as meter:
                     _pause(engine, traffic.seconds)
-                    cores = cpu_of(engine, meter.read()) / traffic.seconds
+                    used = meter.read()
                 until_ms = now_ms()
                 _await_all(engine, probing, reader, until_ms)
                 recovery = _recover(engine, probing, reader, within) if with_kill else None
         appended = probing.prober.appended
         missing = sum(name not in reader.seen for name in appended)
-        figures = Live(latencies(appended, reader.seen, from_ms, until_ms), missing, cores, recovery)
+        cores = cpu_of(engine, used) / traffic.seconds
+        figures = Live(latencies(appended, reader.seen, from_ms, until_ms), missing, cores, recovery, used)
         wrong = _settled(stack, engine, task, expected(stack, Stretch(starts, ends(stack))))
         return Lived(figures, meter.peak_bytes(engine.groups), wrong)
 

@@ -29,22 +29,25 @@ class Own:
         self._settings = settings
         self._database = Database(settings)
         self._begun_ms = 0.0
-        self._started: Future[None] = Future()
+        self._started: Future[None] | None = None
 
     @property
     def version(self) -> Version:
         """The live version, as it is now. Raises NotLive."""
         return self._database.live_of([JOB])[0]
 
+    def prepare(self, settings: Settings) -> None:
+        """All is there."""
+
     def start(self, task: Task) -> None:
         """Have it started; the command returns later than the driver begins, so it runs beside."""
         self._begun_ms = self._database.now_ms()
-        self._started = Future()
-        threading.Thread(target=self._start, args=(self._started,), name="start", daemon=True).start()
+        started = self._started = Future[None]()
+        threading.Thread(target=self._start, args=(started,), name="start", daemon=True).start()
 
     def check(self) -> None:
         """Raises VerbFailed where the start failed."""
-        if self._started.done():
+        if self._started is not None and self._started.done():
             self._started.result()
 
     def reading_ms(self) -> float | None:
@@ -54,17 +57,20 @@ class Own:
         return batches.planned_ms(self._settings, version, done[0]) if done else None
 
     def differences(self, task: Task, rows: Rows) -> int:
-        """Of all that the stack serves, by `reconcile`: its table holds more than the task."""
-        return differences(self._settings)
+        """Of all that the job serves, by `reconcile`: its table holds more than the task."""
+        return differences(self._settings, JOB)
 
     def kill(self) -> None:
         """The driver's JVM; Spark's master supervises it."""
         strike(self._database, self.version, Target.JVM, FRESH_SECONDS)
 
     def stop(self) -> None:
-        """Stop it in place, once its start is over."""
+        """Stop it in place, once its start is over; if it was started at all."""
+        if self._started is None:
+            return
         while not self._started.done():
             time.sleep(0.1)
+        self._started = None
         in_turn(self._settings, lifecycle_verbs.stop_in_place, [JOB])
 
     def _start(self, started: Future[None]) -> None:
