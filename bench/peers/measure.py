@@ -21,7 +21,8 @@ from bench.probes import Probing, Reader, latencies
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS, MOST_LOOKING = 0.25, 0.1
+"""A look adds up the whole table, which must not take more than so much of the time from who is measured."""
 PROBE_MS, POLL_MS = 200.0, 50.0
 SETTLE_SECONDS = 60.0
 _PROBES = "select distinct client_id from {} where client_id = any(%s)"
@@ -135,9 +136,10 @@ def _follow(
         if time.time() - begun > within:
             what = f"all {all_of_it:,} events that count, but {progress[-1][1]:,}"
             raise NotShown(engine.name, what, within)
-        time.sleep(LOOK_SECONDS)
+        asked = time.time()
         shown = _counted(database, engine.table) - base
         progress.append((round(time.time() - begun, 3), shown))
+        time.sleep(max(LOOK_SECONDS, (time.time() - asked) / MOST_LOOKING))
     return progress
 
 
