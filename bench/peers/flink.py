@@ -129,8 +129,7 @@ def _quoted(text: str) -> str:
 
 
 def _process(task: Task, name: str, path: str, main: str, *arguments: str, heap_mb: int) -> Process:
-    options = jvm.database_options(task.settings)
-    argv = jvm.command(path, main, *arguments, heap_mb=heap_mb, more=options)
+    argv = jvm.command(task.settings, path, main, *arguments, heap_mb=heap_mb)
     return Process(task.settings, f"Flink's {name}", argv, task.folder / f"{name}.log")
 
 

@@ -17,6 +17,7 @@ from kappa.core.refusals import Refusal
 from stack.layout import Layout
 from stack.services import jars
 from stack.services.postgres import OWNER
+from stack.services.spark import java
 
 LOCK = Path(__file__).with_name("peers.lock")
 SOURCES = Path(__file__).with_name("java")
@@ -42,7 +43,7 @@ class NotCompiled(Refusal):
 
 def classpath(settings: Settings, group: str, sources: Sequence[str]) -> str:
     """The jars of a group and these sources compiled, for `java -cp`; both are made on first use and kept in the state
-    folder. Raises JarUnreachable, JarDamaged, NotCompiled."""
+    folder. Raises JarUnreachable, JarDamaged, NoJava, NotCompiled."""
     layout, folder = Layout(settings, CHECKOUT), settings.home / "peers"
     folders = {COMPILER: folder / COMPILER, group: folder / group}
     jars.fetch(jars.read(LOCK), jars.repository(os.environ), layout.jar_cache, folders)
@@ -51,24 +52,16 @@ def classpath(settings: Settings, group: str, sources: Sequence[str]) -> str:
     classes = folder / f"{group}-classes-{digest(files)[:16]}"
     if not classes.exists():
         (compiler,) = folders[COMPILER].glob("*.jar")
-        _compile(group, compiler, libraries, files, classes)
+        _compile(group, [java(layout), "-jar", str(compiler)], libraries, files, classes)
     return os.pathsep.join(map(str, [classes, *libraries]))
 
 
-def command(path: str, main: str, *arguments: str, heap_mb: int, more: Sequence[str] = ()) -> list[str]:
-    """The command line of a JVM that runs one of the classes."""
+def command(settings: Settings, path: str, main: str, *arguments: str, heap_mb: int) -> list[str]:
+    """The command line of a JVM that runs one of the classes. It finds the password of the tables' owner in a file, so
+    that none is in a command line. Raises NoJava."""
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
-    return [java(), f"-Xmx{heap_mb}m", *opened, *more, "-cp", path, main, *arguments]
-
-
-def java() -> str:
-    """Where Java is, as the stack's own services find it."""
-    return shutil.which("java") or "java"
-
-
-def database_options(settings: Settings) -> list[str]:
-    """By which a JVM finds the password of the tables' owner: a file, so that no password is in a command line."""
-    return [f"-Dorg.postgresql.pgpassfile={settings.passfile(OWNER)}"]
+    password = f"-Dorg.postgresql.pgpassfile={settings.passfile(OWNER)}"
+    return [java(Layout(settings, CHECKOUT)), f"-Xmx{heap_mb}m", *opened, password, "-cp", path, main, *arguments]
 
 
 def database_url(settings: Settings) -> str:
@@ -89,12 +82,14 @@ def digest(files: Sequence[Path]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _compile(group: str, compiler: Path, libraries: Sequence[Path], files: Sequence[Path], classes: Path) -> None:
+def _compile(
+    group: str, compiler: Sequence[str], libraries: Sequence[Path], files: Sequence[Path], classes: Path
+) -> None:
     """By a compiler that is a jar, so that the Java Runtime is enough; the folder has its name once all is in it."""
     new = classes.with_name(f"{classes.name}.{os.getpid()}.new")
     shutil.rmtree(new, ignore_errors=True)
     path = os.pathsep.join(map(str, libraries))
-    argv = [java(), "-jar", str(compiler), f"-{RELEASE}", "-nowarn", "-cp", path, "-d", str(new), *map(str, files)]
+    argv = [*compiler, f"-{RELEASE}", "-nowarn", "-cp", path, "-d", str(new), *map(str, files)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotCompiled(group, done.stdout + done.stderr)

@@ -42,8 +42,7 @@ def launch(task: Task) -> list[Process]:
     file = task.folder / "streams.properties"
     file.write_text(written({**jvm.kafka(task.settings), **SETTINGS, **_of_run(task, name)}))
     arguments = [str(file), task.settings.topic.name, jvm.database_url(task.settings), tables.NAME]
-    options = jvm.database_options(task.settings)
-    argv = jvm.command(path, MAIN, *arguments, heap_mb=HEAP_MB, more=options)
+    argv = jvm.command(task.settings, path, MAIN, *arguments, heap_mb=HEAP_MB)
     process = Process(task.settings, MAIN, argv, task.folder / "streams.log")
     process.start()
     return [process]

@@ -23,8 +23,8 @@ MAINS = [
 
 
 @pytest.mark.parametrize(("engine", "main"), MAINS)
-def test_a_jvm_is_of_its_engine(engine: Peer, main: str) -> None:
-    words = jvm.command("a.jar:b.jar", main, "--configDir", "x", heap_mb=64)
+def test_a_jvm_is_of_its_engine(engine: Peer, main: str, tmp_path: Path) -> None:
+    words = jvm.command(Settings(tmp_path), "a.jar:b.jar", main, "--configDir", "x", heap_mb=64)
     assert group(words, lambda _: "").startswith(engine.groups)
 
 
