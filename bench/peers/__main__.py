@@ -168,6 +168,9 @@ def _tell(measured: list[Measured], heard: Noise, about: dict[str, Any], as_json
     else:
         report.table(f"{about['records']:,} records, then {about['rate']:g}/s, seed {about['seed']}", COLUMNS, rows)
         report.say(LEGEND)
+    for each in measured:
+        if each.live and each.live.missing:
+            report.say(f"{each.engine}: {each.live.missing} probes were never seen, so its latencies are too good.")
     report.say(heard.sentence())
 
 

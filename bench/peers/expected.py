@@ -13,6 +13,7 @@ from oracle.topic import KafkaTopic
 
 RULES = Rules(allowed_lateness_ms=7_200_000, future_bound_ms=300_000, click_interval_ms=10_000, starts_at=None)
 """The defaults of the contract, section 2; each peer has them written in its own words."""
+NEVER_MS = 2**62
 KEYS = ("client_id", "ad_id")
 Rows = Mapping[tuple[object, ...], tuple[int, int, int]]
 """(client_id, ad_id, minute in epoch ms) -> impressions, clicks, spend in micros."""
@@ -40,9 +41,8 @@ def expected(settings: Settings, stretch: Stretch) -> Rows:
     """The rows of that stretch, read from the log now."""
     reading = Reading(RULES, tuple(stretch.starts.items()), tuple(stretch.ends.items()))
     ledger = Ledger(reading, frozenset({KEYS}))
-    for record in _topic(settings).records(stretch.ends):
-        if record.offset >= stretch.starts[record.partition]:
-            ledger.take(record, decode(record))
+    for record in _topic(settings).stretch(stretch.starts, stretch.ends, NEVER_MS):
+        ledger.take(record, decode(record))
     return {key: (row.impressions, row.clicks, row.spend_micros) for key, row in ledger.rows[KEYS].items()}
 
 
