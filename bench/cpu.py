@@ -1,4 +1,4 @@
-"""CPU seconds per process group over a span of time, sampled, so that processes that end meanwhile are counted."""
+"""CPU seconds and memory per process group over a span of time, sampled, so that processes that end count, too."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class CpuMeter:
         self._first: dict[Key, float] = {}
         self._last: dict[Key, float] = {}
         self._groups: dict[Key, str] = {}
+        self._resident: list[dict[str, int]] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="cpu-meter", daemon=True)
 
@@ -49,6 +50,11 @@ class CpuMeter:
             used[self._groups[key]] += last - self._first.get(key, 0.0)
         return {name: round(used[name], 1) for name in sorted(used, key=lambda name: -used[name])}
 
+    def peak_bytes(self, groups: tuple[str, ...]) -> int:
+        """The most resident memory that the groups whose names begin so had together at one moment."""
+        sums = (sum(size for name, size in sizes.items() if name.startswith(groups)) for sizes in self._resident)
+        return max(sums, default=0)
+
     def _end(self) -> None:
         if not self._stop.is_set():
             self._stop.set()
@@ -61,10 +67,13 @@ class CpuMeter:
 
     def _sample(self) -> None:
         """A command line is read each time: a process takes its final one only some time after its start."""
+        resident: defaultdict[str, int] = defaultdict(int)
         for key, process in self._census.take().items():
             with contextlib.suppress(psutil.Error), process.oneshot():
-                times, words = process.cpu_times(), process.cmdline()
+                times, words, size = process.cpu_times(), process.cmdline(), process.memory_info().rss
                 self._last[key] = times.user + times.system
                 if words:
                     self._groups[key] = group(words, self._applications)
                 self._groups.setdefault(key, "other")
+                resident[self._groups[key]] += size
+        self._resident.append(dict(resident))

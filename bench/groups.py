@@ -20,6 +20,10 @@ _MAINS = {
     "kafka.Kafka": "kafka",
     "org.apache.spark.deploy.master.Master": "spark master",
     "org.apache.spark.deploy.worker.Worker": "spark worker",
+    "kappa.peers.KafkaStreams": "peer kafka streams",
+    "kappa.peers.FlinkSql": "peer flink client",
+    "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint": "peer flink job manager",
+    "org.apache.flink.runtime.taskexecutor.TaskManagerRunner": "peer flink task manager",
 }
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _APPLICATION = re.compile(r"kappa-(\w+)-v\d+")
@@ -40,6 +44,8 @@ def group(words: list[str], application: Callable[[str], str]) -> str:
         return f"driver Python {_after('--job', words)}"
     if "pyspark.daemon" in line or "pyspark.worker" in line:
         return "Python workers"
+    if "bench.peers.python_thread" in words:
+        return "peer python"
     if "airflow" in line:
         return "airflow"
     return "supervisor" if "supervisor.supervisord" in line else OTHER

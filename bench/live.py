@@ -148,6 +148,8 @@ def ask(settings: Settings, *arguments: str, timeout: float = 1800) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-def differences(settings: Settings) -> int:
-    """How many differences `reconcile` finds, once all is read."""
-    return int(json.loads(kappa(settings, "reconcile", "--json", "--wait", "600", accept=(0, 1)))["difference_count"])
+def differences(settings: Settings, *jobs: str) -> int:
+    """How many differences `reconcile` finds, of these jobs or of all, once they have read everything."""
+    only = [word for job in jobs for word in ("--job", job)]
+    said = kappa(settings, "reconcile", "--json", "--wait", "600", *only, accept=(0, 1))
+    return int(json.loads(said)["difference_count"])

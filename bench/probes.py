@@ -90,9 +90,9 @@ class Prober:
 class Reader(Beside):
     """A reader of a view on a connection of its own: `seen` has the time (epoch ms) at which each probe was there."""
 
-    def __init__(self, settings: Settings, job: str, prober: Prober, every_ms: float) -> None:
+    def __init__(self, settings: Settings, job: str, statement: str, prober: Prober, every_ms: float) -> None:
         super().__init__(f"reader-{job}")
-        self._settings, self._job, self._prober, self._every = settings, job, prober, every_ms / 1000
+        self._settings, self._statement, self._prober, self._every = settings, statement, prober, every_ms / 1000
         self.seen: dict[str, float] = {}
         self.query_ms: list[float] = []
 
@@ -113,7 +113,7 @@ class Reader(Beside):
         if not (waiting := self.waiting()):
             return
         asked = time.monotonic()
-        found = database.rows(VIEWS[self._job], waiting)
+        found = database.rows(self._statement, waiting)
         at = time.time() * 1000
         self.query_ms.append((time.monotonic() - asked) * 1000)
         for (name,) in found:
@@ -123,10 +123,12 @@ class Reader(Beside):
 class Probing(Beside):
     """A probe every so often and a reader of each view, on threads of their own, from enter to exit."""
 
-    def __init__(self, settings: Settings, every_ms: float, poll_ms: float) -> None:
+    def __init__(self, settings: Settings, every_ms: float, poll_ms: float, views: Mapping[str, str] = VIEWS) -> None:
         super().__init__("probes")
         self.prober = Prober(settings)
-        self.readers: Mapping[str, Reader] = {job: Reader(settings, job, self.prober, poll_ms) for job in VIEWS}
+        self.readers: Mapping[str, Reader] = {
+            job: Reader(settings, job, statement, self.prober, poll_ms) for job, statement in views.items()
+        }
         self._every, self._running = every_ms / 1000, ExitStack()
 
     def __enter__(self) -> Self:

@@ -50,7 +50,7 @@ class JarDamaged(Refusal):
 
     def __init__(self, url: str, expected: str, actual: str) -> None:
         super().__init__(
-            f"the jar {url} has sha256 {actual}, but stack/services/jars.lock says {expected}; it was not used. "
+            f"the jar {url} has sha256 {actual}, but the lock file says {expected}; it was not used. "
             "Check the repository that it comes from (KAPPA_MAVEN, ~/.m2/settings.xml)."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,13 @@ COMMANDS = [row[-1].strip("`").split() for row in ROWS[2:]]
 
 
 def _benches() -> set[str]:
-    """The modules that are programs."""
-    files = (CHECKOUT / "bench").glob("*.py")
-    return {f"bench.{file.stem}" for file in files if '__name__ == "__main__"' in file.read_text()}
+    """The modules that are programs, and the folders."""
+    programs = {f"bench.{file.stem}" for file in (CHECKOUT / "bench").glob("*.py") if _runs(file)}
+    return programs | {f"bench.{file.parent.name}" for file in (CHECKOUT / "bench").glob("*/__main__.py")}
+
+
+def _runs(file: Path) -> bool:
+    return '__name__ == "__main__"' in file.read_text()
 
 
 def test_it_is_one_table_of_figure_goal_value_and_command() -> None:
@@ -43,5 +48,5 @@ def test_a_command_of_the_table_exists_and_takes_its_options(bench: str) -> None
 
 
 def test_a_bench_imports_nothing_of_the_tests() -> None:
-    files = (CHECKOUT / "bench").glob("*.py")
+    files = (CHECKOUT / "bench").rglob("*.py")
     assert [file.name for file in files if re.search(r"^(from|import) tests\b", file.read_text(), re.M)] == []

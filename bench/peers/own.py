@@ -1,0 +1,81 @@
+"""Our own `ad_ctr` behind the port of the engines: the live version of the stack, stopped and started in place."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+
+from bench import batches
+from bench.catch_up import in_turn
+from bench.live import Database, Version, differences
+from bench.peers.engines import Task
+from bench.peers.expected import Rows
+from bench.victims import Target, strike
+from cli import lifecycle_verbs
+from kappa.core.installation.settings import Settings
+
+JOB = "ad_ctr"
+FRESH_SECONDS = 60.0
+
+
+class Own:
+    """A job of the running stack, which must be stopped, and have read the log to the beginning of the task."""
+
+    name, table = "ours, alone", f"serving.{JOB}_minute"
+    groups = (f"driver JVM {JOB}", f"driver Python {JOB}", "Python workers", f"executor JVM {JOB}")
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._database = Database(settings)
+        self._begun_ms = 0.0
+        self._started: Future[None] | None = None
+
+    @property
+    def version(self) -> Version:
+        """The live version, as it is now. Raises NotLive."""
+        return self._database.live_of([JOB])[0]
+
+    def prepare(self, settings: Settings) -> None:
+        """All is there."""
+
+    def start(self, task: Task) -> None:
+        """Have it started; the command returns later than the driver begins, so it runs beside."""
+        self._begun_ms = self._database.now_ms()
+        started = self._started = Future[None]()
+        threading.Thread(target=self._start, args=(started,), name="start", daemon=True).start()
+
+    def check(self) -> None:
+        """Raises VerbFailed where the start failed."""
+        if self._started is not None and self._started.done():
+            self._started.result()
+
+    def reading_ms(self) -> float | None:
+        """When Spark planned the first batch with records."""
+        version = self.version
+        done = batches.since(self._database, version, self._begun_ms)
+        return batches.planned_ms(self._settings, version, done[0]) if done else None
+
+    def differences(self, task: Task, rows: Rows) -> int:
+        """Of all that the job serves, by `reconcile`: its table holds more than the task."""
+        return differences(self._settings, JOB)
+
+    def kill(self) -> None:
+        """The driver's JVM; Spark's master supervises it."""
+        strike(self._database, self.version, Target.JVM, FRESH_SECONDS)
+
+    def stop(self) -> None:
+        """Stop it in place, once its start is over; if it was started at all."""
+        if self._started is None:
+            return
+        while not self._started.done():
+            time.sleep(0.1)
+        self._started = None
+        in_turn(self._settings, lifecycle_verbs.stop_in_place, [JOB])
+
+    def _start(self, started: Future[None]) -> None:
+        try:
+            in_turn(self._settings, lifecycle_verbs.start_in_place, [JOB])
+            started.set_result(None)
+        except BaseException as failure:
+            started.set_exception(failure)
