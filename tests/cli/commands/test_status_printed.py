@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from cli.commands.stack import COLUMNS, FATES, document, with_advice
@@ -82,6 +83,10 @@ def test_advice_is_a_line_with_its_command_and_why_below_and_none_is_not_told() 
     assert "none: because" not in "\n".join(lines)
 
 
-def test_where_postgres_is_away_no_advice_is_waited_for(settings: Settings) -> None:
-    assert with_advice(settings, {"jobs": []}) == {"jobs": [], "advice": []}
+def test_where_postgres_is_away_there_is_no_advice(settings: Settings) -> None:
     assert with_advice(settings, {"jobs": [{"job": "ad_ctr"}]})["advice"] == []
+
+
+def test_where_no_job_is_known_none_is_looked_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.status_of_job.advised", lambda _: pytest.fail("nothing is to be looked at"))
+    assert with_advice(settings, {"jobs": []}) == {"jobs": [], "advice": []}
