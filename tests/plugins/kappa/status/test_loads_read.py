@@ -29,7 +29,7 @@ def hand(cases: Rig) -> Iterator[ByHand]:
     with by_hand(cases.case("ad_ctr", "quarantine").settings) as hand:
         hand.stage("ad_ctr", FIRST, {k: v for k, v in SETTINGS.items() if k != "executors"})
         hand.stage("ad_ctr", FIRST + 1, SETTINGS)
-        hand.serve("ad_ctr", ("-infinity", "infinity", FIRST))
+        hand.serve("ad_ctr", ("-infinity", "2026-01-01", FIRST + 1), ("2026-01-01", "infinity", FIRST))
         hand.execute(
             "update registry.job_version set updated_at = clock_timestamp() - interval '4 hours' where job = 'ad_ctr'"
         )
