@@ -75,7 +75,9 @@ def advise(load: Load, free: Free | None) -> Advice:
         return _none(load, free, unknown)
     busy, behind = _is_busy(load), load.lag_seconds >= LOOK_SECONDS
     if not busy and not behind:
-        return _fewer(load, free) if _is_idle(load) else _none(load, free, "its size fits")
+        waits = load.lag_seconds >= WAITING_SECONDS
+        fits = f"records wait, but not for {LOOK_SECONDS // 60} min yet" if waits else "its size fits"
+        return _fewer(load, free) if _is_idle(load) else _none(load, free, fits)
     growth = load.growth_per_second
     if growth is not None and growth < 0 and (left := load.lag_events / -growth) <= SOON_SECONDS:
         return _none(load, free, f"it catches up by itself in about {left / 60:.0f} min")

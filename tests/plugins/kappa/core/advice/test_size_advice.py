@@ -131,6 +131,7 @@ def test_nothing_is_taken_away_before_it_is_sure(load: Load) -> None:
         (replace(BUSY, batch_ms=None), "not at work"),
         (replace(BUSY, unchanged_seconds=599.0), "for 599 s only"),
         (FITS, "its size fits"),
+        (replace(FITS, lag_seconds=60.0, lag_events=60_000), "records wait, but not for 10 min yet"),
     ],
 )
 def test_without_advice_it_says_why_with_its_numbers(load: Load, why: str) -> None:
