@@ -13,11 +13,12 @@ from rich.table import Table
 
 from cli import output
 from cli.operator_connection import ROLE, Reading
+from kappa.core.advice.size import Advice
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
 from kappa.core.versions import Launch
-from kappa.platform import connect
-from stack.status import job_detail, outages
+from kappa.platform import cluster_of, connect
+from stack.status import advice, job_detail, outages
 
 TREND_SECONDS = 4.0
 """Between two looks at what is unread: several batches at the usual cadences, so that one batch is no trend."""
@@ -35,15 +36,23 @@ def show(settings: Settings, job: str, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def advised(settings: Settings) -> list[Advice]:
+    """The advice on each job that something serves. Raises DoesNotAnswer, NoRegistry."""
+    return advice.read(settings, lambda: cluster_of(settings, advice.CLUSTER_SECONDS).capacity().to_json())
+
+
 def read(settings: Settings, job: str) -> dict[str, Any]:
     """What `stack.status.job_detail.read` says, and of each version `lag_trend` (events per second by which what is
-    unread grows; None without a driver) and `launch`. Raises DoesNotAnswer, NoRegistry, Unreachable."""
+    unread grows; None without a driver), `launch`, and `advice` on its size (None where it does not serve). Raises
+    DoesNotAnswer, NoRegistry, Unreachable."""
     registry = connect(settings).registry
+    told = {each.version: each.to_json() for each in advised(settings) if each.job == job}
     with outages.reading(settings, ROLE, TREND_SECONDS + outages.BOUND_SECONDS) as connection:
         found = job_detail.read(connection, job)
         trends = _trends(connection, found)
     for version in found["versions"]:
         version["lag_trend"] = trends.get(version["version"])
+        version["advice"] = told.get(version["version"])
         version["launch"] = _launch(registry.open_launch(job, version["version"]))
     return found
 
@@ -62,6 +71,7 @@ def facts(version: Mapping[str, Any]) -> list[Fact]:
         ("driver", _driver(version)),
         ("unread", lag(version)),
         ("state", f"{_number(version['state_rows'])} rows, {_number(version['state_bytes'])} bytes"),
+        ("advice", _advice(version["advice"])),
         ("watermark", f"{version['watermark'] or 'none'}, delay {_number(version['watermark_delay_ms'])} ms"),
         ("complete through", version["complete_through"] or "not known yet"),
     ]
@@ -87,6 +97,12 @@ def lag(version: Mapping[str, Any]) -> str:
         return f"{unread}, trend not known"
     word = "steady" if not trend else f"{'growing' if trend > 0 else 'shrinking'} by {abs(trend):,.0f}/s"
     return f"{unread}, {word}"
+
+
+def _advice(told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return "none: it does not serve"
+    return f"{told['sentence']}\n{told['command']}".rstrip()
 
 
 def _trends(connection: Reading, found: Mapping[str, Any]) -> dict[int, float]:

@@ -14,12 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import entry, output, status_of_job
+from kappa.core.advice.size import Size
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
+from stack.status.outages import DoesNotAnswer, NoRegistry
 from stack.status.overview import status
 from stack.up import Echo, Provision, up
 
@@ -108,13 +110,22 @@ def _status(
     if job is not None:
         status_of_job.show(entry.settings(), job, as_json)
         return
-    report = status(entry.settings(), entry.CHECKOUT)
+    report = with_advice(entry.settings(), status(entry.settings(), entry.CHECKOUT))
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
         show(report)
     if report["red"]:
         raise typer.Exit(1)
+
+
+def with_advice(settings: Settings, report: dict[str, Any]) -> dict[str, Any]:
+    """The report with the advice on each job that serves; none where Postgres does not tell of any job."""
+    try:
+        told = status_of_job.advised(settings) if report["jobs"] else []
+    except (DoesNotAnswer, NoRegistry):
+        told = []
+    return {**report, "advice": [each.to_json() for each in told]}
 
 
 def show(report: Mapping[str, Any]) -> None:
@@ -132,6 +143,7 @@ def document(report: Mapping[str, Any]) -> RenderableType:
         *_table("version", HEADINGS, [_version(name, v) for name, v in versions]),
         *(table for few in beside for table in _fates(few)),
         *(_replay(replay, candidate) for replay in report["replays"] for candidate in replay["candidates"]),
+        *(_advice(advice) for advice in report["advice"] if advice["size"] != Size.NONE),
         *map(_red, report["red"]),
     )
 
@@ -172,6 +184,14 @@ def _replay(replay: Mapping[str, Any], c: Mapping[str, Any]) -> Text:
         f"{c['unread']:,} unread, {doing}{eta}\n"
         f"  from {(replay['from'] or 'the begin of the log')[:19]}, parity {replay['parity']}, asked by "
         f"{escape(replay['asked_by'])}, run {escape(replay['run_id'])}"
+    )
+
+
+def _advice(advice: Mapping[str, Any]) -> Text:
+    """What would suit a job better, by which command, and on the next lines why."""
+    return Text.from_markup(
+        f"[bold]advice[/] {advice['job']} v{advice['version']}: {escape(advice['command'])}\n"
+        f"  {escape(advice['sentence'])}"
     )
 
 

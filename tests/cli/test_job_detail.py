@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from cli import status_of_job
 from cli.commands import stack as commands
+from kappa.core.advice.size import Advice, Size
 from kappa.core.job_catalog import UnknownJob
 from kappa.core.versions import Launch
 from tests.rigs.running_stack import Stack
@@ -82,6 +84,8 @@ def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     monkeypatch.setattr("cli.status_of_job.outages.reading", reading)
     registry = SimpleNamespace(open_launch=lambda job, version: launch)
     monkeypatch.setattr(status_of_job, "connect", lambda _: SimpleNamespace(registry=registry))
+    advice = Advice("ad_ctr", 1, Size.MORE, "more cores would help (1 s)", {"executor_cores": 4})
+    monkeypatch.setattr(status_of_job, "advised", lambda _: [replace(advice, job="quarantine"), advice])
     monkeypatch.setattr("cli.status_of_job.time.sleep", lambda _: None)
     return made
 
@@ -103,6 +107,7 @@ def test_machines_get_all_of_it(connection: Connection) -> None:
     assert version["generations"][0]["proof"] == {"rows": 5}
     assert (version["leases"][0]["run_id"], version["change"]["phase"]) == ("run-1", "held")
     assert [batch["batch_id"] for batch in version["batches"]] == [17, 18]
+    assert (version["advice"]["job"], version["advice"]["size"]) == ("ad_ctr", "more")
 
 
 def test_people_read_what_it_runs_as_and_who_holds_it(connection: Connection) -> None:
@@ -114,14 +119,19 @@ def test_people_read_what_it_runs_as_and_who_holds_it(connection: Connection) ->
     assert words["change"] == "rescale, phase held, run run-1\nwarm 12:00:05 stopped 12:00:09"
     assert words["unread"] == "900 events, 4 s, shrinking by 100/s"
     assert words["state"] == "1,000 rows, 2,000,000 bytes"
+    assert words["advice"] == "more cores would help (1 s)\n./kappa rescale ad_ctr --cores 4"
 
 
-def test_a_version_that_nothing_is_known_of_yet_is_shown_without_guesses(connection: Connection) -> None:
+def test_a_version_that_nothing_is_known_of_yet_is_shown_without_guesses(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_of_job, "advised", lambda _: [])
     unknown = dict.fromkeys(("watermark", "watermark_delay_ms", "state_rows", "state_bytes", "beat_seconds"))
     connection.answers = {"versions": [{**VERSION, **unknown, "generation": 1, "complete_through": None}]}
     words = dict(status_of_job.facts(json.loads(run("--job", "ad_ctr", "--json").stdout)["versions"][0]))
     assert words["generation"] == "g1, written by the version itself"
     assert (words["held by"], words["change"]) == ("nobody", "none under way")
+    assert words["advice"] == "none: it does not serve"
     assert (words["driver"], words["unread"]) == ("none has reported", "900 events, 4 s, trend not known")
     assert connection.unread == [900, 500], "nobody reports, so nothing is to be waited for"
 

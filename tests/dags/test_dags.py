@@ -25,12 +25,13 @@ DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
 REPLAYS = {"reprocess_stream", "prove_replay"}
 MOVES = {"promote_stream", "rollback_stream"}
-IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "retire_versions", "check_installation"}
+IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "autoscale_stream", "retire_versions", "check_installation"}
 EVERYDAY = {
     "deploy_stream": ["job", "start", "artifact", "reason", "dry_run"],
     "rescale_stream": ["job", "partitions", "cores", "executors", "reason", "dry_run"],
     "stop_stream": ["job", "reason", "dry_run"],
     "repair_stream": ["job", "reason", "dry_run"],
+    "autoscale_stream": ["reason", "dry_run"],
     "reprocess_stream": [
         "jobs",
         "start",
@@ -155,7 +156,7 @@ def test_a_dag_survives_serialisation(bag: DagBag, dag_id: str) -> None:
     assert set(restored.task_ids) == {task.task_id for task in bag.dags[dag_id].tasks}
 
 
-@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions", "check_installation"}))
+@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions", "check_installation", "autoscale_stream"}))
 def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: str) -> None:
     assert bag.dags[dag_id].get_task("conclude").outlets == [assets.CHANGED]
 

@@ -64,7 +64,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert found["errors"] == {}
-    assert len(found["dags"]) == 10
+    assert len(found["dags"]) == 11
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from kappa.console import comparison, explanation, fates, history, numbers
+from kappa.console import advice, comparison, explanation, fates, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.console.snapshots import Snapshots
@@ -144,6 +144,11 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/capacity")
     def capacity() -> Any:
         return console.cluster.get("capacity", console.capacity, 10)
+
+    @routes.get("/data/advice")
+    def of_sizes() -> Any:
+        free = advice.free_of(lambda: console.cluster.get("capacity", console.capacity, 10))
+        return console.snapshots.get("advice", lambda: advice.read(console.database, free), 10)
 
     @routes.get("/data/numbers")
     def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Any:

@@ -15,6 +15,7 @@ class Verb(StrEnum):
     DEPLOY = "deploy"
     STOP = "stop"
     RESCALE = "rescale"
+    AUTOSCALE = "autoscale"
     REPAIR = "repair"
     REPROCESS = "reprocess"
     PROVE = "prove"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from cli.commands.stack import COLUMNS, FATES, document
+from cli.commands.stack import COLUMNS, FATES, document, with_advice
+from kappa.core.installation.settings import Settings
 
 RUN = "manual__2026-11-25T22:10:11.123456+00:00"
 
@@ -22,6 +24,11 @@ def version(number: int, **changed: Any) -> dict[str, Any]:
     return {**held, **changed}
 
 
+def advice(size: str) -> dict[str, Any]:
+    return {"job": "client_spend", "version": 12, "size": size, "sentence": f"{size}: because of [this] - " * 6,
+            "command": "./kappa rescale client_spend --executors 64 --partitions 64"}  # fmt: skip
+
+
 def report(**changed: Any) -> dict[str, Any]:
     candidate = {"job": "client_spend", "version": 12, "live": 11, "read": 123_456_789, "unread": 123_456_789,
                  "rate_per_second": 12_345.6, "eta_seconds": 12_345.0}  # fmt: skip
@@ -33,6 +40,7 @@ def report(**changed: Any) -> dict[str, Any]:
         "jobs": [{"job": job, "versions": [version(11, desired="stopped"), version(12)]}
                  for job in ("ad_ctr", "client_spend", "quarantine")],
         "replays": [replay],
+        "advice": [advice("more"), advice("none")],
         "red": [{"what": "ad_ctr v11: " + "ValueError: no [such] thing - " * 8, "since": None, "runbook": "docs"}],
     }  # fmt: skip
     return {**held, **changed}
@@ -66,3 +74,19 @@ def test_a_replay_is_told_in_words_with_its_run() -> None:
 def test_what_is_wrong_is_told_whole_and_is_no_markup() -> None:
     assert "ValueError: no [such] thing" in " ".join(printed(report()).split())
     assert "red:" not in printed(report(red=[]))
+
+
+def test_advice_is_a_line_with_its_command_and_why_below_and_none_is_not_told() -> None:
+    lines = printed(report()).splitlines()
+    assert "advice client_spend v12: ./kappa rescale client_spend --executors 64 --partitions 64" in lines
+    assert "more: because of [this]" in "\n".join(lines)
+    assert "none: because" not in "\n".join(lines)
+
+
+def test_where_postgres_is_away_there_is_no_advice(settings: Settings) -> None:
+    assert with_advice(settings, {"jobs": [{"job": "ad_ctr"}]})["advice"] == []
+
+
+def test_where_no_job_is_known_none_is_looked_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.status_of_job.advised", lambda _: pytest.fail("nothing is to be looked at"))
+    assert with_advice(settings, {"jobs": []}) == {"jobs": [], "advice": []}

@@ -9,7 +9,7 @@ const jobs = section("");
 const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
-let lines = {}, redTold = null;
+let lines = {}, advised = {}, redTold = null;
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
@@ -54,15 +54,30 @@ function card(version, name) {
     const read = new Plot("records/s, by minute", (value) => value.toLocaleString("en"));
     const lag = new Plot("unread records, as seen here", (value) => value.toLocaleString("en"));
     const pace = new Plot("seconds between batches, by minute", (value) => `${value.toFixed(1)} s`);
-    const facts = el("div");
-    const host = el("section", {class: "job"}, el("h2", {}, name), facts,
+    const facts = el("div"), advice = el("p", {class: "quiet"});
+    const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
       el("div", {class: "plots"}, read.host, lag.host, pace.host));
-    held = {host, facts, read, lag, pace};
+    held = {host, facts, advice, read, lag, pace};
+    fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
   held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
   fill(held.facts, facts(version));
   return held.host;
+}
+
+// What is advised, and a way to the form; Airflow has no address that fills a form in, so its numbers are told.
+function said({job, size, sentence, form, wanted, command}) {
+  if (size === "none") return sentence;
+  const dag = size === "larger_batches" ? "deploy_stream" : "rescale_stream";
+  const fields = Object.entries(size === "larger_batches" ? wanted : form).map(([name, value]) => `${name} ${value}`);
+  return [el("b", {}, "advice: "), sentence, ". ", airflow(`dags/${dag}`, `Form of ${dag}`, {class: "button"}),
+    ` with job ${job}, ${fields.join(", ")}; or `, el("code", {}, command)];
+}
+
+function drawAdvice(found) {
+  advised = Object.fromEntries(found.advice.map((each) => [`${each.job} v${each.version}`, each]));
+  for (const [name, held] of cards) fill(held.advice, advised[name] ? said(advised[name]) : null);
 }
 
 function draw(found) {
@@ -91,6 +106,7 @@ function drawLines() {
 }
 
 every(1000, () => "data/now", draw);
+every(10000, () => "data/advice", drawAdvice);
 every(10000, () => "data/hours", (found) => { lines = found.versions; drawLines(); });
 
 // Spark's master may be away while all that the registry tells is there.

@@ -22,6 +22,7 @@ from kappa.core.installation.addresses import (
     connection_string,
 )
 from kappa.core.installation.alerts import Alerts
+from kappa.core.installation.autoscaling import Autoscaling
 from kappa.core.installation.embedded import Cluster, Ports
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.store.location import Location
@@ -85,6 +86,7 @@ class Settings:
     cluster: Cluster = field(default_factory=Cluster)
     supervision: Supervision = field(default_factory=Supervision)
     releases: Releases = field(default_factory=Releases)
+    autoscaling: Autoscaling = field(default_factory=Autoscaling)
     alerts: Alerts = field(default_factory=Alerts)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -232,19 +234,15 @@ def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore, WrongAlerts."""
+    """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore, WrongAlerts,
+    WrongAutoscaling."""
     postgres, spark = settings.postgres, settings.spark
-    check_complete(
-        {
-            "kafka.bootstrap": bool(settings.kafka.bootstrap),
-            "postgres.host": bool(postgres.host),
-            "spark.master": bool(spark.master),
-            "spark.rest": bool(spark.rest),
-            "spark.ui": bool(spark.ui),
-            "airflow.url": bool(settings.airflow.url),
-        }
-    )
+    addresses = {
+        "kafka.bootstrap": settings.kafka.bootstrap, "postgres.host": postgres.host, "spark.master": spark.master,
+        "spark.rest": spark.rest, "spark.ui": spark.ui, "airflow.url": settings.airflow.url,
+    }  # fmt: skip
+    check_complete({name: bool(value) for name, value in addresses.items()})
     parts = (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places)
-    for part in (*parts, settings.alerts, settings.metrics):
+    for part in (*parts, settings.alerts, settings.metrics, settings.autoscaling):
         part.check()
     _ = settings.store

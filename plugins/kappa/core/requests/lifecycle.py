@@ -124,6 +124,15 @@ class RescaleRequest(Request):
 
 
 @dataclass(frozen=True)
+class AutoscaleRequest(Request):
+    """All jobs are looked at; the policy in the settings decides."""
+
+    verb: ClassVar = Verb.AUTOSCALE
+    reason: Reason = None
+    dry_run: DryRun = False
+
+
+@dataclass(frozen=True)
 class RepairRequest(Request):
     """What is to be looked at, and repaired where it may be; None: every job."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from kappa.core.changes import Change
 from kappa.core.serialization import Serializable
 from kappa.core.versions import OVER, Desired, Health, Lease, State, Version
-from kappa.verbs.repair.advice import Advice, advise
 
 SILENT_SECONDS = 60.0
 START_SECONDS = 120.0
@@ -93,10 +92,9 @@ class Finding(Serializable):
 
 @dataclass(frozen=True)
 class RepairPlan(Serializable):
-    """What was found, version by version; advice on size by the version's name."""
+    """What was found, version by version."""
 
     findings: tuple[Finding, ...]
-    advice: Mapping[str, Advice] = field(default_factory=dict)
 
     @property
     def acts(self) -> tuple[Finding, ...]:
@@ -110,15 +108,12 @@ class RepairPlan(Serializable):
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
-        found = [(finding.name, f"{finding.action}: {finding.sentence}") for finding in self.findings]
-        return found + [(f"{name} (advice)", advice.sentence) for name, advice in self.advice.items()]
+        return [(finding.name, f"{finding.action}: {finding.sentence}") for finding in self.findings]
 
 
 def decide(seen: Sequence[Observed]) -> RepairPlan:
     """The plan over all versions that were looked at."""
-    findings = tuple(finding for one in seen for finding in (examine(one), *red_lines(one)))
-    advice = {_name(one): advise(one.health, one.version.settings, one.version.job) for one in seen if _works(one)}
-    return RepairPlan(findings, {name: one for name, one in advice.items() if one})
+    return RepairPlan(tuple(finding for one in seen for finding in (examine(one), *red_lines(one))))
 
 
 def examine(seen: Observed) -> Finding:
@@ -217,14 +212,6 @@ def _least(seconds: float | None, started_seconds: float | None) -> float:
 def for_how_long(seconds: float | None) -> str:
     """A time since something happened, in words; None: it never did."""
     return "yet" if seconds is None else f"for {seconds:.0f} s"
-
-
-def _works(seen: Observed) -> bool:
-    return examine(seen).kind is Kind.FINE
-
-
-def _name(seen: Observed) -> str:
-    return f"{seen.version.job} v{seen.version.version}"
 
 
 def _finding(seen: Observed, kind: Kind, said: str, action: Action) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cli.commands.lifecycle import rescale
 from cli.follow import Outcome
+from kappa.core.advice.size import Advice, Size
 from kappa.core.job_catalog import UnknownJob
 from kappa.core.refusals import Refusal
 from kappa.core.requests.lifecycle import RescaleRequest
@@ -101,3 +103,53 @@ def test_without_a_stack_the_remedy_is_named() -> None:
     refusal = run("ad_ctr", "--cores", "2").exception
     assert isinstance(refusal, Refusal)
     assert "Run ./kappa up" in str(refusal)
+
+
+def advise(monkeypatch: pytest.MonkeyPatch, *told: Advice) -> None:
+    monkeypatch.setattr("cli.status_of_job.advised", lambda _: list(told))
+
+
+MORE = Advice("ad_ctr", 1, Size.MORE, "it is overrun", {"executor_cores": 4, "state_partitions": 4})
+
+
+def test_what_the_advice_says_is_asked_for_with_its_reason(
+    sent: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advise(monkeypatch, replace(MORE, job="client_spend", wanted={"executor_cores": 9}), MORE)
+    assert run("ad_ctr", "--advised").exit_code == 0
+    assert run("ad_ctr", "--advised", "--cores", "3", "--reason", "half of it").exit_code == 0
+    first, second = (forms["ad_ctr"] for _, forms in sent)
+    assert (first["cores"], first["partitions"], first["executors"]) == (4, 4, None)
+    assert first["reason"] == "advised: it is overrun"
+    assert (second["cores"], second["partitions"], second["reason"]) == (3, 4, "half of it")
+
+
+def test_a_dry_run_shows_the_advice_and_its_plan_and_asks_for_nothing(
+    sent: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advise(monkeypatch, MORE)
+    result = run("ad_ctr", "--advised", "--dry-run")
+    assert "advised: it is overrun" in result.output
+    assert "4 -> 4 [planned]" in result.output
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ([], "no version of it serves"),
+        ([replace(MORE, size=Size.NONE, sentence="no advice: it fits", wanted={})], "no advice: it fits"),
+        (
+            [replace(MORE, size=Size.LARGER_BATCHES, wanted={"records_per_batch": 9})],
+            "./kappa deploy ad_ctr --set records_per_batch=9",
+        ),
+    ],
+)
+def test_without_such_advice_nothing_is_asked_for(
+    sent: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch, told: list[Advice], why: str
+) -> None:
+    advise(monkeypatch, *told)
+    refusal = run("ad_ctr", "--advised").exception
+    assert isinstance(refusal, rescale.NoAdvice)
+    assert why in str(refusal)
+    assert sent == []

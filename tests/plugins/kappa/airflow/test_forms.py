@@ -29,6 +29,7 @@ from kappa.core.requests.fields import (
     write,
 )
 from kappa.core.requests.lifecycle import (
+    AutoscaleRequest,
     DeployRequest,
     PromoteRequest,
     RepairRequest,
@@ -63,7 +64,8 @@ WAIT = {"when_held": "wait"}
 COMMANDS: dict[type[Request], tuple[Command, ...]] = {
     DeployRequest: (Command(deploy.deploy, WAIT | {"job": "jobs", "settings": "given"}),),
     StopRequest: (Command(deploy.stop, WAIT | {"job": "jobs"}, alone=IN_PLACE),),
-    RescaleRequest: (Command(rescale.rescale, WAIT),),
+    RescaleRequest: (Command(rescale.rescale, WAIT, alone=frozenset({"as_json", "advised"})),),
+    AutoscaleRequest: (),
     RepairRequest: (Command(repair.repair, {"job": "jobs"}, alone=REPAIRS),),
     PromoteRequest: (Command(promote.promote, WAIT, alone=frozenset({"as_json", "user"})),),
     RollbackRequest: (Command(promote.rollback, WAIT, alone=IN_PLACE),),

@@ -8,11 +8,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
-from kappa.console import explanation, fates, history, numbers
+from kappa.console import advice, explanation, fates, history, numbers
 from kappa.console.database import Database, NotReadable, TooSlow
 from kappa.console.now import Now
+from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
+from kappa.core.job_catalog import JOBS, resolve
 from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
 from tests.rigs.served_by_hand import FIRST, ByHand
 
@@ -113,6 +116,17 @@ def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings,
     assert len(hours["lag"]["at"]) == 3
     hand.execute("delete from registry.red_line")
     hand.execute("delete from registry.batch; delete from registry.batch_total")
+
+
+def test_now_has_advice_for_each_job_that_serves_with_its_numbers(hand: ByHand, database: Database) -> None:
+    hand.execute(
+        "update registry.job_version set settings = %s where job = 'ad_ctr'", Jsonb(resolve(JOBS["ad_ctr"], {}))
+    )
+    told = {each["job"]: each for each in advice.read(database, Free(1, 0))["advice"]}
+    assert told.keys() == {"ad_ctr", "client_spend", "quarantine"}
+    assert (told["ad_ctr"]["version"], told["ad_ctr"]["size"], told["ad_ctr"]["form"]) == (FIRST, "none", {})
+    assert told["ad_ctr"]["sentence"].startswith("no advice: it has been as it is for")
+    assert (told["ad_ctr"]["numbers"]["state_rows"], told["ad_ctr"]["numbers"]["free_cores"]) == (12, 1)
 
 
 def test_fates_by_minute_add_up(hand: ByHand, database: Database) -> None:

@@ -10,9 +10,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from kappa.console.advice import free_of
 from kappa.console.app import FILES, HEADERS, PAGE, PAGES, protect, router
 from kappa.console.fates import shown
 from kappa.console.text import plain
+from kappa.core.advice.load import Free
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable
@@ -170,3 +172,8 @@ def test_money_reaches_a_page_to_the_micro() -> None:
     assert plain({"micros": 2**53, "small": 2**53 - 1, "is": True}) == {
         "micros": "9007199254740992", "small": 2**53 - 1, "is": True,
     }  # fmt: skip
+
+
+def test_a_cluster_that_is_away_leaves_what_is_free_unknown() -> None:
+    assert free_of(away) is None
+    assert free_of(lambda: {"free_cores": 2, "free_memory_mb": 512, "hosts": 1}) == Free(2, 512)

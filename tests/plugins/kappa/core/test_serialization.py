@@ -65,10 +65,7 @@ EARLIER: list[tuple[type[Serializable], dict[str, Any]]] = [
     ),
     (
         RepairPlan,
-        {
-            "findings": [{"job": "ad_ctr", "version": 1, "kind": "gone", "sentence": "s", "action": "restart"}],
-            "advice": {"ad_ctr v1": {"size": "more", "sentence": "s", "numbers": {"lag": 1.5, "cores": 2.0}}},
-        },
+        {"findings": [{"job": "ad_ctr", "version": 1, "kind": "gone", "sentence": "s", "action": "restart"}]},
     ),
     (
         MovePlan,

@@ -12,7 +12,6 @@ import pytest
 from kappa.core.changes import Change, Phase, RunsAs
 from kappa.core.job_catalog import JOBS, resolve
 from kappa.core.versions import Desired, Health, Lease, State, Version
-from kappa.verbs.repair.advice import Size, advise
 from kappa.verbs.repair.plan import Action, Kind, Observed, RepairPlan, decide, examine, red_lines
 from tests.plugins.fakes import NOON
 
@@ -197,66 +196,5 @@ def test_a_plan_has_all_versions_and_says_which_findings_act() -> None:
 
 
 def test_a_plan_survives_json() -> None:
-    plan = decide([replace(RED, health=replace(RED.health, batch_ms=50))])
-    assert plan.advice
+    plan = decide([RED])
     assert RepairPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
-
-
-def test_a_version_that_does_not_work_is_given_no_advice() -> None:
-    seen = replace(SEEN, health=replace(WELL, batch_ms=50))
-    assert decide([seen]).advice.keys() == {"ad_ctr v1"}
-    assert decide([replace(seen, driver_alive=False), stopped(seen)]).advice == {}
-
-
-BEHIND = replace(WELL, lag_seconds=120.0, lag_events=50_000)
-SIZES = [
-    (WELL, {}, None),
-    (replace(WELL, batch_ms=None), {}, None),
-    (replace(BEHIND, batch_ms=1_500), {}, Size.MORE),
-    (replace(BEHIND, batch_ms=1_500), {"cadence_ms": 0}, Size.MORE),
-    (replace(BEHIND, batch_ms=900), {}, None),
-    (replace(BEHIND, batch_ms=900), {"records_per_batch": 10_000}, Size.LARGER_BATCHES),
-    (replace(BEHIND, batch_ms=4_000), {"records_per_batch": 10_000}, Size.LARGER_BATCHES),
-    (replace(BEHIND, batch_ms=6_000), {"records_per_batch": 10_000}, Size.MORE),
-    (replace(WELL, batch_ms=90), {}, Size.FEWER),
-    (replace(WELL, batch_ms=90), {"executor_cores": 1}, None),
-    (replace(WELL, batch_ms=90), {"executor_cores": 1, "executors": 2}, Size.FEWER),
-    (replace(WELL, batch_ms=90), {"cadence_ms": 0}, None),
-    (replace(WELL, batch_ms=5_000), {}, None),
-]
-
-
-@pytest.mark.parametrize(("health", "given", "size"), SIZES)
-def test_advice_follows_lag_and_utilisation(health: Health, given: dict[str, int], size: Size | None) -> None:
-    advice = advise(health, {**SETTINGS, **given})
-    assert (advice.size if advice else None) is size
-
-
-def test_advice_brings_its_numbers_and_the_command() -> None:
-    advice = advise(replace(BEHIND, batch_ms=1_500), SETTINGS, "ad_ctr")
-    assert advice is not None
-    assert (advice.numbers["utilisation"], advice.numbers["lag_events"]) == (1.5, 50_000)
-    assert "50,000 records are unread" in advice.sentence
-    assert "./kappa rescale ad_ctr --cores 4 --partitions 4" in advice.sentence
-
-
-@pytest.mark.parametrize(
-    ("health", "given", "command"),
-    [
-        (replace(BEHIND, batch_ms=1_500), {"executors": 2, "state_partitions": 4}, "--executors 4 --partitions 8"),
-        (replace(BEHIND, batch_ms=1_500), {"executors": 1, "state_partitions": 4}, "--executors 2)"),
-        (replace(WELL, batch_ms=90), {"executors": 3}, "took 9% of the cadence on 6 cores, and nothing waits"),
-        (replace(WELL, batch_ms=90), {"executors": 3}, "--executors 1)"),
-        (replace(WELL, batch_ms=90), {"executors": 1}, "--cores 1)"),
-    ],
-)
-def test_advice_counts_the_cores_of_all_executors(health: Health, given: dict[str, int], command: str) -> None:
-    advice = advise(health, {**SETTINGS, **given})
-    assert advice is not None
-    assert command in advice.sentence
-
-
-def test_advice_to_a_stateless_job_names_no_partitions() -> None:
-    advice = advise(replace(BEHIND, batch_ms=9_000), resolve(JOBS["quarantine"], {}), "quarantine")
-    assert advice is not None
-    assert "--partitions" not in advice.sentence
