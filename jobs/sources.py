@@ -41,6 +41,9 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         "failOnDataLoss": "true",
         "kafka.fetch.max.wait.ms": "20",  # a third off the latency of a small batch
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
+        # The host of a broker that is gone answers nothing. By default that is noticed after 30 s, and twice in a row.
+        "kafka.request.timeout.ms": "8000",
+        "kafka.socket.connection.setup.timeout.ms": "3000",
         "fetchOffset.numRetries": str(OFFSET_RETRIES),
         "fetchOffset.retryIntervalMs": "1000",
     }
