@@ -36,6 +36,7 @@ LONG_FACTOR = 3
 
 GROWN = "grown"
 """The fixture that is the stack with windows that are final: whoever comes early waits for that."""
+FAULTS = CHECKOUT / "tests" / "faults"
 SPARK_MEMORY_MB = 2_048
 """What hundreds of queries leave behind in one session is more than a driver has."""
 
@@ -56,10 +57,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """A long test that does not say how long it takes is refused in every run, also in those that leave it out. What
-    needs the rig R1 is marked, for it is one of the parts that run side by side."""
+    """A long test that does not say how long it takes is refused in every run, also in those that leave it out. Faults
+    on the rig R1 are marked, for they are one of the parts that run side by side."""
     minutes(item)
-    if {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
+    if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.r1)
 
 

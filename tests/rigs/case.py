@@ -203,8 +203,14 @@ class Program:
 
     def until(self, what: str, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait for something while the driver runs; fails the test with its name."""
-        came = until(lambda: holds() or not self.thread.is_alive(), seconds)
-        if not came or not holds():
+        held: list[bool] = []
+
+        def is_over() -> bool:
+            held[:] = [holds()]
+            return held[0] or not self.thread.is_alive()
+
+        until(is_over, seconds)
+        if not held[0] and not holds():
             pytest.fail(f"not within {seconds:.0f} s: {what}\nended: {self.exit_code} {self.error!r} {self.case.red()}")
 
     def await_end(self, seconds: float = PATIENCE_SECONDS) -> None:
