@@ -70,7 +70,7 @@ def own_postgres() -> Iterator[Settings]:
     """The settings of a Postgres with the schema and without rows, for as long as the body runs. Raises NotHealthy."""
     folder = Path(tempfile.mkdtemp(prefix="kappa-bench-"))
     folder.chmod(0o755)
-    (folder / "kappa.toml").write_text(f"[ports]\npostgres = {_free_port()}\n")
+    (folder / "kappa.toml").write_text(f"[ports]\npostgres = {free_port()}\n")
     layout = Layout(load(folder / "state"), CHECKOUT)
     try:
         _start(layout)
@@ -109,7 +109,8 @@ def _start(layout: Layout) -> None:
     schema.migrate(layout.settings)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listens on now."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return int(held.getsockname()[1])

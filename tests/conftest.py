@@ -61,7 +61,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     on the rig R1 are marked, for they are one of the parts that run side by side."""
     minutes(item)
     if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
-        item.add_marker(pytest.mark.r1)
+        item.add_marker(pytest.mark.r1_fault)
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:

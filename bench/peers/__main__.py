@@ -6,7 +6,6 @@ Command: python -m bench.peers [--engines python,streams,flink_1s,flink_10s,ours
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -28,6 +27,7 @@ from cli import lifecycle_verbs
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from stack.waiting import until
 from traffic.sources import seconds_of
 
 ENGINES: dict[str, Callable[[Settings], Engine]] = {
@@ -106,11 +106,9 @@ def _chosen(stack: Settings, engines: str) -> list[Engine]:
 
 def _read_to_the_end(stack: Settings, database: Database) -> None:
     """So that our job begins with the backlog, as the others do."""
-    deadline, wanted = time.monotonic() + LAG_SECONDS, ends(stack)
-    while not database.has_read(database.live_of([JOB])[0], wanted):
-        if time.monotonic() > deadline:
-            raise Lagging
-        time.sleep(1)
+    wanted = ends(stack)
+    if not until(lambda: database.has_read(database.live_of([JOB])[0], wanted), LAG_SECONDS, 1.0):
+        raise Lagging
 
 
 def _backlog(stack: Settings, seed: int, records: int) -> Stretch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from string import Template
 
+from bench.database import free_port
 from bench.peers import jvm, tables
 from bench.peers.engines import Peer, Task
 from bench.peers.processes import Process
@@ -44,7 +44,7 @@ def classpath(settings: Settings) -> str:
 def launch(checkpoint_ms: int, task: Task) -> list[Process]:
     """Start both managers, hand the job over, and return once it was taken."""
     path = classpath(task.settings)
-    rest, rpc = _free_port(), _free_port()
+    rest, rpc = free_port(), free_port()
     settings = configuration(task.folder, rest, rpc, checkpoint_ms)
     (task.folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
     (task.folder / SQL.name).write_text(statements(task))
@@ -149,12 +149,6 @@ def _slots(rest: int) -> int:
             return int(json.load(answer)["slots-total"])
     except (OSError, ValueError):
         return 0
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind((LOOPBACK, 0))
-        return int(held.getsockname()[1])
 
 
 def engine(seconds: int) -> Peer:

@@ -40,9 +40,9 @@ LOW_PRIORITY = ("nice", "-n", "10")
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NEEDS = {
-    "units": "not (rig or r1 or integration)",
-    "rigs": "rig and not (r1 or integration)",
-    "faults": "r1 and not integration",
+    "units": "not (rig or r1_fault or integration)",
+    "rigs": "rig and not (r1_fault or integration)",
+    "faults": "r1_fault and not integration",
     "stack": "integration",
 }
 """The parts, which run side by side, and the marks of their tests: what they need. Faults on the rig R1 are one of

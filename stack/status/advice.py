@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from kappa.core.advice.load import Free
+from kappa.core.advice.load import Free, free_of
 from kappa.core.advice.size import Advice, advise
 from kappa.core.installation.settings import Settings
-from kappa.core.refusals import Refusal
 from kappa.status import load
 from stack.status import outages
 
@@ -21,19 +20,11 @@ Capacity = Callable[[], Mapping[str, int]]
 def read(settings: Settings, capacity: Capacity, seconds: float = outages.BOUND_SECONDS) -> list[Advice]:
     """The advice on each job that something serves, also that there is none; the cluster is asked while Postgres
     answers. Raises DoesNotAnswer, NoRegistry."""
-    asked: list[Free] = []
-    asking = threading.Thread(target=_ask, args=(capacity, asked), name="ask-cluster", daemon=True)
+    asked: list[Free | None] = []
+    asking = threading.Thread(target=lambda: asked.append(free_of(capacity)), name="ask-cluster", daemon=True)
     asking.start()
     with outages.reading(settings, "kappa_operator", seconds) as connection:
         loads = load.read(connection)
     asking.join(CLUSTER_SECONDS)
     free = next(iter(asked), None)
     return [advise(each, free) for each in loads]
-
-
-def _ask(capacity: Capacity, found: list[Free]) -> None:
-    try:
-        told = capacity()
-    except Refusal:
-        return
-    found.append(Free(told["free_cores"], told["free_memory_mb"]))

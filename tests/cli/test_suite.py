@@ -188,7 +188,7 @@ def test_a_long_test_without_its_minutes_is_refused(tmp_path: Path) -> None:
 def test_the_parts_cover_every_test_once() -> None:
     parted = testing.NEEDS.values()
     for marks in product((False, True), repeat=3):
-        of_test = dict(zip(("rig", "r1", "integration"), marks, strict=True))
+        of_test = dict(zip(("rig", "r1_fault", "integration"), marks, strict=True))
         assert sum(eval(which, {}, of_test) for which in parted) == 1, of_test
     assert chosen(long=True) == [f"{which} and not provisioning" for which in parted]
     assert chosen(long=False) == [f"{which} and not long" for which in parted]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from stack.alerts.causes import Cause
 from stack.layout import Layout
 from stack.waiting import until
 from tests.observability.test_rules import BUILT, FOLDER
+from tests.rigs.small_stack import free_ports
 from tests.stack.alerts.test_notifier import standing_still
 from tests.stack.monitor.test_monitor import settings, watched
 
@@ -43,9 +43,7 @@ def prometheus(folder: Path, watched: Settings) -> Iterator[str]:
     config["scrape_configs"][0]["static_configs"] = [{"targets": [f"127.0.0.1:{watched.ports.monitor}"]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
     shutil.copy(FOLDER / "prometheus" / "rules.yml", folder)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{free.getsockname()[1]}"
+    place = f"127.0.0.1:{free_ports(1)[0]}"
     command = [str(PROMETHEUS), f"--web.listen-address={place}", f"--config.file={folder}/prometheus.yml"]
     with subprocess.Popen([*command, f"--storage.tsdb.path={folder}/data"], stderr=subprocess.DEVNULL) as server:
         try:

@@ -203,14 +203,15 @@ class Program:
 
     def until(self, what: str, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait for something while the driver runs; fails the test with its name."""
-        held: list[bool] = []
+        held = False
 
         def is_over() -> bool:
-            held[:] = [holds()]
-            return held[0] or not self.thread.is_alive()
+            nonlocal held
+            held = holds()
+            return held or not self.thread.is_alive()
 
         until(is_over, seconds)
-        if not held[0] and not holds():
+        if not held and not holds():
             pytest.fail(f"not within {seconds:.0f} s: {what}\nended: {self.exit_code} {self.error!r} {self.case.red()}")
 
     def await_end(self, seconds: float = PATIENCE_SECONDS) -> None:

@@ -56,6 +56,20 @@ class ByHand:
         for partition in range(partitions):
             self.execute("insert into registry.progress values (%s, %s, %s, 0)", job, version, partition)
 
+    def overrun(self, job: str, version: int) -> None:
+        """A version that has been as it is for 4 hours, whose batch took 9 s, and whose oldest unread record has waited
+        for half an hour."""
+        was, unread = "clock_timestamp() - interval '4 hours'", "clock_timestamp() - interval '30 minutes'"
+        self.execute(f"update registry.job_version set updated_at = {was} where job = %s", job)
+        self.execute(
+            f"update registry.progress set end_offset = 900000, read_append_time = {unread} where job = %s", job
+        )
+        self.execute(
+            "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation, "
+            "batch_id, batch_ms, committed_at) values (%s, %s, 1, clock_timestamp() + interval '1 hour', 7, "
+            "'driver-1', 1, 3, 9000, clock_timestamp())", job, version,
+        )  # fmt: skip
+
     def serve(self, job: str, *spans: Span) -> None:
         """The job's segments: (from, to, version) each."""
         self.execute("delete from registry.segment where job = %s", job)

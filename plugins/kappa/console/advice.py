@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from kappa.console.database import Database
 from kappa.core.advice.load import Free
 from kappa.core.advice.size import advise
-from kappa.core.refusals import Refusal
 from kappa.status import load
 
 
@@ -17,12 +15,3 @@ def read(database: Database, free: Free | None) -> dict[str, Any]:
     with database.reading() as connection:
         loads = load.read(connection)
     return {"advice": [advise(each, free).to_json() for each in loads]}
-
-
-def free_of(capacity: Callable[[], Mapping[str, int]]) -> Free | None:
-    """What the cluster has free; None where it does not answer."""
-    try:
-        told = capacity()
-    except Refusal:
-        return None
-    return Free(told["free_cores"], told["free_memory_mb"])

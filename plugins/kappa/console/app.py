@@ -19,6 +19,7 @@ from kappa.console import advice, comparison, explanation, fates, history, numbe
 from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.console.snapshots import Snapshots
+from kappa.core.advice.load import free_of
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
 from kappa.core.refusals import Refusal
@@ -147,7 +148,7 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
 
     @routes.get("/data/advice")
     def of_sizes() -> Any:
-        free = advice.free_of(lambda: console.cluster.get("capacity", console.capacity, 10))
+        free = free_of(lambda: console.cluster.get("capacity", console.capacity, 10))
         return console.snapshots.get("advice", lambda: advice.read(console.database, free), 10)
 
     @routes.get("/data/numbers")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
 
 LOOK_SECONDS = 600
@@ -21,6 +22,16 @@ class Free:
 
     cores: int
     memory_mb: int
+
+
+def free_of(capacity: Callable[[], Mapping[str, int]]) -> Free | None:
+    """What the cluster has free, by `free_cores` and `free_memory_mb` of what it tells; None where it does not
+    answer, which is a Refusal."""
+    try:
+        told = capacity()
+    except Refusal:
+        return None
+    return Free(told["free_cores"], told["free_memory_mb"])
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from kappa.core.installation import day_span
 from kappa.core.refusals import Refusal
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-SPAN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
 
 class WrongAlerts(Refusal):
@@ -37,23 +37,18 @@ class Alerts:
         for name in self.targets:
             if not NAME.fullmatch(name):
                 raise WrongAlerts("targets", name, "a target's name is 1 to 32 of a-z 0-9 _ -, as its file is named")
-        if self.quiet and not SPAN.fullmatch(self.quiet):
+        if self.quiet and day_span.parse(self.quiet) is None:
             raise WrongAlerts("quiet", self.quiet, 'must be a span of the day like "22:00-07:00"')
         self._zone()
 
     def quiet_until(self, at: datetime) -> datetime | None:
         """When the quiet span ends that this moment is in; None outside of one. Raises WrongAlerts."""
-        found = SPAN.fullmatch(self.quiet)
-        if found is None:
+        span, here = day_span.parse(self.quiet), at.astimezone(self._zone())
+        if span is None or here.time() not in span:
             return None
-        hours = [int(part) for part in found.groups()]
-        begins, ends = time(hours[0], hours[1]), time(hours[2], hours[3])
-        here = at.astimezone(self._zone())
-        now = here.time()
-        if not (begins <= now < ends if begins <= ends else now >= begins or now < ends):
-            return None
-        day = here.date() + timedelta(days=1 if begins > ends and now >= begins else 0)
-        return datetime.combine(day, ends, here.tzinfo).astimezone(UTC)
+        ends_tomorrow = span.begins > span.ends and here.time() >= span.begins
+        day = here.date() + timedelta(days=1 if ends_tomorrow else 0)
+        return datetime.combine(day, span.ends, here.tzinfo).astimezone(UTC)
 
     def _zone(self) -> ZoneInfo:
         try:

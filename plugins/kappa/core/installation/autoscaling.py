@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 
-from kappa.core.installation.alerts import SPAN
+from kappa.core.installation import day_span
 from kappa.core.refusals import Refusal
 
 
@@ -33,7 +33,7 @@ class Autoscaling:
 
     def check(self) -> None:
         """Raises WrongAutoscaling."""
-        if self.hours and not SPAN.fullmatch(self.hours):
+        if self.hours and day_span.parse(self.hours) is None:
             raise WrongAutoscaling("hours", self.hours, 'must be a span of the day like "06:00-20:00"')
         if self.cool_down_minutes < 10:
             raise WrongAutoscaling("cool_down_minutes", self.cool_down_minutes, "must be 10 at least")
@@ -43,9 +43,5 @@ class Autoscaling:
 
     def is_open(self, at: datetime) -> bool:
         """Whether a moment is within the hours."""
-        found = SPAN.fullmatch(self.hours)
-        if found is None:
-            return True
-        hours = [int(part) for part in found.groups()]
-        begins, ends, now = time(hours[0], hours[1]), time(hours[2], hours[3]), at.astimezone(UTC).time()
-        return begins <= now < ends if begins <= ends else now >= begins or now < ends
+        span = day_span.parse(self.hours)
+        return span is None or at.astimezone(UTC).time() in span

@@ -10,11 +10,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from kappa.console.advice import free_of
 from kappa.console.app import FILES, HEADERS, PAGE, PAGES, protect, router
 from kappa.console.fates import shown
 from kappa.console.text import plain
-from kappa.core.advice.load import Free
+from kappa.core.advice.load import Free, free_of
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable

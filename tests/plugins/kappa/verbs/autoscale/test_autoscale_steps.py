@@ -40,16 +40,7 @@ def hand(cases: Rig) -> Iterator[ByHand]:
     with by_hand(cases.case("ad_ctr", "quarantine").settings) as hand:
         hand.stage("ad_ctr", FIRST, resolve(JOBS["ad_ctr"], {}))
         hand.serve("ad_ctr", ("-infinity", "infinity", FIRST))
-        hand.execute("update registry.job_version set updated_at = clock_timestamp() - interval '4 hours'")
-        hand.execute(
-            "update registry.progress set end_offset = 900000, read_append_time = clock_timestamp() - "
-            "interval '30 minutes' where job = 'ad_ctr'"
-        )
-        hand.execute(
-            "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation, "
-            "batch_id, batch_ms, committed_at) values ('ad_ctr', %s, 1, clock_timestamp() + interval '1 hour', 7, "
-            "'driver-1', 1, 3, 9000, clock_timestamp())", FIRST,
-        )  # fmt: skip
+        hand.overrun("ad_ctr", FIRST)
         yield hand
 
 
