@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
 import urllib.error
@@ -13,11 +14,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
 from kappa.core.refusals import Refusal
 
 LOCK = Path(__file__).with_name("jars.lock")
 CENTRAL = "https://repo.maven.apache.org/maven2"
+LOCK_NAME = ".lock"
 TIMEOUT_SECONDS = 60
+ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -70,14 +78,15 @@ def repository(environment: Mapping[str, str]) -> str:
 
 
 def fetch(jars: list[Jar], base: str, cache: Path, folders: Mapping[str, Path]) -> int:
-    """Put every jar of these groups into the folder of its group; returns the bytes that were downloaded.
+    """Put every jar of these groups into the folder of its group; returns the bytes that were downloaded. Of several
+    processes with the same cache one downloads, and the others wait for it.
 
     Raises JarUnreachable, JarDamaged.
     """
     wanted = [jar for jar in jars if jar.group in folders]
     for folder in (cache, *folders.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(8) as pool:
+    with FileLock(cache / LOCK_NAME), ThreadPoolExecutor(8) as pool:
         return sum(pool.map(lambda jar: _provide(jar, base, cache, folders[jar.group] / jar.name), wanted))
 
 
@@ -98,13 +107,14 @@ def _provide(jar: Jar, base: str, cache: Path, target: Path) -> int:
 
 
 def _download(jar: Jar, base: str, cached: Path) -> int:
-    """One jar into the cache, checked before it gets its name."""
+    """One jar into the cache, checked before it gets its name; what may pass is tried again for half a minute."""
     url = f"{base}/{jar.path}"
     new = cached.with_name(f"{cached.name}.{os.getpid()}.new")
+    pauses = wait_exponential_jitter(initial=FIRST_PAUSE_SECONDS, max=LONGEST_PAUSE_SECONDS)
+    again = Retrying(retry=retry_if_exception(_may_pass), stop=stop_after_attempt(ATTEMPTS), wait=pauses, reraise=True)
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, new.open("wb") as out:
-            shutil.copyfileobj(answer, out)
-    except (urllib.error.URLError, OSError) as error:
+        again(_copy, url, new, jar.size)
+    except (http.client.HTTPException, OSError) as error:
         new.unlink(missing_ok=True)
         raise JarUnreachable(url, error) from error
     if (actual := _digest(new)) != jar.sha256:
@@ -112,6 +122,24 @@ def _download(jar: Jar, base: str, cached: Path) -> int:
         raise JarDamaged(url, jar.sha256, actual)
     new.replace(cached)
     return jar.size
+
+
+def _copy(url: str, new: Path, size: int) -> None:
+    """What a URL answers, into a file; raises HTTPException, OSError, and of these ConnectionError for fewer
+    bytes than `size`."""
+    with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, new.open("wb") as out:
+        shutil.copyfileobj(answer, out)
+    if (came := new.stat().st_size) < size:
+        raise ConnectionError(f"only {came} of {size} bytes came")
+
+
+def _may_pass(problem: BaseException) -> bool:
+    """Whether a download that failed of this may succeed later: all but what a repository itself has refused, a full
+    disk or a folder that may not be written."""
+    if isinstance(problem, urllib.error.HTTPError):
+        return problem.code >= 500 or problem.code in (408, 429)
+    network = (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException)
+    return isinstance(problem, network)
 
 
 def _digest(file: Path) -> str:

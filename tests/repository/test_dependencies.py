@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ OWN = {"jobs", "kappa", "cli", "stack", "oracle", "traffic", "gate"}
 DISTRIBUTIONS = {"airflow": "apache-airflow", "great_expectations": "great-expectations", "kafka": "kafka-python"}
 """Packages whose distribution has another name, or one that is spelled otherwise."""
 KERNEL, GATE = "plugins/kappa/core", "great_expectations"
-FOLDERS = {"spark": ("jobs", KERNEL), "airflow": ("dags", "plugins", GATE)}
+FOLDERS = {"spark": ("jobs", KERNEL), "airflow": ("dags", "plugins", GATE), "jars": ("stack/services/jars.py",)}
 """What of the code an image of that group holds."""
 ALL = ("jobs", "dags", "plugins", GATE, "cli", "stack", "oracle", "traffic")
 
@@ -28,13 +29,17 @@ ALL = ("jobs", "dags", "plugins", GATE, "cli", "stack", "oracle", "traffic")
 def _imported(folders: tuple[str, ...]) -> set[str]:
     """The distributions that the modules of some folders import by name."""
     names: set[str] = set()
-    for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
+    for file in (file for name in folders for file in _modules(ROOT / name)):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Import):
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
     return {DISTRIBUTIONS.get(name, name).replace("_", "-") for name in names - OWN - sys.stdlib_module_names}
+
+
+def _modules(place: Path) -> Iterable[Path]:
+    return [place] if place.is_file() else place.rglob("*.py")
 
 
 def _names(requirements: list[str]) -> set[str]:
@@ -47,7 +52,7 @@ OPTIONAL = _names([line for lines in EXTRAS.values() for line in lines])
 @pytest.mark.parametrize("group", FOLDERS)
 def test_a_group_has_every_package_that_its_code_imports(group: str) -> None:
     imported = _imported(FOLDERS[group])
-    assert {"spark": "pyspark", "airflow": "apache-airflow"}[group] in imported
+    assert {"spark": "pyspark", "airflow": "apache-airflow", "jars": "tenacity"}[group] in imported
     assert imported - _names(GROUPS[group]) - OPTIONAL == set()
 
 
