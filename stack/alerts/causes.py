@@ -29,6 +29,7 @@ class Cause(StrEnum):
     TOPIC = "topic"
     WATCHER = "watcher"
     FUTURE = "future"
+    DEAD_LETTER = "dead_letter"
     RETENTION = "retention"
     CONSERVATION = "conservation"
     BACKLOG = "backlog"
@@ -131,6 +132,11 @@ MEANINGS: dict[Cause, Meaning] = {
         "They are counted nowhere: numbers are too low. A clock is wrong, most likely.",
         "JOB vN future: N of the M records of the last 5 min are refused as too far ahead of the broker's clock",
         "./kappa status --job {job}",
+    ),
+    Cause.DEAD_LETTER: Meaning(
+        "many records cannot be read",
+        "They are counted nowhere: numbers are too low. A producer writes something else than before, most likely.",
+        "JOB vN dead_letter: N of the M records of the last 5 min cannot be read", "./kappa status --job {job}",
     ),
     Cause.RETENTION: Meaning(
         "the log is about to drop what was not read",

@@ -61,7 +61,7 @@ def file() -> str:
 
 def alert_name(cause: str) -> str:
     """What the alert of a cause is called."""
-    return f"Kappa{cause.capitalize()}"
+    return "Kappa" + "".join(word.capitalize() for word in cause.split("_"))
 
 
 def _yaml(cause: str, found: Rule, meaning: Meaning) -> str:

@@ -1,4 +1,5 @@
-"""A broker whose clock is slow: what comes then is of the future by its clock, which turns red and loses nothing."""
+"""Many records that are refused, as a broker's slow clock has them of the future or as nobody can read them, turn red
+and lose nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ JOBS = ("ad_ctr", "quarantine")
 
 
 def lines(case: Case) -> list[DictRow]:
-    """What `status` shows in red of clocks."""
-    return case.query("select job, what, detail from ops.red_lines where what = 'future' order by job")
+    """What `status` shows in red of refused records."""
+    shares = "what in ('future', 'dead_letter')"
+    return case.query(f"select job, what, detail from ops.red_lines where {shares} order by job")
 
 
 @pytest.mark.fault("F37", "a red line `future` with the share; each record is in the log and in ops.quarantine")
@@ -35,12 +37,29 @@ def test_a_clock_six_minutes_slow_turns_red_and_the_records_are_kept(rig: Rig) -
     assert lines(case) == [], "it is about the last five minutes"
 
 
-@pytest.mark.parametrize(("future", "others", "red"), [(20, 180, 0), (21, 179, 1), (99, 0, 0), (100, 0, 1)])
-def test_it_takes_a_hundred_records_and_more_than_a_tenth(cases: Rig, future: int, others: int, red: int) -> None:
+@pytest.mark.fault("F18", "a flood of them: a red line `dead_letter` with the share, each is kept, the others count")
+def test_a_producer_that_writes_what_nobody_can_read_turns_red_and_the_others_count(rig: Rig) -> None:
+    case = rig.case(*JOBS)
+    case.produce([*events(160, cost_micros=-1), *events(40, 1_000)])
+    case.run_until_read()
+    said = "160 of the 200 records of the last 5 min cannot be read"
+    assert lines(case) == [{"job": job, "what": "dead_letter", "detail": said} for job in JOBS]
+    assert [case.accounts(job)["counted"] for job in JOBS] == [40, 40]
+    kept = case.query("select fate, count(*), count(reason) as told from ops.quarantine group by fate")
+    assert kept == [{"fate": "dead_letter", "count": 160, "told": 160}]
+    case.check()
+
+
+@pytest.mark.parametrize("fate", ["future", "dead_letter"])
+@pytest.mark.parametrize(("refused", "others", "red"), [(20, 180, 0), (21, 179, 1), (99, 0, 0), (100, 0, 1)])
+def test_it_takes_a_hundred_records_and_more_than_a_tenth(
+    cases: Rig, fate: str, refused: int, others: int, red: int
+) -> None:
     case = cases.case()
-    counts = {"read": future + others, "future": future, "counted": others}
-    names = [*counts, "duplicate", "repeated_click", "late", "before_start", "dead_letter", "rows_changed"]
-    micros = [f"{name}_micros" for name in names[1:7]]
+    fates = ["counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter"]
+    counts = {"read": refused + others, fate: refused, "counted": others}
+    names = ["read", *fates, "rows_changed"]
+    micros = [f"{each}_micros" for each in fates[:6]]
     values = ", ".join(str(counts.get(name, 0)) for name in [*names, *micros])
     case.query(
         "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
