@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import accumulate
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from jobs import schemas
+from jobs.transforms.python_worker import on_each_batch
 
 MOST_BYTES = 65_536
 KEPT_VALUE, KEPT_KEY = 4096, 256
@@ -66,7 +68,7 @@ class BrokenRule(Exception):  # noqa: N818 - a verdict on a record, kept as its 
 def decode(records: DataFrame, keep_bytes: bool = False) -> DataFrame:
     """RECORD rows to EVENT rows, one each; with `keep_bytes` to KEPT."""
     schema = KEPT if keep_bytes else schemas.EVENT
-    return cut(records).mapInArrow(_decoder(keep_bytes), schema)
+    return cut(records).mapInArrow(on_each_batch(partial(decode_batch, keep_bytes=keep_bytes)), schema)
 
 
 def cut(records: DataFrame) -> DataFrame:
@@ -77,14 +79,6 @@ def cut(records: DataFrame) -> DataFrame:
     whole = [field.name for field in schemas.RECORD.fields if field.name not in ("key", "value")]
     short = [F.substring(name, 1, MOST_BYTES + 1).alias(name) for name in ("key", "value")]
     return records.select(*whole, *short, F.length("value").cast("long").alias("value_bytes"))
-
-
-def _decoder(keep_bytes: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield decode_batch(batch, keep_bytes)
-
-    return run
 
 
 def decode_batch(batch: pa.RecordBatch, keep_bytes: bool = False) -> pa.RecordBatch:

@@ -6,14 +6,13 @@ them reads Spark 4.2 builds a new view of its whole configuration (decision 0016
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
+from jobs.transforms.python_worker import on_each_batch
 from kappa.core.measures import MEASURES
 
 EVENTS = "events"
@@ -26,12 +25,7 @@ def folded(groups: DataFrame) -> DataFrame:
     """Rows with EVENTS to the same rows with the COUNTED measures in its place, at the end."""
     others = [field for field in groups.schema.fields if field.name != EVENTS]
     schema = StructType([*others, *(StructField(name, LongType(), nullable=False) for name in COUNTED)])
-    return groups.mapInArrow(_fold_all, schema)
-
-
-def _fold_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield fold_batch(batch)
+    return groups.mapInArrow(on_each_batch(fold_batch), schema)
 
 
 def fold_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

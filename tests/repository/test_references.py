@@ -25,7 +25,7 @@ DECISION = re.compile(rf"\b[Dd]ecisions?[ /]{NUMBERS}")
 NAME = re.compile(r"\b[FIRT]\d{1,2}\b")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"\b(?:docs|bench)/[\w./-]+\.md\b")
-CODE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|sql))")
+CODE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|sql)\b)")
 Found = Iterator[tuple[str, bool]]
 """References as they are written, and whether each leads somewhere."""
 

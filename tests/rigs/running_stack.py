@@ -75,7 +75,7 @@ class Stack:
     def kappa(self, *arguments: str, expect: int | None = 0, timeout: float = 600) -> Command:
         """Run a command as a user would; fails the test unless it ends with `expect`."""
         ran = subprocess.run(
-            [*KAPPA, *arguments], cwd=CHECKOUT, env=_environment(self.settings),
+            [*KAPPA, *arguments], cwd=CHECKOUT, env=environment(self.settings),
             capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         if expect is not None and ran.returncode != expect:
@@ -147,7 +147,7 @@ def starting() -> Iterator[Starting]:
     settings, log = load(folder / "state"), folder / "up.log"
     with log.open("wb") as lines:
         begun = subprocess.Popen(
-            [*KAPPA, "up"], cwd=CHECKOUT, env=_environment(settings),
+            [*KAPPA, "up"], cwd=CHECKOUT, env=environment(settings),
             stdin=subprocess.DEVNULL, stdout=lines, stderr=lines,
         )  # fmt: skip
     try:
@@ -160,7 +160,8 @@ def starting() -> Iterator[Starting]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
+    """Of a process that works for the stack."""
     return {**os.environ, **COMPILERS, "KAPPA_HOME": str(settings.home), "PYTHONPATH": search_path(CHECKOUT)}
 
 

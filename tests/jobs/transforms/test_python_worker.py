@@ -1,0 +1,40 @@
+"""Work in Spark's Python workers, after which a collection of garbage passes over what was loaded."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.transforms.python_worker import leave_out_what_is_loaded, on_each_batch
+
+
+@pytest.mark.rig
+def test_after_a_task_what_a_worker_has_loaded_is_not_looked_at_any_more(spark: SparkSession) -> None:
+    def looked_at(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """How many objects the next collection in the worker would look at."""
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"id": [len(gc.get_objects())] * len(batch)}, batch.schema)
+
+    one = spark.range(1, numPartitions=1)
+    assert one.mapInArrow(on_each_batch(lambda batch: batch), "id long").collect() == one.collect()
+    (after,) = one.mapInArrow(looked_at, "id long").collect()
+    assert after.id < 20_000
+
+
+def test_it_is_done_once_in_a_process() -> None:
+    leave_out_what_is_loaded.cache_clear()
+    try:
+        before = gc.get_freeze_count()
+        leave_out_what_is_loaded()
+        frozen = gc.get_freeze_count()
+        kept: list[list[int]] = [[] for _ in range(1_000)]
+        leave_out_what_is_loaded()
+        assert frozen > before
+        assert gc.get_freeze_count() == frozen
+        assert len(kept) == 1_000
+    finally:
+        gc.unfreeze()
