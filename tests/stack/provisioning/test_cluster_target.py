@@ -12,11 +12,10 @@ from shutil import rmtree
 
 import pytest
 
-from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.installation.settings import ROLES
 from stack.provisioning.terraform import TerraformFailed
-from stack.services import kafka_users, passwords
+from stack.services import kafka_users
 from stack.waiting import until
+from tests.rigs.held_secrets import found, secrets_of
 from tests.rigs.lab import hosts
 from tests.rigs.lab.parts import BROKERS, CLIENT
 from tests.rigs.lab.provisioned import FIRST, SECOND, Provisioned, provision
@@ -175,15 +174,12 @@ def test_no_secret_is_in_what_terraform_knows_and_destroy_leaves_secrets_and_the
 ) -> None:
     target, settings, secrets = provisioned.target, installed.settings, provisioned.output / "secrets"
     assert target.run("plan", "-out=a.tfplan").returncode == 0
-    held = {role: passwords.password(settings, role) for role in (*ROLES, passwords.SUPERUSER)}
-    held |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
-    held |= {"spark": passwords.spark_secret(settings), "spark-rest": settings.spark_key.read_text().strip()}
     keys = [*(secrets / "tls").glob("*.key"), provisioned.output / "authority" / "ca.key"]
-    held |= {str(key): key.read_text().splitlines()[1] for key in keys}
+    held = secrets_of(settings, keys=keys)
     told = [file for file in target.folder.rglob("*") if file.is_file()]
     told += [file for file in (provisioned.output / "hosts").rglob("*") if file.is_file()]
     assert target.state in told
-    assert [(name, file) for file in told for name, word in held.items() if word.encode() in file.read_bytes()] == []
+    assert found(held, {str(file): file.read_bytes() for file in told}) == []
     with timed("destroy"):
         assert target.run("destroy", "-auto-approve").returncode == 0
     assert list((provisioned.output / "hosts").rglob("*.service")) == []
