@@ -10,6 +10,7 @@ from pathlib import Path
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import POOLS
 from kappa.core.installation.settings import ROLES, Settings
+from stack.alerts import targets
 from stack.containers import brokers, installation, names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen, Group
@@ -33,8 +34,9 @@ SECRETS: Mapping[Group, tuple[str, ...]] = {
         CA, "postgres.pgpass", "airflow.pgpass", *(f"{user}.properties" for user in KafkaUser),
         *(f"{role}.pgpass" for role in ROLES),
     ),
+    Group.MONITOR: (CA, "kafka_control.properties", "kappa_operator.pgpass"),
 }  # fmt: skip
-"""Of the files of the secrets folder, those that a group sees."""
+"""Of the files of the secrets folder, those that a group sees; the monitor also the addresses of whom it tells."""
 
 
 def files(ours: Settings, settings: Settings, chosen: Chosen) -> dict[Group, dict[str, str]]:
@@ -49,6 +51,7 @@ def files(ours: Settings, settings: Settings, chosen: Chosen) -> dict[Group, dic
         Group.WORKER: {SETTINGS: _installation(chosen)},
         Group.AIRFLOW: {SETTINGS: _installation(chosen), **_of_airflow(ours, settings, chosen)},
         Group.STORES: {SETTINGS: _installation(chosen)},
+        Group.MONITOR: {SETTINGS: _installation(chosen), **_of_monitor(ours)},
     }
     copied = {group: {name: _copied(ours.secrets / name) for name in seen} for group, seen in SECRETS.items()}
     return {group: copied[group] | written.get(group, {}) for group in Group}
@@ -64,6 +67,11 @@ def _copied(file: Path) -> str:
 
 def _installation(chosen: Chosen) -> str:
     return installation.text(installation.inside(chosen), chosen)
+
+
+def _of_monitor(ours: Settings) -> dict[str, str]:
+    files = (targets.address_file(ours, name) for name in ours.alerts.targets)
+    return {file.name: _copied(file) for file in files}
 
 
 def _of_airflow(ours: Settings, settings: Settings, chosen: Chosen) -> dict[str, str]:

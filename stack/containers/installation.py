@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from stack.containers import names
@@ -28,6 +29,12 @@ allow_plain = true
 [places]
 shared = "{shared}"
 secrets = "{secrets}"
+[metrics]
+url = "{monitor}"
+[alerts]
+targets = {alert_targets}
+quiet = "{alert_quiet}"
+time_zone = "{alert_time_zone}"
 [topic]
 partitions = {partitions}
 retention_hours = {retention_hours}
@@ -45,12 +52,13 @@ class Addresses:
     rest: str
     ui: str
     airflow: str
+    monitor: str
     shared: str
     secrets: str
 
 
 def inside(chosen: Chosen) -> Addresses:
-    """From the containers, by the names of the services."""
+    """From the containers, by the names of the services; none of them asks for the monitor."""
     return Addresses(
         "as the containers see it",
         ",".join(f"{broker}:{names.CLIENT_PORT}" for broker in names.BROKERS[: chosen.brokers]),
@@ -59,6 +67,7 @@ def inside(chosen: Chosen) -> Addresses:
         f"http://{names.MASTER}:{names.REST_PORT}",
         f"http://{names.MASTER}:{names.UI_PORT}",
         f"http://{names.AIRFLOW_API}:{names.AIRFLOW_PORT}",
+        "",
         str(names.SHARED),
         str(names.GIVEN),
     )
@@ -74,6 +83,7 @@ def outside(chosen: Chosen) -> Addresses:
         f"http://127.0.0.1:{chosen.rest_port}",
         f"http://127.0.0.1:{chosen.ui_port}",
         f"http://127.0.0.1:{chosen.airflow_port}",
+        f"http://127.0.0.1:{chosen.monitor_port}",
         "./shared",
         "./secrets",
     )
@@ -83,5 +93,6 @@ def text(addresses: Addresses, chosen: Chosen) -> str:
     """kappa.toml. The master is named as drivers find it, who run in containers whoever asks for them."""
     return _TEXT.format(
         **vars(addresses), ca=CA, master=names.MASTER, master_port=names.MASTER_PORT, partitions=chosen.partitions,
-        retention_hours=chosen.retention_hours,
+        retention_hours=chosen.retention_hours, alert_targets=json.dumps(chosen.alert_targets),
+        alert_quiet=chosen.alert_quiet, alert_time_zone=chosen.alert_time_zone,
     )  # fmt: skip

@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 BROKERS = ("kafka-1", "kafka-2", "kafka-3")
 POSTGRES = "postgres"
 MASTER, WORKER = "spark-master", "spark-worker"
 AIRFLOW_API = "airflow-api"
+MONITOR = "monitor"
 
 CLIENT_PORT, CONTROLLER_PORT, HOST_PORT = 9092, 9093, 19092
 """Of a broker: for the other containers, for the controllers, and for this machine, by a port on its loopback."""
 POSTGRES_PORT = 5432
 MASTER_PORT, REST_PORT, UI_PORT = 7077, 6066, 8080
 AIRFLOW_PORT = 8080
+MONITOR_PORT = 19100
 
 GIVEN = Path("/run/kappa")
 """Where a container sees what it is given: settings, secrets, certificates; of its own group only."""
@@ -37,12 +40,13 @@ class Group(StrEnum):
     AIRFLOW = "airflow"
     STORES = "stores"
     """The init job that makes topic, users, roles and schema."""
+    MONITOR = "monitor"
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a person chooses in `.env`: how many brokers, the shape of the topic, and ports of this machine's loopback,
-    of the brokers one each."""
+    """What a person chooses in `.env`: how many brokers, the shape of the topic, ports of this machine's loopback, of
+    the brokers one each, and who is told of what is wrong, as in `[alerts]`."""
 
     brokers: int = 1
     partitions: int = 6
@@ -52,6 +56,10 @@ class Chosen:
     rest_port: int = 26066
     ui_port: int = 28080
     airflow_port: int = 28090
+    monitor_port: int = 29100
+    alert_targets: tuple[str, ...] = ()
+    alert_quiet: str = ""
+    alert_time_zone: str = "UTC"
 
 
 VARIABLES = {
@@ -62,15 +70,25 @@ VARIABLES = {
     "rest_port": "KAPPA_SPARK_REST_PORT",
     "ui_port": "KAPPA_SPARK_UI_PORT",
     "airflow_port": "KAPPA_AIRFLOW_PORT",
+    "monitor_port": "KAPPA_MONITOR_PORT",
+    "alert_targets": "KAPPA_ALERT_TARGETS",
+    "alert_quiet": "KAPPA_ALERT_QUIET",
+    "alert_time_zone": "KAPPA_ALERT_TIME_ZONE",
 }
 """The variables of `.env` by what they choose; the ports of the brokers are KAPPA_KAFKA_1_PORT and so on."""
 
 
 def chosen(environment: Mapping[str, str]) -> Chosen:
     """What the variables say; what they do not say is as by default."""
-    told = {name: int(environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
+    told = {name: _value(name, environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
     ports = [int(environment.get(broker_variable(n)) or port) for n, port in enumerate(Chosen.kafka_ports, 1)]
     return Chosen(kafka_ports=tuple(ports), **told)
+
+
+def _value(name: str, text: str) -> Any:
+    """What a variable says, of the type that its choice has by default; several names are parted by commas."""
+    usual = getattr(Chosen, name)
+    return tuple(text.replace(",", " ").split()) if isinstance(usual, tuple) else type(usual)(text)
 
 
 def broker_variable(number: int) -> str:

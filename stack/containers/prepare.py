@@ -15,6 +15,7 @@ from kappa.core.installation import layers
 from kappa.core.installation.settings import Settings, load
 from kappa.core.refusals import Refusal
 from stack import schema
+from stack.alerts import targets
 from stack.containers import given, installation, names
 from stack.containers.names import Chosen, chosen
 from stack.services import certificates, kafka, passwords, postgres
@@ -41,12 +42,13 @@ class NotOurs(Refusal):
 
 def make_secrets(host: Path, volumes: Path, choice: Chosen) -> None:
     """The installation file, passwords and certificates in the checkout, each unless it is there, and what each group
-    is given of them. Raises NotOurs, NoCertificate."""
-    for folder in (host, host / "secrets", host / "shared"):
+    is given of them. Raises NotOurs, NoCertificate; NoAddress, PlainTarget where nobody could be told."""
+    for folder in (host, host / "secrets", host / "shared", host / "state" / "alerts"):
         if not os.access(folder, os.W_OK | os.X_OK):
             raise NotOurs(folder)
     (host / given.SETTINGS).write_text(installation.text(installation.outside(choice), choice))
     settings = load(host / "state", {})
+    targets.read(settings)
     passwords.make(settings)
     ours = ("localhost", "127.0.0.1")
     certificates.ensure(settings.secrets, "kafka", [*names.BROKERS, *ours])

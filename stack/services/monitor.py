@@ -1,8 +1,9 @@
-"""The monitor as a part of the embedded stack: how it is started, and that it serves."""
+"""The monitor as a part of the stack: how it is started, and that it serves."""
 
 from __future__ import annotations
 
 import socket
+import urllib.request
 
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.settings import Settings
@@ -24,5 +25,22 @@ def healthy(settings: Settings) -> bool:
     """It listens, so it has begun to watch."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        address = settings.metrics.address
-        return probe.connect_ex((LOOPBACK if address in ("", "0.0.0.0") else address, settings.ports.monitor)) == 0
+        return probe.connect_ex((_host(settings), settings.ports.monitor)) == 0
+
+
+def url(settings: Settings) -> str | None:
+    """Where metrics are read; None of an installation elsewhere that does not name its monitor."""
+    own = f"http://{_host(settings)}:{settings.ports.monitor}" if settings.is_embedded else None
+    return settings.metrics.url or own
+
+
+def ask(url: str, seconds: float) -> None:
+    """Ask a monitor elsewhere whether it is there, without having it take a look. Raises OSError, HTTPException."""
+    question = urllib.request.Request(f"{url}/metrics", method="OPTIONS")
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(question, timeout=seconds):
+        pass
+
+
+def _host(settings: Settings) -> str:
+    address = settings.metrics.address
+    return LOOPBACK if address in ("", "0.0.0.0") else address

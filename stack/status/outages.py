@@ -1,13 +1,15 @@
-"""Whether Postgres and the broker answer, asked with a bound of this side's own: a server that accepts and then never
-answers keeps to no time-out that it is told."""
+"""Whether Postgres, the broker and a monitor elsewhere answer, asked with a bound of this side's own: a server that
+accepts and then never answers keeps to no time-out that it is told."""
 
 from __future__ import annotations
 
+import http.client
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -19,7 +21,7 @@ from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status.deadline import cut_off
 from stack.services import kafka as broker
-from stack.services import postgres
+from stack.services import monitor, postgres
 
 BOUND_SECONDS = 4.0
 """The longest that one part is waited for; with the start of the command itself `status` takes less than 10 s."""
@@ -29,6 +31,8 @@ MISSING = (
     psycopg.errors.InvalidSchemaName,
     psycopg.errors.InsufficientPrivilege,
 )
+UNANSWERED = (KafkaError, OSError, UserUnknown, http.client.HTTPException)
+"""What the question of a part that is away ends with."""
 Reading = psycopg.Connection[dict[str, Any]]
 
 
@@ -47,6 +51,10 @@ class NoRegistry(Refusal):
         self.part = postgres.NAME
         said = " ".join(str(why).split())
         super().__init__(f"{postgres.NAME} has no registry, or an older one: {said}. './kappa up' makes it what it is")
+
+
+Told = Callable[[], DoesNotAnswer | None]
+"""What is wrong with a part, if anything is."""
 
 
 @contextmanager
@@ -71,25 +79,36 @@ def reading(settings: Settings, role: str, seconds: float = BOUND_SECONDS) -> It
         raise NoRegistry(error) from error
 
 
-def ask_broker(settings: Settings, seconds: float = BOUND_SECONDS) -> Callable[[], DoesNotAnswer | None]:
-    """Ask the broker for its metadata, beside what is done meanwhile; calling the result waits for the answer, until so
-    many seconds after the question, and tells what is wrong."""
-    ends, found = time.monotonic() + seconds, [f"no answer from {settings.kafka_server.bootstrap} within {seconds:g} s"]
+def ask_broker(settings: Settings, seconds: float = BOUND_SECONDS) -> Told:
+    """Ask the broker for its metadata, beside what is done meanwhile."""
+    return _beside(broker.NAME, settings.kafka_server.bootstrap, partial(broker.ask, settings, seconds), seconds)
+
+
+def ask_monitor(settings: Settings, seconds: float = BOUND_SECONDS) -> Told:
+    """Ask the monitor that the settings name, if they name any; the supervisor knows of that of the embedded stack."""
+    url = settings.metrics.url
+    return _beside(monitor.NAME, url, partial(monitor.ask, url, seconds), seconds) if url else lambda: None
+
+
+def _beside(part: str, where: str, question: Callable[[], None], seconds: float) -> Told:
+    """Ask a part beside what is done meanwhile; what is told waits for the answer, until so many seconds after the
+    question."""
+    ends, found = time.monotonic() + seconds, [f"no answer from {where} within {seconds:g} s"]
 
     def ask() -> None:
         try:
-            broker.ask(settings, seconds)
-        except (KafkaError, OSError, UserUnknown) as error:
-            found[:] = [f"{settings.kafka_server.bootstrap}: {error}"]
+            question()
+        except UNANSWERED as error:
+            found[:] = [f"{where}: {error}"]
         else:
             found.clear()
 
     def told() -> DoesNotAnswer | None:
         asking.join(max(0.0, ends - time.monotonic()))
         said = list(found)
-        return DoesNotAnswer(broker.NAME, said[0]) if said else None
+        return DoesNotAnswer(part, said[0]) if said else None
 
-    asking = threading.Thread(target=ask, name="ask-broker", daemon=True)
+    asking = threading.Thread(target=ask, name=f"ask-{part}", daemon=True)
     asking.start()
     return told
 

@@ -11,6 +11,7 @@ from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.status.red_lines import RUNBOOK
 from stack.layout import Layout
+from stack.services import monitor
 from stack.status import job as job_status
 from stack.status import outages
 from stack.status.outages import DoesNotAnswer, NoRegistry
@@ -20,12 +21,13 @@ Line = dict[str, Any]
 
 
 def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECONDS) -> dict[str, Any]:
-    """The document of `status --json`; Postgres and the broker, asked side by side, have so many seconds to answer.
+    """The document of `status --json`; Postgres, the broker and a monitor elsewhere, asked side by side, have so many
+    seconds to answer.
 
     {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
     "replays": [...], "red": [{"what", "since", "runbook", "line", "of"}]}
     """
-    of_broker = outages.ask_broker(settings, seconds)
+    asked = [ask(settings, seconds) for ask in (outages.ask_broker, outages.ask_monitor)]
     processes = Supervisor(Layout(settings, checkout)).processes()
     problems: list[DoesNotAnswer | NoRegistry] = []
     try:
@@ -33,8 +35,7 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
     except (DoesNotAnswer, NoRegistry) as problem:
         versions, lines, replays = [], [], []
         problems.append(problem)
-    if silent := of_broker():
-        problems.append(silent)
+    problems += [silent for told in asked if (silent := told())]
     return {
         "endpoints": endpoints(settings),
         "processes": [{"name": p.name, "pid": p.pid or None, "state": p.state} for p in processes],
@@ -45,8 +46,9 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
 
 
 def endpoints(settings: Settings) -> dict[str, str | None]:
-    """Addresses of the parts; a DSN names a password file, never a password. So do the two files with which any client
-    may read, or write, the log; they are none where the broker does not ask who is there."""
+    """Addresses of the parts; none of a monitor elsewhere that the settings do not name. A DSN names a password file,
+    never a password. So do the two files with which any client may read, or write, the log; they are none where the
+    broker does not ask who is there."""
     asks = settings.kafka_server.asks_who
     return {
         "kafka": settings.kafka_server.bootstrap,
@@ -54,6 +56,7 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
         "postgres_ops": settings.dsn("kappa_operator"),
         "airflow": settings.airflow_url,
         "spark": settings.spark_master,
+        "monitor": monitor.url(settings),
         "kafka_reader": str(settings.kafka_access(KafkaUser.READER).file) if asks else None,
         "kafka_producer": str(settings.kafka_access(KafkaUser.PRODUCER).file) if asks else None,
     }

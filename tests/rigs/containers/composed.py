@@ -18,6 +18,7 @@ from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings, load
 from kappa.core.spark_environment import search_path
 from stack.containers import names
+from stack.services.passwords import write_private
 from tests.rigs.containers import base_images
 from tests.rigs.containers.engine import Engine
 from tests.rigs.small_stack import free_ports
@@ -79,12 +80,17 @@ def timed(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def composed(engine: Engine, folder: Path, more: Mapping[str, object]) -> Iterator[Composed]:
-    """The whole file up and well; taken down afterwards with its volumes."""
+def composed(
+    engine: Engine, folder: Path, more: Mapping[str, object], secrets: Mapping[str, str] | None = None
+) -> Iterator[Composed]:
+    """The whole file up and well, with more variables in `.env` and files in the folder of secrets; taken down
+    afterwards with its volumes."""
     with timed("base images"):
         base_images.ensure(engine)
     checkout = folder / "checkout"
     _copy(checkout)
+    for name, text in (secrets or {}).items():
+        write_private(checkout / "targets" / "compose" / "secrets" / name, text)
     for place in (checkout / "targets" / "compose").rglob("*"):
         os.chown(place, UID, UID)
     os.chown(checkout / "targets" / "compose", UID, UID)

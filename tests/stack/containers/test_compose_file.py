@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from cli.entry import CHECKOUT
+from kappa.core.installation import layers
+from kappa.core.installation.settings import Settings
+from stack.alerts.memory import MemoryFile
 from stack.containers import brokers, installation, names
 from stack.containers.names import Chosen, Group, chosen
+from stack.monitor import process
 from stack.provisioning import providers
 from stack.services import airflow
 
@@ -34,6 +39,7 @@ GROUP_OF = {
     names.MASTER: Group.MASTER,
     names.WORKER: Group.WORKER,
     "stores": Group.STORES,
+    names.MONITOR: Group.MONITOR,
     **dict.fromkeys((*airflow.COMMANDS, "airflow-init"), Group.AIRFLOW),
 }
 DEFAULT = re.compile(r"\$\{([A-Z_0-9]+):-([^}]*)\}")
@@ -85,7 +91,8 @@ def test_a_container_sees_the_secrets_of_its_group_only(name: str) -> None:
     assert seen[str(names.GIVEN)] == f"given-{GROUP_OF[name]}"
     others = {source for where, source in seen.items() if where != str(names.GIVEN)}
     assert not {source for source in others if source.startswith("given-")}
-    assert {source for source in others if source.startswith(".")} <= {"./targets/compose/shared"}
+    there = "./targets/compose/state/alerts" if name == names.MONITOR else "./targets/compose/shared"
+    assert {source for source in others if source.startswith(".")} <= {there}
 
 
 def test_each_volume_is_used() -> None:
@@ -100,9 +107,24 @@ def test_every_port_is_of_the_loopback_and_the_one_that_the_code_tells() -> None
         f"127.0.0.1:{told.rest_port}:{names.REST_PORT}",
         f"127.0.0.1:{told.ui_port}:{names.UI_PORT}",
         f"127.0.0.1:{told.airflow_port}:{names.AIRFLOW_PORT}",
+        f"127.0.0.1:{told.monitor_port}:{names.MONITOR_PORT}",
         *(f"127.0.0.1:{port}:{names.HOST_PORT}" for port in told.kafka_ports),
     }
     assert {resolved(port) for service in SERVICES.values() for port in service.get("ports", ())} == expected
+
+
+def test_the_monitor_listens_where_its_port_leads_to_and_remembers_where_the_command_looks() -> None:
+    service, memory = SERVICES[names.MONITOR], MemoryFile(names.STATE).folder
+    text = installation.text(installation.inside(Chosen()), Chosen())
+    told = layers.build("the file", Settings, tomllib.loads(text), Settings(names.STATE))
+    told = layers.build("the service", Settings, layers.of_environment(service["environment"]), told)
+    told.metrics.check()
+    assert (told.metrics.address, told.metrics.url, told.ports.monitor) == ("0.0.0.0", "", names.MONITOR_PORT)
+    assert f"/{names.MONITOR_PORT}" in service["healthcheck"]["test"][-1]
+    assert service["command"] == ["python", "-m", process.__spec__.name]
+    outside = CHECKOUT / mounts(names.MONITOR)[str(memory)]
+    assert outside == MemoryFile(CHECKOUT / "targets" / "compose" / "state").folder
+    assert outside.is_dir(), "or the engine would make it, as root's"
 
 
 def test_what_may_be_chosen_reaches_the_jobs_and_is_in_the_example() -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
@@ -21,6 +22,7 @@ from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.settings import ROLES
 from stack.containers import names
 from stack.containers.names import Group
+from stack.services import kafka as broker
 from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.containers import engine as containers
@@ -30,6 +32,8 @@ pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
 CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
 CATCH_UP_SECONDS = 600.0
+TOLD, ADDRESS = {"KAPPA_ALERT_TARGETS": "duty"}, "alert_duty.url"
+NOWHERE = "jsons://127.0.0.1:9/a-token-of-somebody"
 HANDED_DOWN = "_SPARK_AUTH_SECRET"
 """By this variable a worker of Spark gives its drivers and executors the secret that they all have."""
 
@@ -41,7 +45,7 @@ def running() -> Iterator[Composed]:
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="kappa-composed-"))
     try:
-        with containers.engine(CACHE) as engine, composed(engine, folder, {}) as made:
+        with containers.engine(CACHE) as engine, composed(engine, folder, TOLD, {ADDRESS: NOWHERE}) as made:
             users = json.loads((made.settings.secrets / "airflow-users.json").read_text())
             signed_in = made.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
             assert signed_in.returncode == 0, signed_in.stderr
@@ -77,6 +81,23 @@ def unread(running: Composed) -> int | None:
 def test_doctor_finds_every_part_well(running: Composed) -> None:
     found = running.kappa("doctor", "--json")
     assert [one for one in json.loads(found.stdout) if not one["ok"]] == []
+
+
+def test_the_monitor_serves_what_it_sees_and_status_says_when_it_is_away(running: Composed) -> None:
+    with urllib.request.urlopen(f"{running.status()['endpoints']['monitor']}/metrics", timeout=30) as answer:
+        page = answer.read().decode()
+    assert "\nkappa_registry_up 1.0" in page
+    assert f'\nkappa_part_up{{part="{broker.NAME}"}} 1.0' in page
+    assert json.loads(running.kappa("alerts", "list", "--json").stdout)["watched"] is True
+    running.compose("stop", names.MONITOR)
+    assert away(running) == [names.MONITOR]
+    running.compose("start", names.MONITOR)
+    assert until(lambda: away(running) == [], 120, 2.0)
+
+
+def away(running: Composed) -> list[str]:
+    """The parts that do not answer."""
+    return [line["of"] for line in running.status()["red"] if line["line"] == "part"]
 
 
 def test_the_numbers_are_exact(deployed: Composed) -> None:
@@ -186,5 +207,6 @@ def _secrets(running: Composed) -> dict[str, str]:
     found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
     found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
     found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
+    found["address"] = NOWHERE.rpartition("/")[2]
     users: dict[str, str] = json.loads((settings.secrets / "airflow-users.json").read_text())
     return found | users | passwords.airflow_keys(settings)

@@ -14,6 +14,7 @@ from cli.entry import CHECKOUT
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import NOTES_CONNECTION, POOLS, SPARK_CONNECTION
 from kappa.core.installation.settings import load
+from stack.alerts.targets import NoAddress
 from stack.containers import brokers, given, installation, names, prepare
 from stack.containers.names import Chosen, Group
 from stack.services import passwords
@@ -31,10 +32,15 @@ SCRIPTS = {
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the checkout and the volumes of the groups, after the job `secrets`."""
     folder = tmp_path_factory.mktemp("target")
-    for name in ("secrets", "shared", *(f"given/{group}" for group in Group)):
-        (folder / name).mkdir(parents=True)
+    made(folder)
     prepare.make_secrets(folder, folder / "given", CHOICE)
     return folder
+
+
+def made(folder: Path) -> None:
+    """The folders that the job `secrets` finds."""
+    for name in ("secrets", "shared", "state/alerts", *(f"given/{group}" for group in Group)):
+        (folder / name).mkdir(parents=True)
 
 
 def seen(target: Path, group: Group) -> dict[str, str]:
@@ -94,6 +100,7 @@ def test_no_group_sees_a_secret_that_it_has_no_use_for(target: Path) -> None:
     worker = private & set(seen(target, Group.WORKER))
     assert worker == {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
     assert not private & set(seen(target, Group.MASTER)) - {"spark-master.properties"}
+    assert private & set(seen(target, Group.MONITOR)) == {"kafka_control.properties", "kappa_operator.pgpass"}
 
 
 def test_files_are_of_their_owner_only_and_name_the_server_that_a_password_goes_to(target: Path) -> None:
@@ -118,6 +125,25 @@ def test_made_again_everything_stays_and_what_is_not_given_any_more_goes(target:
     (target / "given" / Group.WORKER / "kappa_owner.pgpass").write_text("left over")
     prepare.make_secrets(target, target / "given", CHOICE)
     assert {group: seen(target, group) for group in Group} == before
+
+
+def test_the_monitor_is_given_the_addresses_of_those_whom_it_tells_and_nobody_else_is(tmp_path: Path) -> None:
+    made(tmp_path)
+    address = tmp_path / "secrets" / "alert_duty.url"
+    address.write_text("jsons://hooks.example.com/kappa")
+    address.chmod(0o600)
+    choice = Chosen(alert_targets=("duty",), alert_quiet="22:00-07:00", alert_time_zone="Europe/Berlin")
+    prepare.make_secrets(tmp_path, tmp_path / "given", choice)
+    assert [group for group in Group if address.name in seen(tmp_path, group)] == [Group.MONITOR]
+    for alerts in (prepare.inside(choice).alerts, load(tmp_path / "state", {}).alerts):
+        assert (alerts.targets, alerts.quiet, alerts.time_zone) == (("duty",), "22:00-07:00", "Europe/Berlin")
+
+
+def test_who_is_to_be_told_without_an_address_is_refused_before_any_secret_is_made(tmp_path: Path) -> None:
+    made(tmp_path)
+    with pytest.raises(NoAddress, match=r"alert_duty\.url"):
+        prepare.make_secrets(tmp_path, tmp_path / "given", Chosen(alert_targets=("duty",)))
+    assert list((tmp_path / "secrets").iterdir()) == []
 
 
 def test_a_folder_of_somebody_else_is_refused_before_anything_is_made(

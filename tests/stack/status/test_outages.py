@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,10 +15,13 @@ import psutil
 import psycopg
 import pytest
 import typer
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 from typer.testing import CliRunner
 
 from cli.commands import stack as commands
-from kappa.core.installation.addresses import Kafka
+from kappa.core.installation.addresses import Kafka, Metrics
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
 from stack.layout import Layout
@@ -40,6 +43,14 @@ def running(monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor says that all is well."""
     found = [Process(name, 1, "RUNNING", STARTED) for name in (broker.NAME, postgres.NAME)]
     monkeypatch.setattr(Supervisor, "processes", lambda _: found)
+
+
+class Unwanted(Collector):
+    """Metrics that nobody should have asked for."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Never."""
+        raise AssertionError("a look was taken to answer whether somebody is there")
 
 
 def unused() -> int:
@@ -101,6 +112,42 @@ def test_an_installation_elsewhere_has_no_processes_to_see_and_its_parts_are_ask
     ]  # fmt: skip
 
 
+def watched(folder: Path, url: str) -> Settings:
+    """An installation elsewhere of which only the monitor may be anywhere."""
+    here = at(folder)
+    away = replace(here.database_server, port=here.ports.postgres)
+    return replace(here, postgres=away, metrics=Metrics(url=url))
+
+
+def test_a_monitor_elsewhere_is_asked_and_need_not_look_at_anything_to_answer(tmp_path: Path) -> None:
+    looks = CollectorRegistry()
+    looks.register(Unwanted())
+    port = unused()
+    server, thread = start_http_server(port, "127.0.0.1", looks)
+    try:
+        elsewhere = watched(tmp_path, f"http://127.0.0.1:{port}")
+        assert set(red(elsewhere)) == {"postgres does not answer", "kafka does not answer"}
+        assert endpoints(elsewhere)["monitor"] == f"http://127.0.0.1:{port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_monitor_elsewhere_that_does_not_answer_is_red(tmp_path: Path) -> None:
+    away = f"http://127.0.0.1:{unused()}"
+    assert red(watched(tmp_path, away))["monitor does not answer"].startswith(f"{away}: ")
+    with listening() as port:
+        silent = red(watched(tmp_path, f"http://127.0.0.1:{port}"))["monitor does not answer"]
+    assert silent.startswith(f"no answer from http://127.0.0.1:{port} within 2 s") or "timed out" in silent
+
+
+def test_where_no_monitor_is_named_none_is_told_of(tmp_path: Path) -> None:
+    assert endpoints(watched(tmp_path, ""))["monitor"] is None
+    here = at(tmp_path)
+    assert endpoints(here)["monitor"] == f"http://127.0.0.1:{here.ports.monitor}"
+
+
 @pytest.mark.usefixtures("running")
 def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ports = at(tmp_path).ports
@@ -122,7 +169,9 @@ def test_the_command_ends_with_1_and_says_why(tmp_path: Path, monkeypatch: pytes
 
 def test_who_may_read_and_who_may_write_the_log_is_in_a_file_each(tmp_path: Path) -> None:
     found = endpoints(at(tmp_path))
-    assert set(found) == {"kafka", "postgres", "postgres_ops", "airflow", "spark", "kafka_reader", "kafka_producer"}
+    assert set(found) == {
+        "kafka", "postgres", "postgres_ops", "airflow", "spark", "monitor", "kafka_reader", "kafka_producer",
+    }  # fmt: skip
     assert [Path(str(found[name])).name for name in ("kafka_reader", "kafka_producer")] == [
         "kafka_reader.properties",
         "kafka_producer.properties",

@@ -158,8 +158,10 @@ DRIVER_PORTS = 20
 @dataclass(frozen=True)
 class Metrics:
     """Where metrics are read: at this address the monitor listens on `ports.monitor`, and each driver on the first free
-    one of DRIVER_PORTS ports from `first_driver_port` on (0: none does). Whoever reaches it may read them."""
+    one of DRIVER_PORTS ports from `first_driver_port` on (0: none does). Whoever reaches it may read them. `url` is
+    where the monitor is that the stack did not start; empty: none is asked whether it is there."""
 
+    url: str = ""
     address: str = LOOPBACK
     first_driver_port: int = 19110
     allow_plain: bool = False
@@ -168,6 +170,7 @@ class Metrics:
         """Raises PlainAddress. No address is every address."""
         if not (self.allow_plain or (self.address and is_loopback(self.address))):
             raise PlainAddress("metrics.address", self.address, f'Leave it at "{LOOPBACK}", with a proxy before it')
+        _check_urls("metrics.url", [self.url] if self.url else [], self.allow_plain)
 
 
 def connection_string(parameters: Mapping[str, str]) -> str:
