@@ -40,12 +40,13 @@ class MemoryFile:
     def __init__(self, home: Path) -> None:
         self.folder = home / "alerts"
         self.file = self.folder / "incidents.json"
+        self.lock = self.folder / "lock"
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Nobody else may work on it meanwhile. Raises NotifierRuns."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with held(self.folder / "lock", NotifierRuns(self.folder)):
+        with held(self.lock, NotifierRuns(self.folder)):
             yield
 
     @property

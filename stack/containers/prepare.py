@@ -16,6 +16,7 @@ from kappa.core.installation.settings import Settings, load
 from kappa.core.refusals import Refusal
 from stack import schema
 from stack.alerts import targets
+from stack.alerts.memory import MemoryFile
 from stack.containers import given, installation, names
 from stack.containers.names import Chosen, chosen
 from stack.services import certificates, kafka, passwords, postgres
@@ -49,6 +50,8 @@ def make_secrets(host: Path, volumes: Path, choice: Chosen) -> None:
     (host / given.SETTINGS).write_text(installation.text(installation.outside(choice), choice))
     settings = load(host / "state", {})
     targets.read(settings)
+    # Else a command of root's on this machine could make it, whose file the monitor may not open.
+    MemoryFile(settings.home).lock.touch()
     passwords.make(settings)
     ours = ("localhost", "127.0.0.1")
     certificates.ensure(settings.secrets, "kafka", [*names.BROKERS, *ours])

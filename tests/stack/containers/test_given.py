@@ -14,6 +14,7 @@ from cli.entry import CHECKOUT
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import NOTES_CONNECTION, POOLS, SPARK_CONNECTION
 from kappa.core.installation.settings import load
+from stack.alerts.memory import MemoryFile
 from stack.alerts.targets import NoAddress
 from stack.containers import brokers, given, installation, names, prepare
 from stack.containers.names import Chosen, Group
@@ -135,6 +136,7 @@ def test_the_monitor_is_given_the_addresses_of_those_whom_it_tells_and_nobody_el
     choice = Chosen(alert_targets=("duty",), alert_quiet="22:00-07:00", alert_time_zone="Europe/Berlin")
     prepare.make_secrets(tmp_path, tmp_path / "given", choice)
     assert [group for group in Group if address.name in seen(tmp_path, group)] == [Group.MONITOR]
+    assert MemoryFile(tmp_path / "state").lock.exists(), "or whoever looks first would own it"
     for alerts in (prepare.inside(choice).alerts, load(tmp_path / "state", {}).alerts):
         assert (alerts.targets, alerts.quiet, alerts.time_zone) == (("duty",), "22:00-07:00", "Europe/Berlin")
 
