@@ -1,4 +1,4 @@
-"""Fetches the jars of the brokers and of the Spark applications while an image is built: `jars.py FOLDER`."""
+"""Fetches groups of jars while an image is built: `jars.py FOLDER GROUP...`."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from stack.services import jars
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    folders = {group: target / group for group in ("broker", "spark")}
+    folders = {group: target / group for group in sys.argv[2:]}
     jars.fetch(jars.read(), jars.repository(os.environ), target / "cache", folders)

@@ -11,7 +11,7 @@ from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.needs import POOLS
 from kappa.core.installation.settings import ROLES, Settings
 from stack.alerts import targets
-from stack.containers import brokers, installation, names
+from stack.containers import brokers, bucket, installation, names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen, Group
 from stack.layout import Layout
@@ -35,8 +35,11 @@ SECRETS: Mapping[Group, tuple[str, ...]] = {
         *(f"{role}.pgpass" for role in ROLES),
     ),
     Group.MONITOR: (CA, "kafka_control.properties", "kappa_operator.pgpass"),
+    Group.S3: (),
 }  # fmt: skip
 """Of the files of the secrets folder, those that a group sees; the monitor also the addresses of whom it tells."""
+USERS = (Group.WORKER, Group.AIRFLOW, Group.STORES)
+"""The groups that are given the keys of the bucket, where there is one."""
 
 
 def files(ours: Settings, settings: Settings, chosen: Chosen) -> dict[Group, dict[str, str]]:
@@ -52,9 +55,14 @@ def files(ours: Settings, settings: Settings, chosen: Chosen) -> dict[Group, dic
         Group.AIRFLOW: {SETTINGS: _installation(chosen), **_of_airflow(ours, settings, chosen)},
         Group.STORES: {SETTINGS: _installation(chosen)},
         Group.MONITOR: {SETTINGS: _installation(chosen), **_of_monitor(ours)},
+        Group.S3: {bucket.CONFIGURATION: bucket.of_server(ours.secrets)} if chosen.s3 else {},
     }
-    copied = {group: {name: _copied(ours.secrets / name) for name in seen} for group, seen in SECRETS.items()}
+    copied = {group: {name: _copied(ours.secrets / name) for name in _seen(group, chosen)} for group in Group}
     return {group: copied[group] | written.get(group, {}) for group in Group}
+
+
+def _seen(group: Group, chosen: Chosen) -> tuple[str, ...]:
+    return (*SECRETS[group], bucket.KEYS) if chosen.s3 and group in USERS else SECRETS[group]
 
 
 def _copied(file: Path) -> str:

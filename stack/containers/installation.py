@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from stack.containers import names
+from stack.containers import bucket, names
 from stack.containers.names import Chosen
 
 CA = "ca.pem"
@@ -29,7 +29,7 @@ allow_plain = true
 [places]
 shared = "{shared}"
 secrets = "{secrets}"
-[metrics]
+{store}[metrics]
 url = "{monitor}"
 [alerts]
 targets = {alert_targets}
@@ -43,7 +43,7 @@ retention_hours = {retention_hours}
 
 @dataclass(frozen=True)
 class Addresses:
-    """How the parts are reached from somewhere, and where files are there."""
+    """How the parts are reached from somewhere, and where files are there; `store` are the lines that name a bucket."""
 
     of: str
     bootstrap: str
@@ -55,6 +55,7 @@ class Addresses:
     monitor: str
     shared: str
     secrets: str
+    store: str
 
 
 def inside(chosen: Chosen) -> Addresses:
@@ -70,6 +71,7 @@ def inside(chosen: Chosen) -> Addresses:
         "",
         str(names.SHARED),
         str(names.GIVEN),
+        f"{_store(f'http://{names.S3}:{names.S3_PORT}')}allow_plain = true\n" if chosen.s3 else "",
     )
 
 
@@ -86,7 +88,12 @@ def outside(chosen: Chosen) -> Addresses:
         f"http://127.0.0.1:{chosen.monitor_port}",
         "./shared",
         "./secrets",
+        _store(f"http://127.0.0.1:{chosen.s3_port}") if chosen.s3 else "",
     )
+
+
+def _store(endpoint: str) -> str:
+    return f'store = "{bucket.setting(endpoint)}"\n'
 
 
 def text(addresses: Addresses, chosen: Chosen) -> str:

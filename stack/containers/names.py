@@ -12,7 +12,7 @@ BROKERS = ("kafka-1", "kafka-2", "kafka-3")
 POSTGRES = "postgres"
 MASTER, WORKER = "spark-master", "spark-worker"
 AIRFLOW_API = "airflow-api"
-MONITOR = "monitor"
+MONITOR, S3 = "monitor", "s3"
 
 CLIENT_PORT, CONTROLLER_PORT, HOST_PORT = 9092, 9093, 19092
 """Of a broker: for the other containers, for the controllers, and for this machine, by a port on its loopback."""
@@ -20,14 +20,15 @@ POSTGRES_PORT = 5432
 MASTER_PORT, REST_PORT, UI_PORT = 7077, 6066, 8080
 AIRFLOW_PORT = 8080
 MONITOR_PORT = 19100
+S3_PORT = 9000
 
 GIVEN = Path("/run/kappa")
 """Where a container sees what it is given: settings, secrets, certificates; of its own group only."""
 STATE = Path("/kappa/state")
 SHARED = Path("/kappa/shared")
 CODE = Path("/opt/kappa")
-JARS = Path("/opt/jars/spark")
-"""In the image of Airflow: the jars of Spark applications, which belong in the shared folder."""
+JARS, S3_JARS = Path("/opt/jars/spark"), Path("/opt/jars/s3")
+"""In the image of Airflow: the jars of Spark applications, which belong in the shared folder; those for a bucket."""
 
 
 class Group(StrEnum):
@@ -41,12 +42,13 @@ class Group(StrEnum):
     STORES = "stores"
     """The init job that makes topic, users, roles and schema."""
     MONITOR = "monitor"
+    S3 = "s3"
 
 
 @dataclass(frozen=True)
 class Chosen:
     """What a person chooses in `.env`: how many brokers, the shape of the topic, ports of this machine's loopback, of
-    the brokers one each, and who is told of what is wrong, as in `[alerts]`."""
+    the brokers one each, who is told of what is wrong, as in `[alerts]`, and whether checkpoints lie in a bucket."""
 
     brokers: int = 1
     partitions: int = 6
@@ -60,6 +62,8 @@ class Chosen:
     alert_targets: tuple[str, ...] = ()
     alert_quiet: str = ""
     alert_time_zone: str = "UTC"
+    s3: bool = False
+    s3_port: int = 29900
 
 
 VARIABLES = {
@@ -74,6 +78,8 @@ VARIABLES = {
     "alert_targets": "KAPPA_ALERT_TARGETS",
     "alert_quiet": "KAPPA_ALERT_QUIET",
     "alert_time_zone": "KAPPA_ALERT_TIME_ZONE",
+    "s3": "KAPPA_S3",
+    "s3_port": "KAPPA_S3_PORT",
 }
 """The variables of `.env` by what they choose; the ports of the brokers are KAPPA_KAFKA_1_PORT and so on."""
 
@@ -86,8 +92,10 @@ def chosen(environment: Mapping[str, str]) -> Chosen:
 
 
 def _value(name: str, text: str) -> Any:
-    """What a variable says, of the type that its choice has by default; several names are parted by commas."""
+    """What a variable says, of the type that its choice has by default: names parted by commas, 1 for yes."""
     usual = getattr(Chosen, name)
+    if isinstance(usual, bool):
+        return bool(int(text))
     return tuple(text.replace(",", " ").split()) if isinstance(usual, tuple) else type(usual)(text)
 
 

@@ -12,14 +12,18 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from kappa.core.installation import layers
+from kappa.core.installation.findings import Finding
 from kappa.core.installation.settings import Settings, load
 from kappa.core.refusals import Refusal
+from kappa.core.store import check
+from kappa.core.store.location import Location
+from kappa.core.store.s3 import Bucket
 from stack import schema
 from stack.alerts import targets
 from stack.alerts.memory import MemoryFile
-from stack.containers import given, installation, names
+from stack.containers import bucket, given, installation, names
 from stack.containers.names import Chosen, chosen
-from stack.services import certificates, kafka, passwords, postgres
+from stack.services import certificates, checkpoint_files, kafka, passwords, postgres
 from stack.services.passwords import write_private
 from stack.waiting import until
 
@@ -53,6 +57,8 @@ def make_secrets(host: Path, volumes: Path, choice: Chosen) -> None:
     # Else a command of root's on this machine could make it, whose file the monitor may not open.
     MemoryFile(settings.home).lock.touch()
     passwords.make(settings)
+    if choice.s3:
+        bucket.ensure_keys(settings.secrets)
     ours = ("localhost", "127.0.0.1")
     certificates.ensure(settings.secrets, "kafka", [*names.BROKERS, *ours])
     certificates.ensure(settings.secrets, "postgres", [names.POSTGRES, *ours])
@@ -85,6 +91,15 @@ def make_stores(settings: Settings, copies: int) -> None:
     schema.migrate(settings)
     _await("Kafka", lambda: _topic(settings, copies))
     shutil.copytree(names.JARS, settings.jars, dirs_exist_ok=True)
+    if isinstance(settings.store.store, Bucket):
+        make_bucket_ready(settings)
+
+
+def make_bucket_ready(settings: Settings) -> None:
+    """The jars by which Spark reads and writes it. It is tried, since drivers could only wait for it."""
+    shutil.copytree(names.S3_JARS, settings.jars, dirs_exist_ok=True)
+    checkpoint_files.put(settings.jars)
+    _await("the S3 server of the profile s3", lambda: not _wrong(settings.store))
 
 
 def _topic(settings: Settings, copies: int) -> bool:
@@ -94,6 +109,14 @@ def _topic(settings: Settings, copies: int) -> bool:
         print(f"Kafka is not ready: {error}", file=sys.stderr)
         return False
     return True
+
+
+def _wrong(store: Location) -> list[Finding]:
+    """What is wrong with the store, which is printed."""
+    findings = check.check(store)
+    for found in findings:
+        print(f"{found.part}: {found.wrong}", file=sys.stderr)
+    return findings
 
 
 def _await(part: str, ready: Callable[[], bool]) -> None:

@@ -18,17 +18,13 @@ from jobs import session
 from kappa.core.installation.settings import Settings
 from kappa.core.store.location import Store
 from kappa.core.store.places import FOLDER
+from stack.containers import bucket
 from stack.layout import Layout
 from stack.services import jars
-from stack.services.jars import Jar, JarUnreachable
+from stack.services.jars import JarUnreachable
 from stack.waiting import until
 
-S3PROXY = Jar(
-    "s3",
-    "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d",
-    54_955_934,
-    "org/gaul/s3proxy/4.1.0/s3proxy-4.1.0-jar-with-dependencies.jar",
-)
+(S3PROXY,) = (jar for jar in jars.read() if jar.group == "s3-server")
 BUCKET = "state"
 KEYS = {"AWS_ACCESS_KEY_ID": "kappa", "AWS_SECRET_ACCESS_KEY": "of-a-test"}
 PATIENCE_SECONDS = 60.0
@@ -39,7 +35,7 @@ def s3_server(folder: Path) -> Iterator[str]:
     """A server with one empty bucket; its URL. Skips the test where the jar cannot be had."""
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
     try:
-        jars.fetch([S3PROXY], jars.repository(os.environ), cache, {"s3": folder / "jars"})
+        jars.fetch([S3PROXY], jars.repository(os.environ), cache, {S3PROXY.group: folder / "jars"})
     except JarUnreachable as away:
         pytest.skip(f"no S3 server for the test: {away}")
     port = _free_port()
@@ -56,11 +52,7 @@ def s3_server(folder: Path) -> Iterator[str]:
 def command(folder: Path, endpoint: str) -> list[str]:
     """A server with one empty bucket below a folder, whose `jars` hold its own, as a command."""
     (folder / "data" / BUCKET).mkdir(parents=True)
-    (folder / "s3.conf").write_text(
-        f"s3proxy.endpoint={endpoint}\ns3proxy.authorization=aws-v2-or-v4\n"
-        f"s3proxy.identity={KEYS['AWS_ACCESS_KEY_ID']}\ns3proxy.credential={KEYS['AWS_SECRET_ACCESS_KEY']}\n"
-        f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'data'}\n"
-    )
+    (folder / "s3.conf").write_text(bucket.properties(endpoint, KEYS, folder / "data"))
     java, jar = shutil.which("java") or "java", folder / "jars" / S3PROXY.name
     return [java, "-Xmx256m", "-jar", str(jar), "--properties", str(folder / "s3.conf")]
 

@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings, load
 from kappa.core.spark_environment import search_path
 from stack.containers import names
+from stack.services import passwords
 from stack.services.passwords import write_private
+from stack.waiting import until
 from tests.rigs.containers import base_images
 from tests.rigs.containers.engine import Engine
 from tests.rigs.small_stack import free_ports
@@ -27,6 +30,7 @@ UID = 1000
 IMAGES = ("secrets", "kafka-1", "postgres", "spark-master")
 """One service for each image."""
 START_SECONDS = 1500.0
+CATCH_UP_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,40 @@ class Composed:
         """What docker compose answers."""
         return self.engine.run("docker", "compose", *words, cwd=self.checkout, seconds=seconds)
 
-    def kappa(self, *words: str, seconds: float = 900, given: str = "") -> subprocess.CompletedProcess[str]:
-        """The command, for the target compose."""
+    def kappa(
+        self, *words: str, seconds: float = 900, given: str = "", more: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.CompletedProcess[str]:
+        """The command, for the target compose, with more variables in its environment."""
         command = [sys.executable, "-P", "-m", "cli.main", "--target", "compose", *words]
-        environment = {**os.environ, "PYTHONPATH": search_path(self.checkout)}
+        environment = {**os.environ, "PYTHONPATH": search_path(self.checkout), **more}
         return subprocess.run(
             command, cwd=self.checkout, env=environment, input=given, capture_output=True, text=True, timeout=seconds
         )
+
+    def sign_in(self) -> None:
+        """Have the command act as the person of this Airflow."""
+        users = json.loads((self.settings.secrets / "airflow-users.json").read_text())
+        done = self.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
+        assert done.returncode == 0, done.stderr
+
+    def deploy(self, *jobs: str) -> None:
+        """Have Airflow deploy these jobs."""
+        with timed("deploy"):
+            done = self.kappa("deploy", *jobs, "--reason", "test", seconds=1500)
+        assert done.returncode == 0, done.stderr
+
+    def produce(self, records: int, jobs: int) -> None:
+        """Send so many records, and wait until all jobs, which are so many, have read them."""
+        command = ("produce", "--source", "synthetic", "--full-speed", "--records", str(records), "--seed", "7")
+        sent = self.kappa(*command)
+        assert sent.returncode == 0, sent.stderr
+        with timed(f"{records} records read"):
+            assert until(lambda: self.unread(jobs) == 0, CATCH_UP_SECONDS, 5.0), self.kappa("status").stdout
+
+    def unread(self, jobs: int) -> int | None:
+        """Records that a job has not read; None while that is not known of each."""
+        lags = [version["lag_events"] for job in self.status()["jobs"] for version in job["versions"]]
+        return sum(lags) if len(lags) == jobs and None not in lags else None
 
     def status(self) -> dict[str, Any]:
         """`status --json`."""
@@ -81,15 +112,19 @@ def timed(what: str) -> Iterator[None]:
 
 @contextmanager
 def composed(
-    engine: Engine, folder: Path, more: Mapping[str, object], secrets: Mapping[str, str] | None = None
+    engine: Engine,
+    folder: Path,
+    more: Mapping[str, object],
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    images: Sequence[str] = IMAGES,
 ) -> Iterator[Composed]:
-    """The whole file up and well, with more variables in `.env` and files in the folder of secrets; taken down
-    afterwards with its volumes."""
+    """The whole file up and well, with more variables in `.env` and files in the folder of secrets, and somebody signed
+    in to its Airflow; taken down afterwards with its volumes."""
     with timed("base images"):
         base_images.ensure(engine)
     checkout = folder / "checkout"
     _copy(checkout)
-    for name, text in (secrets or {}).items():
+    for name, text in secrets.items():
         write_private(checkout / "targets" / "compose" / "secrets" / name, text)
     for place in (checkout / "targets" / "compose").rglob("*"):
         os.chown(place, UID, UID)
@@ -99,9 +134,10 @@ def composed(
     made = Composed(checkout, engine)
     try:
         with timed("the images"):
-            made.compose("build", *IMAGES, seconds=3600)
+            made.compose("build", *images, seconds=3600)
         with timed("docker compose up"):
             made.compose("up", "-d", "--no-build", "--pull", "never")
+        made.sign_in()
         yield made
     finally:
         _down(made)
@@ -125,4 +161,4 @@ def _ports() -> dict[str, int]:
 
 
 def _down(made: Composed) -> None:
-    made.compose("--profile", "three-brokers", "down", "--volumes", "--timeout", "20", seconds=300)
+    made.compose("--profile", "*", "down", "--volumes", "--timeout", "20", seconds=300)

@@ -170,6 +170,6 @@ def _stores(folder: Path) -> dict[str, Path]:
 
 def store(folder: Path, layout: Layout) -> Part:
     """A server of S3 with one empty bucket; not encrypted, as the settings say."""
-    place = folder / STORE
-    jars.fetch([s3_server.S3PROXY], jars.repository(os.environ), layout.jar_cache, {"s3": place / "jars"})
+    place, server = folder / STORE, s3_server.S3PROXY
+    jars.fetch([server], jars.repository(os.environ), layout.jar_cache, {server.group: place / "jars"})
     return Part(s3_server.command(place, f"http://0.0.0.0:{STORE_PORT}"))

@@ -40,6 +40,7 @@ GROUP_OF = {
     names.WORKER: Group.WORKER,
     "stores": Group.STORES,
     names.MONITOR: Group.MONITOR,
+    names.S3: Group.S3,
     **dict.fromkeys((*airflow.COMMANDS, "airflow-init"), Group.AIRFLOW),
 }
 DEFAULT = re.compile(r"\$\{([A-Z_0-9]+):-([^}]*)\}")
@@ -108,6 +109,7 @@ def test_every_port_is_of_the_loopback_and_the_one_that_the_code_tells() -> None
         f"127.0.0.1:{told.ui_port}:{names.UI_PORT}",
         f"127.0.0.1:{told.airflow_port}:{names.AIRFLOW_PORT}",
         f"127.0.0.1:{told.monitor_port}:{names.MONITOR_PORT}",
+        f"127.0.0.1:{told.s3_port}:{names.S3_PORT}",
         *(f"127.0.0.1:{port}:{names.HOST_PORT}" for port in told.kafka_ports),
     }
     assert {resolved(port) for service in SERVICES.values() for port in service.get("ports", ())} == expected
@@ -147,6 +149,7 @@ def test_the_folders_of_the_image_are_those_that_the_code_names() -> None:
     assert f"-m 0755 {names.SHARED}" in DOCKERFILE
     assert f"COPY . {names.CODE}" in DOCKERFILE
     assert f"/opt/jars/spark {names.JARS}" in DOCKERFILE
+    assert f"/opt/jars/s3 {names.S3_JARS}" in DOCKERFILE
     assert f"for group in {' '.join(Group)}; do" in DOCKERFILE
     assert str(brokers.DATA) in (CHECKOUT / "docker" / "kafka.sh").read_text()
 
@@ -169,7 +172,7 @@ def test_the_image_has_the_uv_of_the_checkout() -> None:
     assert f"ARG UV_VERSION={version[1]}\n" in DOCKERFILE
 
 
-@pytest.mark.parametrize("target", ["kafka", "spark", "airflow", "postgres"])
+@pytest.mark.parametrize("target", ["kafka", "s3", "spark", "airflow", "postgres"])
 def test_the_user_of_an_image_is_the_one_that_was_asked_for(target: str) -> None:
     """Not every builder hands an argument on from one stage to the next, and USER with nothing is root."""
     stage = re.split(rf"^FROM \S+ AS {target}$", DOCKERFILE, flags=re.M)[1].split("\nFROM ")[0]
@@ -205,7 +208,7 @@ def compose() -> list[str]:
     pytest.skip("SKIPPED: docker-compose.yml was not read by docker compose, which is not on this machine")
 
 
-@pytest.mark.parametrize("profiles", ["", "three-brokers"])
+@pytest.mark.parametrize("profiles", ["", "three-brokers", "s3"])
 def test_compose_takes_the_file(profiles: str) -> None:
     command = [*compose(), "--env-file", ".env.example", "--profile", profiles, "config", "-q"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)

@@ -26,12 +26,11 @@ from stack.services import kafka as broker
 from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.containers import engine as containers
-from tests.rigs.containers.composed import UID, Composed, composed, timed
+from tests.rigs.containers.composed import CATCH_UP_SECONDS, UID, Composed, composed, timed
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
 CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
-CATCH_UP_SECONDS = 600.0
 TOLD, ADDRESS = {"KAPPA_ALERT_TARGETS": "duty"}, "alert_duty.url"
 NOWHERE = "jsons://127.0.0.1:9/a-token-of-somebody"
 HANDED_DOWN = "_SPARK_AUTH_SECRET"
@@ -46,9 +45,6 @@ def running() -> Iterator[Composed]:
     folder = Path(tempfile.mkdtemp(prefix="kappa-composed-"))
     try:
         with containers.engine(CACHE) as engine, composed(engine, folder, TOLD, {ADDRESS: NOWHERE}) as made:
-            users = json.loads((made.settings.secrets / "airflow-users.json").read_text())
-            signed_in = made.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
-            assert signed_in.returncode == 0, signed_in.stderr
             yield made
     finally:
         rmtree(folder, ignore_errors=True)
@@ -57,25 +53,9 @@ def running() -> Iterator[Composed]:
 @pytest.fixture(scope="module")
 def deployed(running: Composed) -> Composed:
     """Both jobs, deployed by Airflow, and 20,000 records read."""
-    with timed("deploy"):
-        done = running.kappa("deploy", *JOBS, "--reason", "test", seconds=1500)
-    assert done.returncode == 0, done.stderr
-    produce(running, 20_000)
+    running.deploy(*JOBS)
+    running.produce(20_000, len(JOBS))
     return running
-
-
-def produce(running: Composed, records: int) -> None:
-    """Send so many records, and wait until both jobs have read them."""
-    sent = running.kappa("produce", "--source", "synthetic", "--full-speed", "--records", str(records), "--seed", "7")
-    assert sent.returncode == 0, sent.stderr
-    with timed(f"{records} records read"):
-        assert until(lambda: unread(running) == 0, CATCH_UP_SECONDS, 5.0), running.kappa("status").stdout
-
-
-def unread(running: Composed) -> int | None:
-    """Records that a job has not read; None while that is not known."""
-    lags = [version["lag_events"] for job in running.status()["jobs"] for version in job["versions"]]
-    return sum(lags) if len(lags) == len(JOBS) and None not in lags else None
 
 
 def test_doctor_finds_every_part_well(running: Composed) -> None:
@@ -111,7 +91,7 @@ def test_a_job_is_rescaled_stopped_and_started_and_the_numbers_stay_exact(deploy
         with timed(words[0]):
             done = deployed.kappa(*words, "--reason", "test", seconds=500)
         assert done.returncode == 0, done.stderr
-    produce(deployed, 5_000)
+    deployed.produce(5_000, len(JOBS))
     assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
     assert deployed.kappa("reconcile").returncode == 0
 
@@ -121,7 +101,7 @@ def test_a_lost_worker_and_a_lost_broker_cost_no_record(deployed: Composed) -> N
     for service in (names.WORKER, names.BROKERS[0]):
         first = deployed.containers(service)[0]
         os.kill(int(deployed.inspect(first, "{{.State.Pid}}")), signal.SIGKILL)
-    produce(deployed, 20_000)
+    deployed.produce(20_000, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 
 
@@ -133,7 +113,7 @@ def test_after_a_stop_it_goes_on_with_the_password_that_was_made_anew(deployed: 
     deployed.compose("up", "-d", "--no-build", "--pull", "never")
     assert passwords.password(deployed.settings, role) != before
     assert until(lambda: deployed.kappa("doctor").returncode == 0, CATCH_UP_SECONDS, 5.0)
-    produce(deployed, 5_000)
+    deployed.produce(5_000, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 
 

@@ -1,0 +1,95 @@
+"""docker-compose.yml with its profile `s3`, for real: checkpoints in the bucket, exact numbers, and the keys only where
+they are used."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from stack.containers import bucket, names
+from stack.services import airflow
+from tests.rigs.containers import engine as containers
+from tests.rigs.containers.composed import IMAGES, Composed, composed, timed
+from tests.stack.containers.test_composed import CACHE
+
+pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=5)]
+CHOSEN = {"KAPPA_S3": 1, "COMPOSE_PROFILES": names.S3}
+JOB = "ad_ctr"
+USERS = {names.WORKER, *airflow.COMMANDS}
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Iterator[Composed]:
+    """One job, deployed by Airflow, and 20,000 records read."""
+    if why := containers.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="kappa-composed-"))
+    try:
+        images = (*IMAGES, names.S3)
+        with containers.engine(CACHE) as engine, composed(engine, folder, CHOSEN, images=images) as made:
+            made.deploy(JOB)
+            made.produce(20_000, 1)
+            yield made
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def in_bucket(deployed: Composed) -> list[str]:
+    """The files of the bucket."""
+    (server,) = deployed.containers(names.S3)
+    return deployed.inside(server, f"cd {bucket.DATA / bucket.NAME} && find . -type f").split()
+
+
+def test_checkpoints_lie_in_the_bucket_only_and_the_numbers_are_exact(deployed: Composed) -> None:
+    files = in_bucket(deployed)
+    assert [file for file in files if file.startswith(f"./state/checkpoints/{JOB}/v1/")]
+    assert not (deployed.settings.shared / "checkpoints").exists()
+    verdict = deployed.kappa("reconcile")
+    assert (verdict.returncode, "0 differences" in verdict.stdout) == (0, True), verdict.stdout
+
+
+def test_the_command_finds_the_store_well_with_the_keys_that_were_made(deployed: Composed) -> None:
+    found = deployed.kappa("doctor", more=bucket.keys(deployed.settings.secrets))
+    assert found.returncode == 0, found.stdout
+
+
+def test_a_rescale_and_a_killed_worker_go_on_from_the_bucket(deployed: Composed) -> None:
+    before = set(in_bucket(deployed))
+    more = int(deployed.status()["jobs"][0]["versions"][0]["state_partitions"]) * 2
+    with timed("rescale"):
+        done = deployed.kappa("rescale", JOB, "--partitions", str(more), "--reason", "test", seconds=500)
+    assert done.returncode == 0, done.stderr
+    assert set(in_bucket(deployed)) - before
+    (worker,) = deployed.containers(names.WORKER)
+    os.kill(int(deployed.inspect(worker, "{{.State.Pid}}")), signal.SIGKILL)
+    deployed.produce(10_000, 1)
+    assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_the_key_is_in_the_processes_of_those_who_use_the_bucket_and_nowhere_else(deployed: Composed) -> None:
+    key = bucket.keys(deployed.settings.secrets)["AWS_SECRET_ACCESS_KEY"]
+    for container in deployed.engine.run("podman", "ps", "-aq").split():
+        known = deployed.engine.run("podman", "inspect", container) + deployed.engine.run("podman", "logs", container)
+        known += deployed.engine.run("podman", "history", "--no-trunc", deployed.inspect(container, "{{.Image}}"))
+        assert key not in known, deployed.inspect(container, "{{.Name}}")
+    for service in deployed.compose("ps", "--services").split():
+        for container in deployed.containers(service):
+            assert key not in deployed.inside(container, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' || :")
+            there = key in deployed.inside(container, "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' || :")
+            # Airflow's processes write their titles over what is told of their environment.
+            assert there if service == names.WORKER else service in USERS or not there, service
+
+
+def test_who_has_no_key_is_not_let_in(deployed: Composed) -> None:
+    port = deployed.settings.places.store.rpartition(":")[2]
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/{bucket.NAME}", timeout=10)
