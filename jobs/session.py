@@ -11,6 +11,7 @@ from kappa.core.store.places import FOLDER
 from kappa.core.store.s3 import Bucket
 
 _STREAMING = "spark.sql.streaming"
+_TRIGGER = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -64,7 +65,16 @@ def create(
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
+    _be_quiet_of_cadences(session)
     return session
+
+
+def _be_quiet_of_cadences(session: SparkSession) -> None:
+    """Not told that a batch took longer than its cadence: the driver tells how long each takes, and one that rests at
+    its end takes just that."""
+    assert session._jvm is not None, "a session has a JVM"
+    log4j = session._jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_TRIGGER, log4j.Level.ERROR)
 
 
 def files(store: Store) -> dict[str, str]:

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import query
+from jobs import query, stagger
 from jobs.driver import batch_sizing
 from jobs.driver.eviction import Eviction
 from jobs.driver.failures import Failures
@@ -32,6 +33,8 @@ POLL_SECONDS = 0.5
 STATE_SECONDS = 10
 BATCH_SECONDS = 60
 """A batch of a catch-up on busy cores; whoever asked for the stop waits for twice as long."""
+WITH_REST = ("addBatch", "triggerExecution")
+"""What Spark has the rest at the end of a batch in."""
 
 
 class Execution:
@@ -115,6 +118,7 @@ class Execution:
     def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
         """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
         known = self.watcher.ends
+        sink.rest = partial(stagger.rest, self._version.job, run.settings["cadence_ms"])
         running, looked, is_over = query.start(writer, run), time.monotonic(), False
         self.metrics.queries += 1
         sink.attach(running)
@@ -204,7 +208,13 @@ class Execution:
         progress = running.lastProgress
         if not progress or "addBatch" not in progress["durationMs"]:
             return
-        self.metrics.phases = dict(progress["durationMs"])
+        self.metrics.phases = _worked(progress["durationMs"], self._sink.rested if self._sink else 0.0)
         logger.info("batch %s took, in ms: %s", progress["batchId"], self.metrics.phases)
         if operators := progress["stateOperators"]:
             self.watcher.state = (operators[0]["numRowsTotal"], operators[0]["memoryUsedBytes"])
+
+
+def _worked(phases: Mapping[str, int], rested: float) -> dict[str, int]:
+    """What a batch spent its time on, in ms, without the rest at its end."""
+    rest_ms = round(rested * 1_000)
+    return {name: max(0, ms - rest_ms) if name in WITH_REST else ms for name, ms in phases.items()}

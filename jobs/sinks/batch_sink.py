@@ -54,7 +54,9 @@ class BatchSink:
     present batch has not been committed for TOLD_AFTER_SECONDS, and is empty otherwise.
 
     `await_turn` returns once the driver may begin a batch: at once, unless it is set to wait for something. With
-    `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted.
+    `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted. `rest` is
+    told when a batch began, epoch seconds, after it is committed, may put off the end of it, and says by how many
+    seconds it did; `rested` is that of the newest batch.
     """
 
     def __init__(
@@ -79,6 +81,8 @@ class BatchSink:
         self.trouble = ""
         self.gives_way = False
         self.await_turn: Callable[[], None] = lambda: None
+        self.rest: Callable[[float], float] = lambda _: 0.0
+        self.rested = 0.0
         self.committed = Committed()
 
     def attach(self, query: Any) -> None:
@@ -93,7 +97,9 @@ class BatchSink:
             if self.gives_way:
                 raise GaveWay
             self.await_turn()
+            began = time.time()
             self._commit(frame, batch_id)
+            self.rested = 0.0 if self.gives_way else self.rest(began)
         except Exception as error:
             self.failure = error
             raise

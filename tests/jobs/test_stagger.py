@@ -1,0 +1,57 @@
+"""When the batches of each job begin, with a trigger that fires as Spark's does."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs import stagger
+from kappa.core.job_catalog import JOBS
+
+CADENCE = 1_000
+
+
+def begins(turn: int, batches: list[int], cadence: int = CADENCE) -> list[int]:
+    """When batches of these lengths begin, in ms: at once where the trigger's next time has passed by the end of the
+    one before, else at that time (ProcessingTimeExecutor of Spark 4.2.0). The first begins at a multiple."""
+    now, found = cadence, []
+    for length in batches:
+        found.append(now)
+        trigger = (now // cadence + 1) * cadence
+        ended = now + length + stagger.rest_ms(now, now + length, cadence, turn)
+        now = int(max(ended, trigger))
+    return found
+
+
+def test_each_job_has_a_turn_of_its_own() -> None:
+    assert [stagger.turn_ms(job, CADENCE) for job in JOBS] == [0, 333, 666]
+    assert [stagger.turn_ms(job, 500) for job in JOBS] == [0, 166, 333]
+    assert stagger.turn_ms("quarantine", 2_000) == 666, "of a second, like those of the others"
+
+
+@pytest.mark.parametrize("cadence", [0, 2_001, 60_000])
+def test_where_the_cadence_is_none_or_long_nobody_waits(cadence: int) -> None:
+    assert {stagger.turn_ms(job, cadence) for job in JOBS} == {0}
+    assert stagger.rest("quarantine", cadence, time.time()) == 0
+
+
+@given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 333, 666]))
+def test_batches_that_are_shorter_than_the_cadence_begin_in_their_turn(batches: list[int], turn: int) -> None:
+    """From the second on, and none is left out."""
+    found = begins(turn, batches)[1:]
+    assert found == [2 * CADENCE + turn + n * CADENCE for n in range(len(found))]
+
+
+@given(st.lists(st.integers(1_700, 5_000), min_size=2, max_size=20), st.sampled_from([0, 333, 666]))
+def test_batches_that_are_longer_follow_one_another_without_a_rest(batches: list[int], turn: int) -> None:
+    begun = begins(turn, batches)
+    assert [after - before for before, after in pairwise(begun)] == batches[:-1]
+
+
+@given(st.integers(1, 5_000), st.sampled_from([333, 666]))
+def test_after_a_long_batch_the_turn_is_found_again(length: int, turn: int) -> None:
+    assert begins(turn, [100, length, 100, 100, 100])[-1] % CADENCE == turn
