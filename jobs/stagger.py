@@ -34,8 +34,12 @@ def rest_ms(began_ms: float, now_ms: float, cadence_ms: int, turn_ms: int) -> fl
     return max(0.0, trigger_ms + turn_ms - now_ms)
 
 
-def rest(job: str, cadence_ms: int, began_seconds: float) -> float:
-    """Rest at the end of a batch that began then, epoch seconds; for how many seconds."""
-    left = rest_ms(began_seconds * 1_000, time.time() * 1_000, cadence_ms, turn_ms(job, cadence_ms)) / 1_000
+def rest(job: str, cadence_ms: int, took_seconds: float) -> float:
+    """Rest at the end of a batch that took so long; for how many seconds, less than two cadences.
+
+    The clock is asked once: one that is wrong, or is set meanwhile, moves turns and makes no rest longer.
+    """
+    now_ms = time.time() * 1_000
+    left = rest_ms(now_ms - took_seconds * 1_000, now_ms, cadence_ms, turn_ms(job, cadence_ms)) / 1_000
     time.sleep(left)
     return left

@@ -55,8 +55,8 @@ class BatchSink:
 
     `await_turn` returns once the driver may begin a batch: at once, unless it is set to wait for something. With
     `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted. `rest` is
-    told when a batch began, epoch seconds, after it is committed, may put off the end of it, and says by how many
-    seconds it did; `rested` is that of the newest batch.
+    told how many seconds a batch took, once it is committed, may put off its end, and says by how many seconds it did;
+    `rested` is that of the newest batch.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class BatchSink:
             if self.gives_way:
                 raise GaveWay
             self.await_turn()
-            began = time.time()
+            began = time.monotonic()
             self._commit(frame, batch_id)
-            self.rested = 0.0 if self.gives_way else self.rest(began)
+            self.rested = 0.0 if self.gives_way else self.rest(time.monotonic() - began)
         except Exception as error:
             self.failure = error
             raise

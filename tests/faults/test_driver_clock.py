@@ -18,6 +18,8 @@ CLOCKS = {
     "date.today", "F.now", "F.current_timestamp", "F.current_date", "F.localtimestamp", "F.unix_timestamp",
 }  # fmt: skip
 SKEWS = {"5 years ahead": 5 * 365 * 86_400, "an hour behind": -3_600}
+MAY_ASK = {"stagger.py": {"time.time"}}
+"""It says how long a batch rests before the next, within two cadences whatever the clock says (test_stagger.py)."""
 
 
 def silence(case: Case) -> None:
@@ -68,7 +70,7 @@ def test_a_time_that_an_earlier_driver_took_from_its_own_clock_does_not_stay(rig
     assert case.query("select 1 from serving.freshness where processed_at > clock_timestamp()") == []
 
 
-@pytest.mark.fault("F20", "no code of the jobs asks for the wall clock")
+@pytest.mark.fault("F20", "no code of the jobs asks for the wall clock, but to tell when a batch may begin")
 @pytest.mark.parametrize("file", sorted(JOBS.rglob("*.py")), ids=lambda file: str(file.relative_to(JOBS)))
 def test_no_code_of_the_jobs_asks_for_the_wall_clock(file: Path) -> None:
     asked = {ast.unparse(node) for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
@@ -78,4 +80,4 @@ def test_no_code_of_the_jobs_asks_for_the_wall_clock(file: Path) -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert (asked | imported) & CLOCKS == set()
+    assert (asked | imported) & CLOCKS == MAY_ASK.get(file.name, set())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -36,7 +35,19 @@ def test_each_job_has_a_turn_of_its_own() -> None:
 @pytest.mark.parametrize("cadence", [0, 2_001, 60_000])
 def test_where_the_cadence_is_none_or_long_nobody_waits(cadence: int) -> None:
     assert {stagger.turn_ms(job, cadence) for job in JOBS} == {0}
-    assert stagger.rest("quarantine", cadence, time.time()) == 0
+    assert stagger.rest("quarantine", cadence, 0.1) == 0
+
+
+@given(st.floats(0, 4e9), st.floats(0, 100), st.sampled_from(list(JOBS)), st.sampled_from([100, 1_000, 2_000]))
+def test_whatever_the_clock_says_no_rest_is_longer_than_two_cadences(
+    clock: float, took: float, job: str, cadence: int
+) -> None:
+    rests: list[float] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("jobs.stagger.time.time", lambda: clock)
+        patched.setattr("jobs.stagger.time.sleep", rests.append)
+        assert stagger.rest(job, cadence, took) == rests[0]
+    assert 0 <= rests[0] * 1_000 < 2 * cadence
 
 
 @given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 333, 666]))
