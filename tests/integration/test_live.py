@@ -159,7 +159,7 @@ def test_status_is_green_and_in_the_shape_of_the_contract(deployed: Stack) -> No
     deployed.until("nothing is red", lambda: deployed.kappa("status", expect=None).exit_code == 0)
     report = json.loads(deployed.kappa("status", "--json", expect=None).out)
     files = {"kafka_reader", "kafka_producer"}
-    assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark"} | files
+    assert set(report["endpoints"]) == {"kafka", "postgres", "postgres_ops", "airflow", "spark", "monitor"} | files
     assert {job["job"] for job in report["jobs"]} == set(JOBS)
     for job in report["jobs"]:
         for version in job["versions"]:
