@@ -25,7 +25,7 @@ def on_each_batch(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
 def leave_out_what_is_loaded() -> None:
     """Once in a process: collections of garbage pass over all that is there by now.
 
-    PySpark's worker collects after each task and takes no other meanwhile. Of some ten thousand objects that it looks
+    PySpark's worker collects after each task and takes no other meanwhile. Of the 40,000 objects that it looks
     at then, nearly all are modules and live as long as the process (docs/decisions/0074).
     """
     gc.collect()

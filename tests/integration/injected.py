@@ -14,12 +14,13 @@ from bench.groups import Applications, group
 from kappa.core.installation.settings import Settings
 from stack import leftovers
 from stack.layout import Layout
-from stack.services import kafka, postgres, spark
+from stack.services import kafka, monitor, postgres, spark
 from stack.supervision import Supervisor
 from tests.rigs.running_stack import CHECKOUT, Stack
 
 HEALTHY: dict[str, Callable[[Settings], bool]] = {
     kafka.NAME: kafka.healthy,
+    monitor.NAME: monitor.healthy,
     postgres.NAME: postgres.healthy,
     spark.WORKER: spark.healthy,
 }
@@ -72,6 +73,16 @@ def kill_and_await(stack: Stack, part: str) -> None:
     victim = _part(stack, part)
     _end(stack, victim, signal.SIGKILL)
     _await_back(stack, part, victim)
+
+
+@contextmanager
+def changed(stack: Stack, statement: str, back: str) -> Iterator[None]:
+    """The database by a statement of its superuser, while the body runs; `back` undoes it."""
+    stack.query(statement, role="postgres")
+    try:
+        yield
+    finally:
+        stack.query(back, role="postgres")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from kappa.core.installation.kafka_access import USERNAME, KafkaUser
 from kappa.core.installation.needs import REPLAY_POOL
 from kappa.core.installation.settings import Settings
 from stack.services import airflow_pools, kafka
-from tests.integration.injected import away
+from tests.integration.injected import away, changed
 from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=1)]
@@ -55,17 +56,7 @@ def _file(of: Callable[[Settings], Path], change: Callable[[Path], object]) -> B
 
 
 def _database(breaks: str, mends: str) -> Break:
-    """Two statements, as the superuser."""
-
-    @contextmanager
-    def broken(stack: Stack) -> Iterator[None]:
-        stack.query(breaks, role="postgres")
-        try:
-            yield
-        finally:
-            stack.query(mends, role="postgres")
-
-    return broken
+    return partial(changed, statement=breaks, back=mends)
 
 
 @contextmanager

@@ -10,18 +10,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-import psutil
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
 from kappa.status import red_lines
 from stack.alerts.causes import MEANINGS, Cause
-from stack.layout import Layout
 from stack.services import monitor
-from stack.supervision import Supervisor
 from tests.integration.beside import load
-from tests.rigs.running_stack import CHECKOUT, Stack
+from tests.integration.injected import changed, kill_and_await
+from tests.rigs.running_stack import Stack
 from tests.stack.alerts.receiver import Receiver, put_address, receiver
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=2)]
@@ -48,22 +46,18 @@ def watched(deployed: Stack) -> Iterator[Watched]:
     with receiver() as duty, load(deployed, 90, rate=50):
         put_address(deployed.settings.secrets, DUTY, duty.url)
         file.write_text(f'{before}[alerts]\ntargets = ["{DUTY}"]\ndisk_free_mb = {free_mb}\n')
-        _restart_monitor(deployed)
+        kill_and_await(deployed, monitor.NAME)
         try:
             yield Watched(deployed, duty)
         finally:
             file.write_text(before)
-            _restart_monitor(deployed)
+            kill_and_await(deployed, monitor.NAME)
 
 
-@contextmanager
-def _crash_loop(stack: Stack) -> Iterator[None]:
+def _crash_loop(stack: Stack) -> AbstractContextManager[None]:
     """The database refuses each batch."""
-    stack.query("revoke insert on registry.batch from kappa_writer", role="postgres")
-    try:
-        yield
-    finally:
-        stack.query("grant insert on registry.batch to kappa_writer", role="postgres")
+    right = "insert on registry.batch"
+    return changed(stack, f"revoke {right} from kappa_writer", f"grant {right} to kappa_writer")
 
 
 @contextmanager
@@ -118,15 +112,3 @@ class _Red:
         if self._line in lines and self.after is None:
             self.after = time.monotonic()
         return any(title.startswith(self._title) for title in duty.titles[before:])
-
-
-def _restart_monitor(stack: Stack) -> None:
-    _end_monitor(stack)
-    stack.until("the monitor runs again", lambda: monitor.healthy(stack.settings), 60)
-
-
-def _end_monitor(stack: Stack) -> None:
-    (running,) = (p for p in Supervisor(Layout(stack.settings, CHECKOUT)).processes() if p.name == monitor.NAME)
-    process = psutil.Process(running.pid)
-    process.terminate()
-    process.wait(30)
