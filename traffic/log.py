@@ -17,6 +17,7 @@ from kappa.core.refusals import Refusal
 
 QUEUE_RECORDS = 500_000
 _SERVE_EVERY = 1_000
+_DRAIN_S = 0.05
 _TIMEOUT_S = 10.0
 
 
@@ -97,20 +98,22 @@ class KafkaLog:
             self._serve(partial(self._producer.poll, 0))
 
     def close(self) -> Delivery:
-        """Wait for the queue to drain, at most as long as the producer retries."""
-        self._serve(self._producer.flush)
-        self._producer.flush()
+        """Wait for the queue to drain, at most as long as the producer retries.
+
+        By `poll`, which ends where a callback raised: `flush` goes on to the next one with that exception under
+        way, which may lose it, and the words that say why the producer gave up with it."""
+        while len(self._producer):
+            self._serve(partial(self._producer.poll, _DRAIN_S))
         first = str(self._fatal or self._first_error or "") or None
         return Delivery(self._sent - self._failed, self._failed, first)
 
     def _serve(self, call: Callable[[], object]) -> None:
         """Have the callbacks called. What is fatal to the producer, as a user without the right to write, is raised out
-        of this once, in the middle of them; each record's failure is then told by the next call."""
+        of this once; each record's failure is then told by the next call."""
         try:
             call()
-        except (KafkaException, SystemError) as error:
-            # Raised while a callback ran, it may have lost its words: then those that librdkafka told before count.
-            self._fatal = self._fatal or error.__cause__ or error
+        except KafkaException as error:
+            self._fatal = self._fatal or error
 
     def _report(self, error: KafkaError | None, _: object) -> None:
         if error is not None:
@@ -120,11 +123,8 @@ class KafkaLog:
         """What librdkafka tells of its connections."""
         if error.code() == KafkaError._AUTHENTICATION:
             self._refused = error
-        elif error.fatal():
-            self._fatal = self._fatal or error
 
     def _fail(self, error: object) -> None:
-        """Counts alone: this is called with an exception under way where that is fatal, and has no words then."""
         self._failed += 1
         self._first_error = self._first_error or error
 

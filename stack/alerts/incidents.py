@@ -88,7 +88,7 @@ def decide(book: Book, found: Sequence[Finding], unknown: Collection[Cause], at:
     fresh = _unexplained(found, still)
     pending = _waiting(book.pending, fresh, at)
     ripe = {waiting.key[0] for waiting in pending if at - waiting.first_seen >= OPENS_AFTER_SECONDS}
-    opened = _opened(ripe, fresh, book.last_number, at)
+    opened = _opened(ripe, _dated(fresh, pending), book.last_number, at)
     young = tuple(waiting for waiting in pending if waiting.key[0] not in ripe)
     return Change(Book((*still, *opened), young, book.last_number + len(opened)), opened, over)
 
@@ -111,6 +111,14 @@ def _unexplained(found: Sequence[Finding], still: Sequence[Incident]) -> list[Fi
 def _waiting(before: Iterable[Pending], fresh: Iterable[Finding], at: float) -> list[Pending]:
     since = {waiting.key: waiting.first_seen for waiting in before}
     return [Pending(key, since.get(key, at)) for key in dict.fromkeys(finding.key for finding in fresh)]
+
+
+def _dated(fresh: Iterable[Finding], pending: Iterable[Pending]) -> list[Finding]:
+    """Of what nobody knows the beginning it is the look that saw it first."""
+    first_seen = {waiting.key: waiting.first_seen for waiting in pending}
+    return [
+        finding if finding.since is not None else replace(finding, since=first_seen[finding.key]) for finding in fresh
+    ]
 
 
 def _opened(kinds: set[str], fresh: Iterable[Finding], last_number: int, at: float) -> tuple[Incident, ...]:

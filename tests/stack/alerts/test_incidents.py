@@ -51,6 +51,12 @@ def test_an_incident_is_told_once_and_its_end_once() -> None:
     assert (what, over.number, at, over.seen) == ("over", incident.number, 725, 695)
 
 
+def test_what_nobody_knows_the_beginning_of_began_when_it_was_seen_first() -> None:
+    story = Story()
+    ((at, _, incident),) = story.go(20, POSTGRES)
+    assert (at, incident.since) == (115, 100)
+
+
 def test_what_comes_back_soon_was_never_over() -> None:
     story = Story()
     story.go(60, SILENT)

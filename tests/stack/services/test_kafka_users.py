@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -105,10 +106,19 @@ def test_nobody_but_the_controller_is_let_in_at_its_door(case: Case) -> None:
             connected(elsewhere, KafkaAdminClient, bootstrap_timeout_ms=1_500)
 
 
+class Catching(Sending):
+    """Handles an exception of its own while it is told of a record: one that was under way is gone then."""
+
+    def _report(self, *told: Any) -> None:
+        with suppress(ValueError):
+            int("no number")
+        super()._report(*told)
+
+
 def test_who_reads_may_not_write_and_no_record_passes_for_delivered(case: Case) -> None:
     for user in (KafkaUser.READER, KafkaUser.STREAM, KafkaUser.CONTROL):
         for more in ({}, {"enable.idempotence": False}):
-            log = Sending(case.settings.kafka_access(user).librdkafka(), case.settings.topic.name, {**SILENT, **more})
+            log = Catching(case.settings.kafka_access(user).librdkafka(), case.settings.topic.name, {**SILENT, **more})
             for _ in range(3):
                 log.send(b"k", b"forged")
             delivery = log.close()
