@@ -23,7 +23,7 @@ REASON = "bench"
 POLL_SECONDS = 1.0
 LONGEST_SECONDS = 6 * 3600
 """Of a replay held to a rate; its run has a deadline of its own, by its price."""
-APPROVE = ANSWERS["a"]
+APPROVE, REJECT = ANSWERS["a"], ANSWERS["r"]
 ASKED_AFTER = "reprocess.validated"
 """The moment from which on a question is looked for; before it, Airflow is left alone."""
 _NEWEST = """
@@ -75,15 +75,17 @@ def measured(settings: Settings, database: Database, jobs: Sequence[str], option
     return found
 
 
-def replay(settings: Settings, database: Database, jobs: Sequence[str], options: Sequence[str]) -> Said:
-    """Run `./kappa reprocess` to its end, whatever that is; a question is answered with yes by one who may."""
+def replay(
+    settings: Settings, database: Database, jobs: Sequence[str], options: Sequence[str], reply_with: str = APPROVE
+) -> Said:
+    """Run `./kappa reprocess` to its end, whatever that is; a question is answered by one who may."""
     since, arguments = database.now_ms(), (*jobs, *options, "--reason", REASON, "--json")
     with ThreadPoolExecutor(1) as pool:
         command = pool.submit(ask, settings, "reprocess", *arguments, timeout=LONGEST_SECONDS)
         while not command.done():
             found = newest(database, since)
             if found is not None and ASKED_AFTER in found.marks and "replay.answered" not in found.marks:
-                agree(settings, found.run_id)
+                reply(settings, found.run_id, reply_with)
             time.sleep(POLL_SECONDS)
         return command.result()
 
@@ -95,15 +97,15 @@ def newest(database: Database, since_ms: float) -> Replayed | None:
     return None
 
 
-def agree(settings: Settings, run_id: str) -> bool:
-    """Answer the run's question with yes, as somebody who may; whether it asks one. Raises Unreachable, AirflowRefused,
+def reply(settings: Settings, run_id: str, option: str) -> bool:
+    """Answer the run's question, as somebody who may; whether it asks one. Raises Unreachable, AirflowRefused,
     NoPassword."""
     run = Run(Verb.REPROCESS.dag_id, run_id, "")
     approver = Airflow(embedded(settings, APPROVER))
     question = open_question(approver, run)
     if question is None:
         return False
-    answer(approver, run, question, APPROVE)
+    answer(approver, run, question, option)
     return True
 
 

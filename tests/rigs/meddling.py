@@ -117,7 +117,7 @@ def rolled_back_at_the_question(stack: Settings, database: Database, job: str) -
         kappa(stack, "rollback", job, "--reason", REASON)
         found = replays.newest(database, since_ms)
         assert found is not None
-        _until(command, "its question", lambda: replays.agree(stack, found.run_id))
+        _until(command, "its question", lambda: replays.reply(stack, found.run_id, replays.APPROVE))
     return sentence(command.result())
 
 

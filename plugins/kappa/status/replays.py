@@ -10,6 +10,7 @@ import psycopg
 
 # What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
 # caught up, so it reads what arrives: by so much less does a replay come nearer.
+# A candidate reads in batches of many seconds, so its rate is from the first one's end to the newest's.
 # The clock is read once: with clock_timestamp() no index on committed_at could be used.
 _REPLAYS = """
 select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity, r.approval, r.promote, r.answer,
@@ -18,15 +19,19 @@ select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity,
     greatest(q.lag_events, (r.price ->> 'records')::numeric / n.jobs - a.read, 0)::bigint as unread,
     (r.price ->> 'eta_seconds')::double precision as planned_s,
     extract(epoch from statement_timestamp() - r.begun_at)::double precision as age_s,
-    s.read::double precision / 60 as rate_per_s, l.read::double precision / 60 as arrivals_per_s
+    s.rate_per_s, s.idle_s, l.read::double precision / 60 as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
 cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
 join ops.versions v on (v.job, v.version) = (c.key, c.value::integer)
 join ops.accounting a using (job, version)
 left join ops.drivers q using (job, version)
-cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
-    where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '1 minute') s
+cross join lateral (
+    select (sum(b.read) - (array_agg(b.read order by b.committed_at))[1])::double precision
+            / nullif(extract(epoch from max(b.committed_at) - min(b.committed_at)), 0)::double precision as rate_per_s,
+        extract(epoch from statement_timestamp() - max(b.committed_at))::double precision as idle_s
+    from ops.batches b
+    where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '3 minutes') s
 cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
     where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
         and b.committed_at > statement_timestamp() - interval '1 minute') l
@@ -77,15 +82,25 @@ def _phase(rows: list[dict[str, Any]]) -> str:
 
 def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        **{name: row[name] for name in _OF_CANDIDATE}, "rate_per_second": row["rate_per_s"], "eta_seconds": _eta(row),
-    }  # fmt: skip
+        **{name: row[name] for name in _OF_CANDIDATE},
+        "rate_per_second": row["rate_per_s"] or 0.0,
+        "eta_seconds": _eta(row),
+    }
 
 
 def _eta(row: Mapping[str, Any]) -> float | None:
-    """By what it reads; before it has read anything by the plan, which knows how earlier replays began and read."""
+    """By whole batches; until there are two of them by the plan, which knows how earlier replays began and read."""
     if not row["unread"]:
         return 0.0
+    by_plan = None if row["planned_s"] is None else row["planned_s"] - row["age_s"]
     if not row["read"]:
-        return None if row["planned_s"] is None else max(0.0, row["planned_s"] - row["age_s"])
+        return None if by_plan is None else max(0.0, by_plan)
+    if row["rate_per_s"] is None:
+        return _ahead(by_plan)
     nearer = row["rate_per_s"] - row["arrivals_per_s"]
-    return float(row["unread"] / nearer) if nearer > 0 else None
+    return _ahead(row["unread"] / nearer - row["idle_s"]) if nearer > 0 else None
+
+
+def _ahead(seconds: float | None) -> float | None:
+    """What is past tells nothing of the end."""
+    return seconds if seconds is not None and seconds > 0 else None

@@ -101,16 +101,16 @@ def judge(
     """How a candidate catches up, by its readings, the newest last (at least one).
 
     `expected` is the number of records that the plan counted, `began` the time of its launch, `planned_s` how long
-    after that it was to be ready. Rate and ETA are over all readings given, so some minutes of them are enough; before
-    it has committed anything the plan's ETA stands for them.
+    after that it was to be ready. Rate and ETA are over all readings given from its first commit on, so some minutes of
+    them are enough; the plan's ETA stands for them until a second commit was seen.
     """
     newest = readings[-1]
     done, total = newest.standing.read, max(newest.standing.read + newest.unread, expected)
-    rate = _per_second(readings, newest.standing.read - readings[0].standing.read)
-    nearer = _per_second(readings, readings[0].unread - newest.unread)
-    eta = 0.0 if not newest.unread else newest.unread / nearer if nearer > 0 else None
-    if newest.is_starting:
-        eta = None if planned_s is None else max(0.0, planned_s - (newest.at - began).total_seconds())
+    reading = [one for one in readings if not one.is_starting] or [newest]
+    rate = _per_second(reading, newest.standing.read - reading[0].standing.read)
+    eta = _eta(
+        newest, _commits(reading), None if planned_s is None else planned_s - (newest.at - began).total_seconds()
+    )
     state, why = _state(readings, began, deadline)
     return Progress(state, done, total, rate, eta, f"{state}: {why or _sentence(newest, done, total, rate, eta)}")
 
@@ -189,6 +189,28 @@ def _watched_seconds(readings: Sequence[Reading], since: datetime) -> float:
 def _per_second(readings: Sequence[Reading], change: int) -> float:
     seconds = (readings[-1].at - readings[0].at).total_seconds()
     return change / seconds if seconds > 0 else 0.0
+
+
+def _commits(readings: Sequence[Reading]) -> list[Reading]:
+    """The first reading of each commit that was seen."""
+    return [one for at, one in enumerate(readings) if not at or one.standing.read != readings[at - 1].standing.read]
+
+
+def _eta(newest: Reading, commits: Sequence[Reading], by_plan: float | None) -> float | None:
+    """Seconds from the newest reading on, by whole batches: in the midst of one nothing seems to come nearer."""
+    if newest.is_starting:
+        return None if by_plan is None else max(0.0, by_plan)
+    if not newest.unread:
+        return 0.0
+    if len(commits) == 1:
+        return _ahead(by_plan)
+    nearer = _per_second(commits, commits[0].unread - commits[-1].unread)
+    return _ahead(commits[-1].unread / nearer - (newest.at - commits[-1].at).total_seconds()) if nearer > 0 else None
+
+
+def _ahead(seconds: float | None) -> float | None:
+    """What is past tells nothing of the end."""
+    return seconds if seconds is not None and seconds > 0 else None
 
 
 def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:

@@ -18,7 +18,7 @@ def row(job: str = "ad_ctr", **changed: Any) -> dict[str, Any]:
         "replay_id": "one", "run_id": "run-1", "asked_by": "admin", "reason": "30 s", "starts_ms": 1_800_000_000_000,
         "parity": "exact", "approval": "ask", "promote": True, "answer": None, "answered_by": None, "validated": None,
         "begun_at": AT, "job": job, "version": 2, "live": 1, "state": "CATCHING_UP", "read": 6_000, "unread": 4_000,
-        "rate_per_s": 1_200.0, "arrivals_per_s": 200.0, "planned_s": 90.0, "age_s": 20.0,
+        "rate_per_s": 1_200.0, "idle_s": 1.0, "arrivals_per_s": 200.0, "planned_s": 90.0, "age_s": 20.0,
     }  # fmt: skip
     return {**held, **changed}
 
@@ -30,7 +30,8 @@ def test_the_candidates_of_a_replay_are_told_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unread", "rate", "eta"), [(4_000, 1_200.0, 4.0), (4_000, 200.0, None), (4_000, 0.0, None), (0, 0.0, 0.0)]
+    ("unread", "rate", "eta"),
+    [(4_000, 1_200.0, 3.0), (900, 1_200.0, None), (4_000, 200.0, None), (4_000, 0.0, None), (0, 0.0, 0.0)],
 )
 def test_the_time_left_is_over_the_speed_by_which_it_comes_nearer(unread: int, rate: float, eta: float | None) -> None:
     (replay,) = by_replay([row(unread=unread, rate_per_s=rate)])
@@ -43,6 +44,14 @@ def test_before_it_has_read_anything_the_plan_says_how_long_it_takes(
 ) -> None:
     (replay,) = by_replay([row(read=0, rate_per_s=0.0, planned_s=planned, age_s=age)])
     assert replay["candidates"][0]["eta_seconds"] == eta
+
+
+@pytest.mark.parametrize(("planned", "age", "eta"), [(90.0, 20.0, 70.0), (90.0, 100.0, None), (None, 1.0, None)])
+def test_until_a_second_batch_is_in_the_plan_says_how_long_it_takes(
+    planned: float | None, age: float, eta: float | None
+) -> None:
+    (replay,) = by_replay([row(rate_per_s=None, planned_s=planned, age_s=age)])
+    assert (replay["candidates"][0]["rate_per_second"], replay["candidates"][0]["eta_seconds"]) == (0.0, eta)
 
 
 @pytest.mark.parametrize(

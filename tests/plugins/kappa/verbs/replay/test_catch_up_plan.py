@@ -31,9 +31,9 @@ def changed(one: Reading, **facts: Any) -> Reading:
     return replace(one, standing=replace(one.standing, **facts))
 
 
-def judged(*readings: Reading) -> Progress:
-    """The progress after these readings of a replay of EXPECTED records."""
-    return judge(readings, EXPECTED, NOON, DEADLINE)
+def judged(*readings: Reading, planned: float | None = None) -> Progress:
+    """The progress after these readings of a replay of EXPECTED records that was to take `planned` seconds."""
+    return judge(readings, EXPECTED, NOON, DEADLINE, planned)
 
 
 NEAR = [reading(at, 100_000 + at, 40, 4.9) for at in (100, 110, 120)]
@@ -113,6 +113,23 @@ def test_while_its_driver_starts_the_plan_says_how_long_it_takes(at: float, left
     assert "not coming nearer" not in progress.sentence
     if left:
         assert progress.sentence.endswith("100,000 records to read, by the plan ready in about 1 min 10 s")
+
+
+def test_the_time_that_the_driver_took_to_start_is_no_part_of_its_rate() -> None:
+    starting = [changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None) for at in (10, 30, 50)]
+    progress = judged(*starting, reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 80_000, 800.0))
+    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 80.0)
+
+
+def test_in_the_midst_of_a_batch_the_time_left_is_by_those_before_it() -> None:
+    before = [reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 80_000, 800.0)]
+    assert judged(*before, reading(75, 20_000, 80_500, 805.0)).eta_s == 75.0
+
+
+@pytest.mark.parametrize(("planned", "eta"), [(90.0, 20.0), (65.0, None), (None, None)])
+def test_until_a_second_batch_is_in_the_plan_says_how_long_it_takes(planned: float | None, eta: float | None) -> None:
+    first = [reading(60, 2_000, 98_000, 900.0), reading(70, 2_000, 98_000, 900.0)]
+    assert judged(*first, planned=planned).eta_s == eta
 
 
 def test_a_candidate_that_does_not_come_nearer_has_no_eta() -> None:

@@ -1,0 +1,128 @@
+"""How right the time left of a replay is, as `status` and the console tell it, against when it was ready.
+
+Command: python -m bench.replay_eta [--replays 6] [--records 300000] [--rate 300] [--json]
+
+No replay is promoted: each is rejected once it is validated.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from psycopg.rows import dict_row
+
+from bench import load, replays, report
+from bench.live import Database
+from bench.load import Background
+from cli.entry import settings
+from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
+from kappa.status import replays as under_way
+
+JOBS = ("ad_ctr", "client_spend")
+LOOK_SECONDS = 3.0
+JUDGED_FROM_SECONDS = 10.0
+"""Nearer to the end than this a look counts for nothing: that it is ready is told after three looks in a row."""
+RIGHT_WITHIN = 0.3
+LONGEST_HOURS = 3
+Look = tuple[float, float | None]
+"""When it was looked (epoch ms), and the seconds left that were told; None where none were."""
+
+
+class NotSeen(Refusal):
+    """A replay ended without ever being ready."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(f"a replay was never ready, so no time left can be judged: {sentence}")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One replay: seconds from its launch until it was ready, as planned and as they were; how many looks told a time
+    left, how many told none, the share of them that was right within RIGHT_WITHIN, and their median ratio."""
+
+    planned_s: float
+    took_s: float
+    looks: int
+    untold: int
+    right: float
+    median_ratio: float | None
+
+
+def main(
+    count: Annotated[int, typer.Option("--replays", min=1, help="One after another.")] = 6,
+    records: Annotated[int, typer.Option(min=1, help="Added to the log before each.")] = 300_000,
+    rate: Annotated[float, typer.Option(min=1, help="Records per second that arrive meanwhile.")] = 300.0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; random if absent.")] = None,
+    as_json: report.Json = False,
+) -> None:
+    """Replay both jobs again and again over a growing log, and hold what was told against what came."""
+    stack = settings()
+    database, seed = Database(stack), secrets.randbelow(2**31) if seed is None else seed
+    database.live_of(JOBS)
+    report.say(f"seed {seed}")
+    done: list[Judged] = []
+    with Background(stack, seed, rate, LONGEST_HOURS * 3600):
+        for number in range(1, count + 1):
+            load.produce(stack, seed + number, records, 60.0)
+            done.append(_replay(stack, database))
+            report.say(f"{number} of {count}: {done[-1]}")
+    report.document({"seed": seed, "replays": [asdict(one) for one in done]}) if as_json else _tell(done)
+
+
+def judged(looks: Sequence[Look], launched_ms: float, ready_ms: float, planned_s: float) -> Judged:
+    """What the looks of one replay were worth; those before the launch and near the end do not count."""
+    held = [(at, left) for at, left in looks if launched_ms <= at <= ready_ms - 1000 * JUDGED_FROM_SECONDS]
+    ratios = [left / ((ready_ms - at) / 1000) for at, left in held if left is not None]
+    right = sum(abs(ratio - 1) <= RIGHT_WITHIN for ratio in ratios)
+    return Judged(
+        planned_s=round(planned_s, 1),
+        took_s=round((ready_ms - launched_ms) / 1000, 1),
+        looks=len(ratios),
+        untold=len(held) - len(ratios),
+        right=round(right / len(held), 2) if held else 0.0,
+        median_ratio=round(median(ratios), 2) if ratios else None,
+    )
+
+
+def _replay(stack: Settings, database: Database) -> Judged:
+    since, looks, over = database.now_ms(), list[Look](), threading.Event()
+    looking = threading.Thread(target=_look, args=(stack, looks, over))
+    looking.start()
+    try:
+        said = replays.replay(stack, database, JOBS, (), reply_with=replays.REJECT)
+    finally:
+        over.set()
+        looking.join()
+    found = replays.newest(database, since)
+    if found is None or "reprocess.caught_up" not in found.marks:
+        raise NotSeen(replays.sentence(said))
+    marks = found.marks
+    planned = float(found.price["eta_seconds"])
+    return judged(looks, marks["reprocess.launched"], marks["reprocess.caught_up"], planned)
+
+
+def _look(stack: Settings, looks: list[Look], over: threading.Event) -> None:
+    with psycopg.connect(stack.dsn("kappa_operator"), autocommit=True, row_factory=dict_row) as connection:
+        while not over.wait(LOOK_SECONDS):
+            for replay in under_way.read(connection):
+                left = [candidate["eta_seconds"] for candidate in replay["candidates"]]
+                looks.append((time.time() * 1000, None if None in left else max(left)))
+
+
+def _tell(done: Sequence[Judged]) -> None:
+    columns = ("replay", *(name.replace("_", " ") for name in asdict(done[0])))
+    rows: list[tuple[Any, ...]] = [(str(number), *asdict(one).values()) for number, one in enumerate(done, start=1)]
+    report.table(f"time left, right within {RIGHT_WITHIN:.0%} of the truth", columns, rows)
+
+
+if __name__ == "__main__":
+    report.run(main)
