@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from functools import partial
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.status import red_lines
-from stack.alerts.causes import MEANINGS, Cause
-from stack.services import monitor
+from stack.alerts.causes import Cause
 from tests.integration.beside import load
-from tests.integration.injected import changed, kill_and_await
+from tests.integration.duty import ROOM_BYTES, Watched, watching
+from tests.integration.injected import changed
 from tests.rigs.running_stack import Stack
-from tests.stack.alerts.receiver import Receiver, put_address, receiver
+from traffic.log import KafkaLog
 
-pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=2)]
+pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
 Fault = Callable[[Stack], AbstractContextManager[None]]
-DUTY = "duty"
-ROOM_BYTES = 1_500_000_000
+FLOOD = 5_000
+STOPPED = "quarantine"
 TOLD_SECONDS, OVER_SECONDS = 240.0, 600.0
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A stack whose monitor tells a receiver."""
-
-    stack: Stack
-    duty: Receiver
 
 
 @pytest.fixture(scope="module")
 def watched(deployed: Stack) -> Iterator[Watched]:
-    """The stack under traffic; the settings are as they were afterwards."""
-    file = deployed.settings.home.parent / "kappa.toml"
-    before = file.read_text()
-    free_mb = (shutil.disk_usage(deployed.settings.home).free - ROOM_BYTES) // 1_000_000
-    with receiver() as duty, load(deployed, 90, rate=50):
-        put_address(deployed.settings.secrets, DUTY, duty.url)
-        file.write_text(f'{before}[alerts]\ntargets = ["{DUTY}"]\ndisk_free_mb = {free_mb}\n')
-        kill_and_await(deployed, monitor.NAME)
-        try:
-            yield Watched(deployed, duty)
-        finally:
-            file.write_text(before)
-            kill_and_await(deployed, monitor.NAME)
+    """The stack under traffic."""
+    with load(deployed, 90, rate=50), watching(deployed) as watched:
+        yield watched
 
 
 def _crash_loop(stack: Stack) -> AbstractContextManager[None]:
@@ -71,23 +51,50 @@ def _full_disk(stack: Stack) -> Iterator[None]:
         file.unlink()
 
 
-FAULTS: dict[Cause, Fault] = {Cause.QUERY: _crash_loop, Cause.DISK: _full_disk}
+@contextmanager
+def _flood(stack: Stack) -> Iterator[None]:
+    """More than a tenth of what came in five minutes cannot be read; it is over when these are."""
+    access = stack.settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
+    log = KafkaLog(access, stack.settings.topic.name)
+    for number in range(FLOOD):
+        log.send(b"k", b"no record %d" % number)
+    assert log.close().delivered == FLOOD
+    yield
+
+
+@contextmanager
+def _short_of_time(stack: Stack) -> Iterator[None]:
+    """A version is stopped, and what it has not read is as old as nine tenths of what the log keeps."""
+    age = f"interval '{stack.settings.topic.retention_hours * 0.9} hours'"
+    stack.kappa("stop", STOPPED, "--reason", "test")
+    try:
+        statement = f"""update registry.progress set read_append_time = read_append_time - {age},
+            drained_at = drained_at - {age} where job = '{STOPPED}'"""
+        stack.query(statement, role="postgres")
+        yield
+    finally:
+        stack.kappa("start", STOPPED, "--reason", "test")
+
+
+FAULTS: dict[Cause, Fault] = {
+    Cause.QUERY: _crash_loop,
+    Cause.DISK: _full_disk,
+    Cause.RETENTION: _short_of_time,
+    Cause.DEAD_LETTER: _flood,
+}
 """By the cause that is told."""
 
 
 @pytest.mark.parametrize("cause", FAULTS, ids=str)
 def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: Cause) -> None:
-    stack, duty, fault = watched.stack, watched.duty, FAULTS[cause]
-    before = len(duty.told)
-    begun, seen = time.monotonic(), _Red(stack, cause)
+    stack, before, fault = watched.stack, len(watched.duty.told), FAULTS[cause]
+    begun, seen = time.monotonic(), _Red(watched, cause, before)
     with fault(stack):
-        stack.until(f"{cause} is told", partial(seen.and_told, duty, before), TOLD_SECONDS)
+        stack.until(f"{cause} is told", seen.and_told, TOLD_SECONDS)
         told = time.monotonic()
     undone = time.monotonic()
-    title = f"over: {MEANINGS[cause].title}"
-    stack.until(f"the end of {cause} is told", lambda: any(t.startswith(title) for t in duty.titles[before:]),
-                OVER_SECONDS)  # fmt: skip
-    of_it = [message for message in duty.told[before:] if MEANINGS[cause].title in message["title"]]
+    stack.until(f"the end of {cause} is told", lambda: watched.told(cause, before, "over"), OVER_SECONDS)
+    of_it = watched.of(cause, before)
     red = "no red line" if seen.after is None else f"red after {seen.after - begun:.1f} s"
     print(
         f"\n{cause}: {red}, told after {told - begun:.1f} s, over told {time.monotonic() - undone:.1f} s after it was"
@@ -99,16 +106,15 @@ def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: 
 class _Red:
     """When a red line of a cause was first seen, and whether the cause was told."""
 
-    def __init__(self, stack: Stack, cause: Cause) -> None:
-        self._stack, self._line = stack, cause.value
-        self._title = f"red: {MEANINGS[cause].title}"
+    def __init__(self, watched: Watched, cause: Cause, before: int) -> None:
+        self._watched, self._cause, self._before = watched, cause, before
         self.after: float | None = None
 
-    def and_told(self, duty: Receiver, before: int) -> bool:
+    def and_told(self) -> bool:
         """Look for the line; whether the receiver has been told."""
-        hours = self._stack.settings.topic.retention_hours
-        with psycopg.connect(self._stack.settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
-            lines = {line["line"] for line in red_lines.read(connection, hours)}
-        if self._line in lines and self.after is None:
+        settings = self._watched.stack.settings
+        with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
+            lines = {line["line"] for line in red_lines.read(connection, settings.topic.retention_hours)}
+        if self._cause.value in lines and self.after is None:
             self.after = time.monotonic()
-        return any(title.startswith(self._title) for title in duty.titles[before:])
+        return self._watched.told(self._cause, self._before, "red")

@@ -88,13 +88,21 @@ def shorter_log(stack: Settings, database: Database, job: str) -> str:
 def one_micro_more(stack: Settings, database: Database, job: str) -> str:
     """One served row that is final holds one micro more than the log gives, while a replay is compared with it."""
     starts = compared_from(database, job)
+    with one_micro_off(stack, database, starts):
+        return sentence(replays.replay(stack, database, [job], _since(starts)))
+
+
+@contextmanager
+def one_micro_off(stack: Settings, database: Database, starts: datetime) -> Iterator[tuple[str, str, datetime]]:
+    """The first final row of `ad_ctr` from then on, (client, ad, window), is served with a micro more while the body
+    runs. Raises NothingFinal."""
     row = next(iter(database.rows(_ROW, starts)), None)
     if row is None:
         raise NothingFinal
     owner = Database(stack, stack.postgres_user)
     owner.rows(_CHANGE, 1, *row)
     try:
-        return sentence(replays.replay(stack, database, [job], _since(starts)))
+        yield row
     finally:
         owner.rows(_CHANGE, -1, *row)
         owner.close()

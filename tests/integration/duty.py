@@ -1,0 +1,51 @@
+"""A running stack whose monitor tells a receiver, for tests of who is told what."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from stack.alerts.causes import MEANINGS, Cause
+from stack.services import monitor
+from tests.integration.injected import kill_and_await
+from tests.rigs.running_stack import Stack
+from tests.stack.alerts.receiver import Receiver, put_address, receiver
+
+DUTY = "duty"
+ROOM_BYTES = 1_500_000_000
+"""So much is free beyond what the monitor holds for nearly full."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A stack whose monitor tells a receiver."""
+
+    stack: Stack
+    duty: Receiver
+
+    def told(self, cause: Cause, before: int, word: str) -> bool:
+        """Whether after its first `before` messages it was told that it is `red`, or `over`."""
+        return any(title.startswith(f"{word}: {MEANINGS[cause].title}") for title in self.duty.titles[before:])
+
+    def of(self, cause: Cause, before: int) -> list[dict[str, str]]:
+        """All messages of a cause after the first `before`."""
+        return [message for message in self.duty.told[before:] if MEANINGS[cause].title in message["title"]]
+
+
+@contextmanager
+def watching(stack: Stack) -> Iterator[Watched]:
+    """The monitor is started again for it, and again at the end with the settings that there were."""
+    file = stack.settings.home.parent / "kappa.toml"
+    before = file.read_text()
+    free_mb = (shutil.disk_usage(stack.settings.home).free - ROOM_BYTES) // 1_000_000
+    with receiver() as duty:
+        put_address(stack.settings.secrets, DUTY, duty.url)
+        file.write_text(f'{before}[alerts]\ntargets = ["{DUTY}"]\ndisk_free_mb = {free_mb}\n')
+        kill_and_await(stack, monitor.NAME)
+        try:
+            yield Watched(stack, duty)
+        finally:
+            file.write_text(before)
+            kill_and_await(stack, monitor.NAME)

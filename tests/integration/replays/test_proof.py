@@ -1,0 +1,85 @@
+"""Proofs on a running stack: live equals its replay, and what is served wrongly is refuted, red and told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from bench.live import Database
+from kappa.airflow_api import Airflow, Run
+from kappa.airflow_sign_in import embedded
+from kappa.core.verb_steps import Verb
+from stack.alerts.causes import Cause
+from stack.services.passwords import PERSON
+from tests.integration.beside import load
+from tests.integration.duty import Watched, watching
+from tests.integration.replays.attempts import LONGEST_SECONDS
+from tests.rigs.meddling import compared_from, one_micro_off
+from tests.rigs.running_stack import Stack
+
+pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
+JOB, MINUTES = "ad_ctr", 3
+TOLD_SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def watched(grown: Stack) -> Iterator[Watched]:
+    """The stack under traffic, with proofs switched on."""
+    with load(grown, random.randrange(10**6), rate=60), watching(grown) as watched:
+        _pause(grown, False)
+        yield watched
+        _pause(grown, True)
+
+
+def test_a_proof_says_over_how_many_records_live_equals_its_replay(watched: Watched) -> None:
+    stack = watched.stack
+    run, state = _proven(stack)
+    (said,) = _said(stack, run, "prove.done")
+    assert state == "success", said
+    assert said.startswith("live equals replay over ")
+    assert "none differs" in said
+    assert stack.query("select count(*) from ops.versions where state = 'CAUGHT_UP'") == [(0,)]
+
+
+def test_a_served_number_that_the_log_does_not_give_is_refuted_red_and_told(watched: Watched) -> None:
+    stack, before = watched.stack, len(watched.duty.told)
+    database = Database(stack.settings)
+    with one_micro_off(stack.settings, database, compared_from(database, JOB)) as row:
+        run, state = _proven(stack)
+    assert state == "failed"
+    (said,) = _said(stack, run, "prove.refuted")
+    assert row[1] in str(stack.query("select evidence from ops.audit where run_id = %s", run.run_id))
+    ((candidate, red),) = stack.query(
+        "select version, detail from ops.red_lines where what = 'failed' and job = %s", JOB
+    )
+    assert f"does not equal its replay: {said}" in red
+    stack.until("it is told", lambda: watched.told(Cause.PROOF, before, "red"), TOLD_SECONDS)
+    stack.kappa("retire", JOB, str(candidate), "--reason", "it is understood")
+    stack.until("its end is told", lambda: watched.told(Cause.PROOF, before, "over"), TOLD_SECONDS)
+    of_it = watched.of(Cause.PROOF, before)
+    print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
+    assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
+
+
+def _proven(stack: Stack) -> tuple[Run, str]:
+    """A proof over the newest minutes that are final: its run, and the state in which that ended."""
+    airflow = Airflow(embedded(stack.settings, PERSON))
+    run = airflow.trigger_together(Verb.PROVE.dag_id, [JOB], {"minutes": MINUTES, "reason": "test"})
+    stack.until("the proof has ended", lambda: airflow.look(run).ended, LONGEST_SECONDS)
+    return run, airflow.look(run).state
+
+
+def _said(stack: Stack, run: Run, action: str) -> list[str]:
+    query = "select evidence ->> 'sentence' from ops.audit where run_id = %s and action = %s"
+    return [sentence for (sentence,) in stack.query(query, run.run_id, action)]
+
+
+def _pause(stack: Stack, is_paused: bool) -> None:
+    who = embedded(stack.settings, PERSON)
+    answer = httpx.patch(
+        f"{who.url}/api/v2/dags/{Verb.PROVE.dag_id}", auth=who, json={"is_paused": is_paused}, trust_env=False
+    )
+    answer.raise_for_status()
