@@ -82,7 +82,7 @@ def decide(book: Book, found: Sequence[Finding], unknown: Collection[Cause], at:
     A finding opens an incident once it was there for OPENS_AFTER_SECONDS; all of its kind that are there by then are
     one incident, later ones another. It is over once none of them was there for ENDS_AFTER_SECONDS.
     """
-    kept = [_looked_at(incident, found, unknown, at) for incident in book.open]
+    kept = [_looked_at(_before(incident, at), found, unknown, at) for incident in book.open]
     over = tuple(incident for incident in kept if at - incident.seen >= ENDS_AFTER_SECONDS)
     still = tuple(incident for incident in kept if incident not in over)
     fresh = _unexplained(found, still)
@@ -91,6 +91,11 @@ def decide(book: Book, found: Sequence[Finding], unknown: Collection[Cause], at:
     opened = _opened(ripe, _dated(fresh, pending), book.last_number, at)
     young = tuple(waiting for waiting in pending if waiting.key[0] not in ripe)
     return Change(Book((*still, *opened), young, book.last_number + len(opened)), opened, over)
+
+
+def _before(incident: Incident, at: float) -> Incident:
+    """A clock that was put back has seen it in its future, and would not see its end before that."""
+    return replace(incident, seen=min(incident.seen, at))
 
 
 def _looked_at(incident: Incident, found: Sequence[Finding], unknown: Collection[Cause], at: float) -> Incident:
@@ -109,7 +114,7 @@ def _unexplained(found: Sequence[Finding], still: Sequence[Incident]) -> list[Fi
 
 
 def _waiting(before: Iterable[Pending], fresh: Iterable[Finding], at: float) -> list[Pending]:
-    since = {waiting.key: waiting.first_seen for waiting in before}
+    since = {waiting.key: min(waiting.first_seen, at) for waiting in before}
     return [Pending(key, since.get(key, at)) for key in dict.fromkeys(finding.key for finding in fresh)]
 
 

@@ -57,6 +57,15 @@ def test_what_nobody_knows_the_beginning_of_began_when_it_was_seen_first() -> No
     assert (at, incident.since) == (115, 100)
 
 
+def test_a_clock_that_is_put_back_delays_no_beginning_and_no_end() -> None:
+    story = Story()
+    story.go(60, SILENT)
+    story.go(10, SILENT, OTHER)
+    story.at -= 3_600
+    assert [what for _, what, _ in story.go(20, SILENT, OTHER)] == ["red"]
+    assert [what for _, what, _ in story.go(40)] == ["over", "over"]
+
+
 def test_what_comes_back_soon_was_never_over() -> None:
     story = Story()
     story.go(60, SILENT)
