@@ -15,6 +15,7 @@ import pytest
 from kappa.core.spark_environment import search_path
 from stack.alerts.causes import MEANINGS, Cause
 from stack.layout import Layout
+from stack.monitor import process
 from stack.services import monitor
 from stack.waiting import until
 from tests.rigs.moved_broker import BrokerClock, NoFaketime, library, preload
@@ -61,10 +62,10 @@ def _monitor(parts: Layout, duty: Receiver, preloaded: Mapping[str, str]) -> Ite
         "KAPPA_HOME": str(settings.home), "KAPPA__PORTS__MONITOR": str(port), "KAPPA__ALERTS__TARGETS": '["duty"]',
         "PYTHONPATH": search_path(parts.checkout),
     }  # fmt: skip
-    command = [sys.executable, *monitor.program(parts).command[1:]]
-    with subprocess.Popen(command, env={**os.environ, **own, **preloaded}, cwd=settings.home) as process:
+    command = [sys.executable, "-m", process.__name__]
+    with subprocess.Popen(command, env={**os.environ, **own, **preloaded}, cwd=settings.home) as running:
         try:
-            assert until(lambda: monitor.healthy(settings) or process.poll() is not None, 30)
+            assert until(lambda: monitor.healthy(settings) or running.poll() is not None, 30)
             yield
         finally:
-            process.terminate()
+            running.terminate()
