@@ -1,8 +1,9 @@
-"""Proofs on a running stack: live equals its replay, and what is served wrongly is refuted, red and told."""
+"""Proofs and replays that go wrong on a running stack: what is red of them, and what is told."""
 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -12,17 +13,20 @@ from bench.live import Database
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import embedded
 from kappa.core.verb_steps import Verb
-from stack.alerts.causes import Cause
+from stack.alerts.causes import MEANINGS, STANDS_STILL, Cause
 from stack.services.passwords import PERSON
 from tests.integration.beside import load
 from tests.integration.duty import Watched, watching
-from tests.integration.replays.attempts import LONGEST_SECONDS
+from tests.integration.injected import JVM, processes_of
+from tests.integration.replays.attempts import LONGEST_SECONDS, reprocessing
 from tests.rigs.meddling import compared_from, one_micro_off
 from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
 JOB, MINUTES = "ad_ctr", 3
 TOLD_SECONDS = 120.0
+STILL_SECONDS = 480.0
+"""That a driver which was just started does not beat is told after five minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,31 @@ def test_a_served_number_that_the_log_does_not_give_is_refuted_red_and_told(watc
     of_it = watched.of(Cause.PROOF, before)
     print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
     assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
+
+
+def test_a_replay_that_stands_still_is_told_and_goes_on(watched: Watched) -> None:
+    stack, before = watched.stack, len(watched.duty.told)
+    with reprocessing(stack, JOB, reason="stands still", expect=1) as attempt:
+        candidate = f"{JOB} v{attempt.until_staged().versions[JOB]}"
+        stack.until("its driver runs", lambda: len(processes_of(stack, JVM, JOB)) == 2)
+        driver = max(processes_of(stack, JVM, JOB), key=lambda process: process.create_time())
+        driver.suspend()
+        begun = time.monotonic()
+        try:
+            stack.until("it is told", lambda: _titles(watched, before, "red", candidate) != [], STILL_SECONDS)
+            print(f"told after {time.monotonic() - begun:.0f} s")
+        finally:
+            driver.resume()
+        stack.until("its end is told", lambda: _titles(watched, before, "over", candidate) != [], STILL_SECONDS)
+        attempt.answer("Reject")
+    print("\n".join(f"{message['title']}\n{message['message']}" for message in watched.duty.told[before:]))
+    assert len(_titles(watched, before, "red", candidate)) == len(_titles(watched, before, "over", candidate)) == 1
+
+
+def _titles(watched: Watched, before: int, word: str, version: str) -> list[str]:
+    """Of a version that stands still."""
+    begins = tuple(f"{word}: {MEANINGS[cause].title}" for cause in STANDS_STILL)
+    return [title for title in watched.duty.titles[before:] if title.startswith(begins) and version in title]
 
 
 def _proven(stack: Stack) -> tuple[Run, str]:
