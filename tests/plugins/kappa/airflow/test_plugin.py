@@ -66,7 +66,10 @@ def paths() -> list[str]:
     given = {"{name}": "console.css", "{page}": "numbers"}
     routes = [one.path for one in app.routes if isinstance(one, APIRoute)]
     found = [reduce(lambda path, part: path.replace(part, given[part]), given, path) for path in routes]
-    asked = {"/console/data/value": "?partition=0&offset=0", "/console/data/explanation": "?client=c&ad=a&minute=60"}
+    asked = {
+        "/console/data/value": "?partition=0&offset=0", "/console/data/explanation": "?client=c&ad=a&minute=60",
+        "/console/data/comparison": "?job=ad_ctr&left=1&right=2",
+    }  # fmt: skip
     return [f"/kappa{path}{asked.get(path, '')}" for path in found]
 
 
