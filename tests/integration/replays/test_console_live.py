@@ -1,0 +1,85 @@
+"""The console of a running stack as people use it: they sign in, look, ask what a number is made of, approve a replay."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kappa.airflow_sign_in import password_of
+from tests.integration.beside import load
+from tests.integration.replays.attempts import ANSWERER, reprocessing
+from tests.integration.replays.serving import live
+from tests.rigs.browser import Looked, chromium, looking
+from tests.rigs.running_stack import Stack
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, FrameLocator
+
+pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
+JOB = "client_spend"
+EXPLAINED = "ad_ctr"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grown: Stack, browser: Browser) -> None:
+    before = live(grown)[JOB]
+    with load(grown, random.randrange(10**6), rate=60), looking(browser) as looked:
+        _sign_in(looked, grown)
+        console = _opened(looked, grown)
+        console.get_by_text("Nothing is red.").wait_for()
+        looked.picture("live-now")
+        _explain(looked, console)
+        with reprocessing(grown, JOB, reason="looked at") as attempt:
+            console.get_by_role("link", name="Replays").click()
+            console.get_by_text(re.compile(f"{JOB} v.* beside v{before}: CATCHING_UP")).wait_for()
+            looked.picture("live-replay")
+            attempt.until_asked()
+            console.get_by_role("link", name="Read the report and answer in Airflow").click()
+            _approve(looked)
+    assert attempt.replay.answer == "approved"
+    assert attempt.replay.answered_by == ANSWERER
+    assert live(grown)[JOB] == attempt.replay.versions[JOB]
+    grown.kappa("retire", JOB, str(before), "--reason", "test")
+
+
+def _sign_in(looked: Looked, stack: Stack) -> None:
+    looked.page.goto(f"{stack.settings.airflow_url}/")
+    looked.page.get_by_label("Username").fill(ANSWERER)
+    looked.page.get_by_label("Password").fill(password_of(stack.settings, ANSWERER))
+    looked.page.get_by_role("button", name="Sign in").click()
+
+
+def _opened(looked: Looked, stack: Stack) -> FrameLocator:
+    """The console, by its entry in Airflow's navigation."""
+    looked.page.get_by_role("link", name="Streams").click()
+    return looked.page.frame_locator("iframe")
+
+
+def _explain(looked: Looked, console: FrameLocator) -> None:
+    """From a client to an ad to one of its minutes."""
+    console.get_by_role("link", name="Numbers").click()
+    console.get_by_role("table").nth(0).get_by_role("button").first.click()
+    console.get_by_role("table").nth(1).get_by_role("button").first.click()
+    picture = console.get_by_role("img", name=re.compile("^impressions, by minute"))
+    looked.picture("live-numbers")
+    picture.locator(".u-over").click()
+    console.get_by_role("heading", name=re.compile("What .* is made of")).wait_for()
+    console.get_by_text(re.compile(f"./kappa explain {EXPLAINED} --client ")).wait_for()
+    looked.picture("live-point")
+
+
+def _approve(looked: Looked) -> None:
+    looked.page.get_by_text("row").first.wait_for()
+    looked.picture("live-question")
+    looked.page.get_by_role("button", name="Approve").click()
+    looked.page.get_by_text("Approve").first.wait_for()
+    looked.picture("live-answered")
