@@ -1,4 +1,4 @@
-"""The console of a running stack as people use it: they sign in, look, ask what a number is made of, approve a replay."""
+"""The console of a running stack as people use it: they sign in, look, ask what a number is of, approve a replay."""
 
 from __future__ import annotations
 
