@@ -11,7 +11,7 @@ from tests.integration.beside import load
 from tests.integration.injected import kill
 from tests.integration.replays.attempts import LONGEST_SECONDS, Attempt, reprocessing
 from tests.integration.replays.edge import CLIENT
-from tests.integration.replays.serving import HALF_MINUTE, live, segments
+from tests.integration.replays.serving import BOTH, HALF_MINUTE, live, segments
 from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
@@ -63,7 +63,7 @@ def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_co
     old = live(grown)
     with (
         load(grown, random.randrange(10**6), rate=60),
-        reprocessing(grown, "ad_ctr", reason="changed rule", options=FEWER_CLICKS, expect=1) as changed,
+        reprocessing(grown, *BOTH, reason="changed rule", options=FEWER_CLICKS, expect=1) as changed,
     ):
         changed.until_staged()
         with reprocessing(grown, "ad_ctr", reason="serves first") as first:
@@ -71,7 +71,7 @@ def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_co
         changed.answer("Approve")
     kept, said = changed.replay, " ".join(changed.said.err.split())
     assert kept.finding("ad_ctr_minute", "parity")["success"]
-    compared = (kept.validation or {})["comparisons"][0]["figures"]
+    (compared,) = (c["figures"] for c in (kept.validation or {})["comparisons"] if c["job"] == "ad_ctr")
     assert compared["candidate_clicks"] < compared["live_clicks"]
     assert compared["candidate_impressions"] == compared["live_impressions"]
     assert kept.answer == "approved"
@@ -84,7 +84,7 @@ def test_a_changed_rule_outside_its_bands_is_refused(grown: Stack, band: str) ->
     before, options = segments(grown), (*HALF_MINUTE, "--band", f"clicks:{band}", "--band", "click_micros:any")
     with (
         load(grown, random.randrange(10**6), rate=60),
-        reprocessing(grown, "ad_ctr", reason=f"clicks {band}", options=options, expect=1) as attempt,
+        reprocessing(grown, *BOTH, reason=f"clicks {band}", options=options, expect=1) as attempt,
     ):
         attempt.until_staged()
     found = attempt.replay.finding("ad_ctr_minute", "parity")
