@@ -1,5 +1,5 @@
 locals {
-  roles    = ["broker", "postgres", "spark_master", "spark_worker", "airflow", "client"]
+  roles    = ["broker", "postgres", "spark_master", "spark_worker", "airflow", "monitor", "client"]
   brokers  = { for name, host in var.hosts : name => host if contains(host.roles, "broker") }
   workers  = { for name, host in var.hosts : name => host if contains(host.roles, "spark_worker") }
   postgres = one([for name, host in var.hosts : name if contains(host.roles, "postgres")])
@@ -67,7 +67,18 @@ locals {
         "--host", local.master, "--port", "7077", "--webui-port", "8080",
       ])
     }
+    monitor = {
+      name     = "kappa-monitor"
+      describe = "The monitor of Kappa Ads, which serves metrics and tells who is on duty"
+      user     = var.users.kappa
+      environment = merge({ PATH = local.path, KAPPA_SETTINGS = "${local.config}/kappa.toml", KAPPA_HOME = local.watching },
+      var.trusted_network ? { KAPPA__METRICS__ADDRESS = "0.0.0.0" } : {})
+      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.watching}"]
+      command = [var.programs.command, "alerts", "run"]
+    }
   }
+  monitor  = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
+  watching = "${var.places.data}/monitor"
   # %H is systemd's word for the host's own name.
   called = { for name, host in local.workers : name => host.many ? "%H" : name }
   worker = { for name, host in local.workers : name => {

@@ -60,6 +60,8 @@ locals {
     secrets  = var.places.secrets
     store    = var.store
     topic    = var.topic
+    monitor  = var.trusted_network && local.monitor != null ? "http://${local.monitor}:19100" : ""
+    told     = length(var.alert_targets) > 0 ? jsonencode(var.alert_targets) : ""
   })
 
   of_all = { for name in keys(var.hosts) : name => {
@@ -94,6 +96,9 @@ locals {
   of_workers = { for name, unit in local.worker : name => {
     "kappa-spark-worker.service" = templatefile("${path.module}/templates/unit.service.tftpl", unit)
   } }
+  of_monitor = { for name in local.monitor[*] : name => {
+    "kappa-monitor.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.monitor)
+  } }
   of_airflow = { for name, host in var.hosts : name => {
     "airflow-pools.json"       = file("${path.module}/airflow/pools.json")
     "airflow-connections.json" = file("${path.module}/airflow/connections.json")
@@ -101,7 +106,7 @@ locals {
   } if contains(host.roles, "airflow") }
 
   files = merge([
-    for part in [local.of_all, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_airflow] : merge([
+    for part in [local.of_all, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_monitor, local.of_airflow] : merge([
       for host, files in part : { for file, text in files : "${host}/${file}" => text }
     ]...)
   ]...)

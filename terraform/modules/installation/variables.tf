@@ -33,6 +33,10 @@ variable "hosts" {
     error_message = "at least one host has the role spark_worker, with 1 core and 2048 MB or more: a driver needs that much. Nothing was written."
   }
   validation {
+    condition     = length([for host in values(var.hosts) : host if contains(host.roles, "monitor")]) <= 1
+    error_message = "one host at most has the role monitor: of two each would tell of every incident. Nothing was written."
+  }
+  validation {
     condition     = alltrue([for host in values(var.hosts) : host.roles == toset(["spark_worker"]) if host.many])
     error_message = "'many' is for a host with the role spark_worker and no other: only workers may come and go. Nothing was written."
   }
@@ -89,6 +93,12 @@ variable "airflow_url" {
   }
 }
 
+variable "alert_targets" {
+  description = "Whom the monitor tells of incidents, by name; the address of each is a private file of that name (docs/alerts.md)."
+  type        = list(string)
+  default     = []
+}
+
 variable "topic" {
   description = "The log, as in kafka_access."
   type = object({
@@ -122,13 +132,14 @@ variable "places" {
 }
 
 variable "programs" {
-  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, and a folder on the PATH with the Python that runs the jobs."
+  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, a folder on the PATH with the Python that runs the jobs, and the command kappa."
   type = object({
     java     = optional(string, "/usr/bin/java")
     spark    = optional(string, "/opt/kappa/spark")
     kafka    = optional(string, "/opt/kappa/kafka")
     postgres = optional(string, "/usr/lib/postgresql/18")
     python   = optional(string, "/opt/kappa/venv/bin")
+    command  = optional(string, "/opt/kappa/venv/bin/kappa")
   })
   default = {}
 }

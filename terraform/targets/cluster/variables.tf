@@ -33,6 +33,12 @@ variable "airflow_url" {
   type        = string
 }
 
+variable "alert_targets" {
+  description = "Whom the monitor tells of incidents, by name; the address of each is a private file of that name (docs/alerts.md)."
+  type        = list(string)
+  default     = []
+}
+
 variable "topic" {
   description = "The log, as in kafka_access."
   type = object({
@@ -61,13 +67,14 @@ variable "places" {
 }
 
 variable "programs" {
-  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, and a folder on the PATH with the Python that runs the jobs."
+  description = "On the hosts: Java 17 or newer, the folder of Spark (of the package pyspark), that of the broker's jars, that of Postgres, a folder on the PATH with the Python that runs the jobs, and the command kappa."
   type = object({
     java     = optional(string, "/usr/bin/java")
     spark    = optional(string, "/opt/kappa/spark")
     kafka    = optional(string, "/opt/kappa/kafka")
     postgres = optional(string, "/usr/lib/postgresql/18")
     python   = optional(string, "/opt/kappa/venv/bin")
+    command  = optional(string, "/opt/kappa/venv/bin/kappa")
   })
   default = {}
 }

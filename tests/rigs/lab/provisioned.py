@@ -13,6 +13,7 @@ from typing import Any
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.settings import load
+from kappa.core.spark_environment import search_path
 from stack.layout import Layout
 from stack.provisioning import providers
 from stack.provisioning.terraform import Target
@@ -23,6 +24,7 @@ from tests.rigs.lab.services import Installed, fetch_programs
 
 RUNS_AS = {"kappa": "root", "postgres": "nobody"}
 FIRST, SECOND = WORKERS
+COMMAND = "kappa"
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class Provisioned:
         folder = self.lab.folder
         brokers = {host: {"roles": ["broker"], "broker_id": number} for number, host in enumerate(BROKERS, 1)}
         workers = {host: {"roles": ["spark_worker"], "cores": 4, "memory_mb": 4096} for host in self.workers}
-        others = {POSTGRES: "postgres", MASTERS[0]: "spark_master", CLIENT: "client"}
+        others = {POSTGRES: ["postgres"], MASTERS[0]: ["spark_master"], CLIENT: ["client", "monitor"]}
         return {
-            "hosts": {**brokers, **workers, **{host: {"roles": [role]} for host, role in others.items()}},
+            "hosts": {**brokers, **workers, **{host: {"roles": roles} for host, roles in others.items()}},
             "trusted_network": True,
             "airflow_url": "https://airflow",
             "topic": {"partitions": 4},
@@ -92,6 +94,7 @@ class Provisioned:
                 "kafka": str(folder / "state" / "jars" / "broker"),
                 "postgres": str(folder / "pg"),
                 "python": str(Path(sys.executable).parent),
+                "command": str(folder / COMMAND),
             },
         }
 
@@ -125,9 +128,17 @@ def provision(lab: Lab) -> Provisioned:
     folder = lab.folder
     for name in ("etc", "data", "shared", "state"):
         (folder / name).mkdir()
+    _write_command(folder / COMMAND)
     mirrors = providers.build(CHECKOUT, os.environ, print)
     made = Provisioned(lab, Target("cluster", CHECKOUT, folder / "terraform", mirrors, dict(os.environ)))
     made.target.prepare(made.variables())
     shared = load(folder / "state", {"KAPPA__PLACES__SHARED": str(folder / "shared")})
     fetch_programs(folder, Layout(shared, CHECKOUT))
     return made
+
+
+def _write_command(file: Path) -> None:
+    """What a wheel has as `kappa`: the command, by this checkout."""
+    called = shlex.join([sys.executable, "-P", "-m", "cli.main"])
+    file.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(search_path(CHECKOUT))} exec {called} "$@"\n')
+    file.chmod(0o755)

@@ -105,6 +105,14 @@ def test_doctor_finds_all_well_but_for_airflow_which_is_not_there(installed: Ins
     assert [one for one in tried if not one["ok"] and not one["part"].startswith("Airflow")] == []
 
 
+def test_the_monitor_watches_and_every_host_reaches_it(provisioned: Provisioned, installed: Installed) -> None:
+    address = f"{installed.settings.metrics.url}/metrics"
+    assert address.startswith(f"http://{CLIENT}:")
+    read = f"import urllib.request\nprint(urllib.request.urlopen({address!r}, timeout=30).read().decode())"
+    told = installed.lab.run(BROKERS[0], [sys.executable, "-c", read], 60)
+    assert "\nkappa_registry_up 1.0" in told
+
+
 @pytest.mark.long(minutes=6)
 def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
     provisioned: Provisioned, installed: Installed

@@ -84,6 +84,56 @@ run "two_brokers_are_refused" {
   expect_failures = [var.hosts]
 }
 
+run "the_monitor_is_a_unit_and_every_host_knows_where_it_is" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+      a1 = { roles = ["airflow", "monitor"] }
+    }
+    alert_targets = ["duty"]
+  }
+
+  assert {
+    condition     = strcontains(local_file.rendered["a1/kappa-monitor.service"].content, "ExecStart=/opt/kappa/venv/bin/kappa alerts run")
+    error_message = "the monitor is started otherwise"
+  }
+  assert {
+    condition     = alltrue([for host in ["k1", "pg", "a1"] : strcontains(local_file.rendered["${host}/kappa.toml"].content, "[metrics]\nurl = \"http://a1:19100\"\nallow_plain = true\n\n[alerts]\ntargets = [\"duty\"]\n")])
+    error_message = "a host knows nothing of the monitor, or of whom it tells"
+  }
+}
+
+run "where_others_may_read_along_the_monitor_stays_on_its_own_host" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker", "monitor"] }
+    }
+    trusted_network = false
+    spark_rest      = ["https://spark.example.com/rest"]
+    spark_ui        = ["https://spark.example.com/ui"]
+  }
+
+  assert {
+    condition     = !strcontains(local_file.rendered["pg/kappa-monitor.service"].content, "0.0.0.0") && !strcontains(local_file.rendered["pg/kappa.toml"].content, "[metrics]")
+    error_message = "metrics are spoken plainly between hosts"
+  }
+}
+
+run "a_second_monitor_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "monitor"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker", "monitor"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
 run "brokers_of_one_number_are_refused" {
   command = plan
   variables {
