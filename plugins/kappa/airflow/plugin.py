@@ -19,7 +19,7 @@ class KappaPlugin(AirflowPlugin):
 
     name = "kappa"
     external_views = [
-        {"name": "Streams", "href": PAGE, "destination": "nav", "category": "browse", "url_route": "streams"},
+        {"name": "Streams", "href": PAGE, "destination": "nav", "nav_top_level": True, "url_route": "streams"},
         {"name": "Streams", "href": f"{PAGE}?dag={{DAG_ID}}", "destination": "dag", "url_route": "dag-streams"},
     ]
 

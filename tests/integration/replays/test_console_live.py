@@ -53,8 +53,8 @@ def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grow
 
 def _sign_in(looked: Looked, stack: Stack) -> None:
     looked.page.goto(f"{stack.settings.airflow_url}/")
-    looked.page.get_by_label("Username").fill(ANSWERER)
-    looked.page.get_by_label("Password").fill(password_of(stack.settings, ANSWERER))
+    looked.page.locator("input[name=username]").fill(ANSWERER)
+    looked.page.locator("input[name=password]").fill(password_of(stack.settings, ANSWERER))
     looked.page.get_by_role("button", name="Sign in").click()
 
 

@@ -72,3 +72,10 @@ def test_whoever_is_not_signed_in_any_more_is_told_so(looked: Looked, server: Ap
     frame = framed(looked, server)
     looked.page.context.clear_cookies()
     frame.get_by_text("Nobody is signed in any more: sign in to Airflow again.").wait_for()
+
+
+def test_it_is_reached_from_the_navigation_of_any_page(looked: Looked, server: ApiServer) -> None:
+    looked.page.goto(f"{server.settings.airflow_url}/dags")
+    looked.page.get_by_role("link", name="Streams").click()
+    looked.page.frame_locator("iframe").get_by_role("heading", name="Now", exact=True).wait_for()
+    looked.picture("navigation")
