@@ -177,7 +177,7 @@ def _fates(versions: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Table]
 
 def _replay(replay: Mapping[str, Any], c: Mapping[str, Any]) -> Text:
     """What a replay is at and how far one candidate has come, in two lines."""
-    eta = "" if c["eta_seconds"] is None else f", ready in about {duration(c['eta_seconds'])}"
+    eta = f", ready in about {duration(c['eta_seconds'])}" if c["eta_seconds"] else ""
     doing = "its driver is starting" if not c["read"] else f"{c['rate_per_second']:,.0f}/s"
     return Text.from_markup(
         f"[bold]replay[/] {c['job']} v{c['version']}, against v{c['live']}: {replay['phase']}, {c['read']:,} read, "

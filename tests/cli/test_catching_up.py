@@ -51,7 +51,10 @@ def test_before_the_launch_there_is_nothing_to_say(watch: CatchUps) -> None:
 def test_records_rate_and_time_left_are_told(watch: CatchUps, registry: FakeRegistry) -> None:
     launched(registry)
     watch.look(RUN, SEEN)
-    registry.clock.sleep(2)
+    registry.clock.sleep(20)
+    registry.next_offsets[KEY] = {0: 2_000}
+    watch.look(RUN, SEEN)
+    registry.clock.sleep(1)
     registry.next_offsets[KEY] = {0: 4_000}
     assert watch.look(RUN, SEEN) == "ad_ctr hydrating: 4,000 of 10,000 records (40%), 2,000/s, ready in about 3 s"
 

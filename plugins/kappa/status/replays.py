@@ -37,6 +37,7 @@ cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
         and b.committed_at > statement_timestamp() - interval '1 minute') l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
+_BEHIND = ("STAGED", "CATCHING_UP")
 _OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")
 
 
@@ -71,7 +72,7 @@ def _replay(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _phase(rows: list[dict[str, Any]]) -> str:
     """What it is at, told from what was written down last."""
     first = rows[0]
-    if any(row["state"] in ("STAGED", "CATCHING_UP") for row in rows):
+    if any(row["state"] in _BEHIND for row in rows):
         return "catching up"
     if first["validated"] is None:
         return "validating"
@@ -90,17 +91,14 @@ def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _eta(row: Mapping[str, Any]) -> float | None:
     """By whole batches; until there are two of them by the plan, which knows how earlier replays began and read."""
-    if not row["unread"]:
+    if not row["unread"] or row["state"] not in _BEHIND:
         return 0.0
-    by_plan = None if row["planned_s"] is None else row["planned_s"] - row["age_s"]
-    if not row["read"]:
-        return None if by_plan is None else max(0.0, by_plan)
-    if row["rate_per_s"] is None:
-        return _ahead(by_plan)
+    if not row["read"] or row["rate_per_s"] is None:
+        return None if row["planned_s"] is None else _ahead(row["planned_s"] - row["age_s"])
     nearer = row["rate_per_s"] - row["arrivals_per_s"]
     return _ahead(row["unread"] / nearer - row["idle_s"]) if nearer > 0 else None
 
 
-def _ahead(seconds: float | None) -> float | None:
+def _ahead(seconds: float) -> float | None:
     """What is past tells nothing of the end."""
-    return seconds if seconds is not None and seconds > 0 else None
+    return seconds if seconds > 0 else None

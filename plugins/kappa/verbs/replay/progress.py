@@ -198,11 +198,9 @@ def _commits(readings: Sequence[Reading]) -> list[Reading]:
 
 def _eta(newest: Reading, commits: Sequence[Reading], by_plan: float | None) -> float | None:
     """Seconds from the newest reading on, by whole batches: in the midst of one nothing seems to come nearer."""
-    if newest.is_starting:
-        return None if by_plan is None else max(0.0, by_plan)
-    if not newest.unread:
+    if not (newest.unread or newest.is_starting):
         return 0.0
-    if len(commits) == 1:
+    if newest.is_starting or len(commits) == 1:
         return _ahead(by_plan)
     nearer = _per_second(commits, commits[0].unread - commits[-1].unread)
     return _ahead(commits[-1].unread / nearer - (newest.at - commits[-1].at).total_seconds()) if nearer > 0 else None

@@ -38,7 +38,7 @@ def test_the_time_left_is_over_the_speed_by_which_it_comes_nearer(unread: int, r
     assert replay["candidates"][0]["eta_seconds"] == eta
 
 
-@pytest.mark.parametrize(("planned", "age", "eta"), [(90.0, 20.0, 70.0), (90.0, 100.0, 0.0), (None, 1.0, None)])
+@pytest.mark.parametrize(("planned", "age", "eta"), [(90.0, 20.0, 70.0), (90.0, 100.0, None), (None, 1.0, None)])
 def test_before_it_has_read_anything_the_plan_says_how_long_it_takes(
     planned: float | None, age: float, eta: float | None
 ) -> None:
@@ -52,6 +52,11 @@ def test_until_a_second_batch_is_in_the_plan_says_how_long_it_takes(
 ) -> None:
     (replay,) = by_replay([row(rate_per_s=None, planned_s=planned, age_s=age)])
     assert (replay["candidates"][0]["rate_per_second"], replay["candidates"][0]["eta_seconds"]) == (0.0, eta)
+
+
+def test_what_has_caught_up_is_not_on_its_way() -> None:
+    (replay,) = by_replay([row(state="CAUGHT_UP")])
+    assert replay["candidates"][0]["eta_seconds"] == 0.0
 
 
 @pytest.mark.parametrize(
