@@ -76,7 +76,8 @@ def test_a_changed_rule_passes_within_its_bands_and_replaces_only_what_it_was_co
     assert compared["candidate_impressions"] == compared["live_impressions"]
     assert kept.answer == "approved"
     assert f"against v{old['ad_ctr']}, and v{first.replay.versions['ad_ctr']} serves now" in said
-    grown.kappa("retire", "ad_ctr", str(old["ad_ctr"]), "--reason", "test")
+    for job, version in (("ad_ctr", old["ad_ctr"]), *kept.versions.items()):
+        grown.kappa("retire", job, str(version), "--reason", "test")
 
 
 @pytest.mark.parametrize("band", ["up", "down:1"])
