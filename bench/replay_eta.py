@@ -61,6 +61,7 @@ def main(
     count: Annotated[int, typer.Option("--replays", min=1, help="One after another.")] = 6,
     records: Annotated[int, typer.Option(min=1, help="Added to the log before each.")] = 300_000,
     rate: Annotated[float, typer.Option(min=1, help="Records per second that arrive meanwhile.")] = 300.0,
+    cores: Annotated[int, typer.Option(min=1, help="Cores of each candidate.")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; random if absent.")] = None,
     as_json: report.Json = False,
 ) -> None:
@@ -73,7 +74,7 @@ def main(
     with Background(stack, seed, rate, LONGEST_HOURS * 3600):
         for number in range(1, count + 1):
             load.produce(stack, seed + number, records, 60.0)
-            done.append(_replay(stack, database))
+            done.append(_replay(stack, database, ("--cores", str(cores))))
             report.say(f"{number} of {count}: {done[-1]}")
     report.document({"seed": seed, "replays": [asdict(one) for one in done]}) if as_json else _tell(done)
 
@@ -93,12 +94,12 @@ def judged(looks: Sequence[Look], launched_ms: float, ready_ms: float, planned_s
     )
 
 
-def _replay(stack: Settings, database: Database) -> Judged:
+def _replay(stack: Settings, database: Database, options: Sequence[str]) -> Judged:
     since, looks, over = database.now_ms(), list[Look](), threading.Event()
     looking = threading.Thread(target=_look, args=(stack, looks, over))
     looking.start()
     try:
-        said = replays.replay(stack, database, JOBS, (), reply_with=replays.REJECT)
+        said = replays.replay(stack, database, JOBS, options, reply_with=replays.REJECT)
     finally:
         over.set()
         looking.join()
