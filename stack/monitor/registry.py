@@ -19,8 +19,8 @@ select v.job, v.version, v.state, v.desired,
     exists (select from ops.segments s where (s.job, s.version) = (v.job, v.version) and s.to_window = 'infinity')
         as serves,
     exists (select from ops.leases l where (l.job, l.version) = (v.job, v.version) and l.verb <> 'repair'
-        and l.ends_at > statement_timestamp() and l.taken_at > statement_timestamp() - interval '5 minutes')
-        as is_changing,
+        and l.ends_at > statement_timestamp() and l.taken_at > statement_timestamp() - interval '5 minutes'
+        and not (v.state = 'CATCHING_UP' and coalesce(d.committed_at > l.taken_at, false))) as is_changing,
     c.lag_events, c.lag_seconds, extract(epoch from statement_timestamp() - c.complete_through)::double precision
         as complete_seconds,
     d.epoch, d.batch_ms, d.watermark_delay_ms, d.state_rows, d.state_bytes,
@@ -57,7 +57,8 @@ select (select count(*) from ops.leases where ends_at > statement_timestamp()) a
 class Registry:
     """`versions` are rows of _VERSIONS: a column for each fate, `residual` what has none, `beat` and `committed` epoch
     seconds of the database's clock, `recent_*` over five minutes; of one that `is_changing` a run, which is no repair,
-    has taken hold in these. `clock`: what the database's clock said. `red` and `replays`: as `status` has them."""
+    has taken hold in these, unless it is a candidate that has begun to read. `clock`: what the database's clock said.
+    `red` and `replays`: as `status` has them."""
 
     versions: list[Row] = field(default_factory=list)
     red: list[Row] = field(default_factory=list)
