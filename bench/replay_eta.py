@@ -8,7 +8,6 @@ No replay is promoted: each is rejected once it is validated.
 from __future__ import annotations
 
 import secrets
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,14 +19,15 @@ import typer
 from psycopg.rows import dict_row
 
 from bench import load, replays, report
+from bench.beside import Beside
 from bench.live import Database
 from bench.load import Background
+from bench.serving_reader import JOBS
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status import replays as under_way
 
-JOBS = ("ad_ctr", "client_spend")
 LOOK_SECONDS = 3.0
 JUDGED_FROM_SECONDS = 10.0
 """Nearer to the end than this a look counts for nothing: that it is ready is told after three looks in a row."""
@@ -95,28 +95,31 @@ def judged(looks: Sequence[Look], launched_ms: float, ready_ms: float, planned_s
 
 
 def _replay(stack: Settings, database: Database, options: Sequence[str]) -> Judged:
-    since, looks, over = database.now_ms(), list[Look](), threading.Event()
-    looking = threading.Thread(target=_look, args=(stack, looks, over))
-    looking.start()
-    try:
+    since = database.now_ms()
+    with _Looking(stack) as looking:
         said = replays.replay(stack, database, JOBS, options, reply_with=replays.REJECT)
-    finally:
-        over.set()
-        looking.join()
     found = replays.newest(database, since)
     if found is None or "reprocess.caught_up" not in found.marks:
         raise NotSeen(replays.sentence(said))
     marks = found.marks
     planned = float(found.price["eta_seconds"])
-    return judged(looks, marks["reprocess.launched"], marks["reprocess.caught_up"], planned)
+    return judged(looking.looks, marks["reprocess.launched"], marks["reprocess.caught_up"], planned)
 
 
-def _look(stack: Settings, looks: list[Look], over: threading.Event) -> None:
-    with psycopg.connect(stack.dsn("kappa_operator"), autocommit=True, row_factory=dict_row) as connection:
-        while not over.wait(LOOK_SECONDS):
-            for replay in under_way.read(connection):
-                left = [candidate["eta_seconds"] for candidate in replay["candidates"]]
-                looks.append((time.time() * 1000, None if None in left else max(left)))
+class _Looking(Beside):
+    """Looks at the replays under way while the body runs."""
+
+    def __init__(self, stack: Settings) -> None:
+        super().__init__("looking")
+        self._stack, self.looks = stack, list[Look]()
+
+    def work(self) -> None:
+        """Look every LOOK_SECONDS, until it is enough."""
+        with psycopg.connect(self._stack.dsn("kappa_operator"), autocommit=True, row_factory=dict_row) as connection:
+            while not self.stopping.wait(LOOK_SECONDS):
+                for replay in under_way.read(connection):
+                    left = [candidate["eta_seconds"] for candidate in replay["candidates"]]
+                    self.looks.append((time.time() * 1000, None if None in left else max(left)))
 
 
 def _tell(done: Sequence[Judged]) -> None:

@@ -6,9 +6,8 @@ partition; what could not be delivered is counted and named, never silently lost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -17,7 +16,7 @@ from kappa.core.refusals import Refusal
 
 QUEUE_RECORDS = 500_000
 _SERVE_EVERY = 1_000
-_DRAIN_S = 0.05
+_WAIT_S = 0.05
 _TIMEOUT_S = 10.0
 
 
@@ -89,13 +88,13 @@ class KafkaLog:
                 self._producer.produce(self._topic, value, key)
                 break
             except BufferError:
-                self._serve(partial(self._producer.poll, 0.05))
+                self._serve(_WAIT_S)
             except KafkaException as error:
                 self._fail(error.args[0])
                 break
         self._sent += 1
         if self._sent % _SERVE_EVERY == 0:
-            self._serve(partial(self._producer.poll, 0))
+            self._serve(0)
 
     def close(self) -> Delivery:
         """Wait for the queue to drain, at most as long as the producer retries.
@@ -103,15 +102,15 @@ class KafkaLog:
         By `poll`, which ends where a callback raised: `flush` goes on to the next one with that exception under
         way, which may lose it, and the words that say why the producer gave up with it."""
         while len(self._producer):
-            self._serve(partial(self._producer.poll, _DRAIN_S))
+            self._serve(_WAIT_S)
         first = str(self._fatal or self._first_error or "") or None
         return Delivery(self._sent - self._failed, self._failed, first)
 
-    def _serve(self, call: Callable[[], object]) -> None:
-        """Have the callbacks called. What is fatal to the producer, as a user without the right to write, is raised out
-        of this once; each record's failure is then told by the next call."""
+    def _serve(self, seconds: float) -> None:
+        """Have the callbacks called, and wait so long for one. What is fatal to the producer, as a user without the
+        right to write, is raised out of this once; each record's failure is then told by the next call."""
         try:
-            call()
+            self._producer.poll(seconds)
         except KafkaException as error:
             self._fatal = self._fatal or error
 
@@ -132,7 +131,7 @@ class KafkaLog:
         try:
             found = self._producer.list_topics(self._topic, timeout=_TIMEOUT_S).topics.get(self._topic)
         except KafkaException as error:
-            self._serve(partial(self._producer.poll, 0))
+            self._serve(0)
             if self._refused is not None:
                 raise LogRefused(address, self._refused.str()) from error
             raise LogUnreachable(address, error.args[0]) from error

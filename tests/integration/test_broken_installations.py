@@ -16,9 +16,6 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     ResourcePatternType,
     ResourceType,
 )
@@ -30,11 +27,12 @@ from kappa.core.installation.needs import REPLAY_POOL
 from kappa.core.installation.settings import Settings
 from stack.services import airflow_pools, kafka
 from tests.integration.injected import away, changed
+from tests.rigs.meddling import retention
 from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=1)]
 Break = Callable[[Stack], AbstractContextManager[None]]
-HOUR_MS = "3600000"
+HOUR_MS = 3_600_000
 REVISION = "update public.alembic_version set version_num = lpad((version_num::int {} 1)::text, 4, '0')"
 
 
@@ -59,23 +57,8 @@ def _database(breaks: str, mends: str) -> Break:
     return partial(changed, statement=breaks, back=mends)
 
 
-@contextmanager
-def _short_retention(stack: Stack) -> Iterator[None]:
-    admin, name = _admin(stack), stack.settings.topic.name
-    (asked,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name)]).values()
-    before = asked.result()["retention.ms"].value
-    _set_retention(admin, name, HOUR_MS)
-    try:
-        yield
-    finally:
-        _set_retention(admin, name, before)
-
-
-def _set_retention(admin: AdminClient, topic: str, milliseconds: str) -> None:
-    entry = ConfigEntry("retention.ms", milliseconds, incremental_operation=AlterConfigOpType.SET)
-    changed = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    for done in admin.incremental_alter_configs([changed]).values():
-        done.result()
+def _short_retention(stack: Stack) -> AbstractContextManager[None]:
+    return retention(stack.settings, HOUR_MS, stack.settings.topic.retention_hours * HOUR_MS)
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
+from kappa.airflow_api import Airflow
 from kappa.airflow_sign_in import embedded
 from kappa.core.verb_steps import Verb
 from stack.services.passwords import PERSON
@@ -16,6 +16,7 @@ from tests.rigs.running_stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=16)]
 JOB, CORES = "ad_ctr", 2
+RUNS = f"/api/v2/dags/{Verb.AUTOSCALE.dag_id}/dagRuns"
 SLOW_SECONDS = 7
 BUSY_SECONDS = 1_000.0
 POLICY = "[autoscaling]\nenabled = true\ncool_down_minutes = 60\n"
@@ -75,16 +76,14 @@ def _asked(stack: Stack) -> list[str]:
 
 def _run(stack: Stack) -> None:
     """Have the advice carried out now, instead of within ten minutes."""
-    who = embedded(stack.settings, PERSON)
-    url = f"{who.url}/api/v2/dags/{Verb.AUTOSCALE.dag_id}/dagRuns"
-    httpx.post(url, auth=who, json={"logical_date": None}, trust_env=False).raise_for_status()
+    _airflow(stack).ask("to run a DAG", "POST", RUNS, {"logical_date": None})
 
 
 def _states(stack: Stack) -> list[str]:
     """Of the DAG's runs that were not scheduled, the oldest first."""
-    who = embedded(stack.settings, PERSON)
-    url = f"{who.url}/api/v2/dags/{Verb.AUTOSCALE.dag_id}/dagRuns"
-    answer = httpx.get(
-        url, auth=who, params={"run_type": "manual", "order_by": "run_after"}, trust_env=False
-    ).raise_for_status()
-    return [run["state"] for run in answer.json()["dag_runs"]]
+    runs = _airflow(stack).ask("to list runs", "GET", f"{RUNS}?run_type=manual&order_by=run_after")
+    return [run["state"] for run in runs["dag_runs"]]
+
+
+def _airflow(stack: Stack) -> Airflow:
+    return Airflow(embedded(stack.settings, PERSON))

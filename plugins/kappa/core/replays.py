@@ -122,6 +122,11 @@ class Lag:
         return f"{self.job} v{self.version} partition {self.partition} by {self.records} records"
 
 
+def ahead(seconds: float | None) -> float | None:
+    """A time left, in seconds; what is past, or not known, tells nothing of the end."""
+    return seconds if seconds is not None and seconds > 0 else None
+
+
 def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
     """Where a target's next offsets are short of the live ones."""
     missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}

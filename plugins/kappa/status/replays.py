@@ -8,6 +8,8 @@ from typing import Any
 
 import psycopg
 
+from kappa.core.replays import ahead
+
 # What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
 # caught up, so it reads what arrives: by so much less does a replay come nearer.
 # A candidate reads in batches of many seconds, so its rate is from the first one's end to the newest's.
@@ -94,11 +96,6 @@ def _eta(row: Mapping[str, Any]) -> float | None:
     if not row["unread"] or row["state"] not in _BEHIND:
         return 0.0
     if not row["read"] or row["rate_per_s"] is None:
-        return None if row["planned_s"] is None else _ahead(row["planned_s"] - row["age_s"])
+        return None if row["planned_s"] is None else ahead(row["planned_s"] - row["age_s"])
     nearer = row["rate_per_s"] - row["arrivals_per_s"]
-    return _ahead(row["unread"] / nearer - row["idle_s"]) if nearer > 0 else None
-
-
-def _ahead(seconds: float) -> float | None:
-    """What is past tells nothing of the end."""
-    return seconds if seconds > 0 else None
+    return ahead(row["unread"] / nearer - row["idle_s"]) if nearer > 0 else None

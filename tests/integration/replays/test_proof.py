@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from bench.live import Database
@@ -116,8 +115,5 @@ def _said(stack: Stack, run: Run, action: str) -> list[str]:
 
 
 def _pause(stack: Stack, is_paused: bool) -> None:
-    who = embedded(stack.settings, PERSON)
-    answer = httpx.patch(
-        f"{who.url}/api/v2/dags/{Verb.PROVE.dag_id}", auth=who, json={"is_paused": is_paused}, trust_env=False
-    )
-    answer.raise_for_status()
+    airflow = Airflow(embedded(stack.settings, PERSON))
+    airflow.ask("to pause a DAG", "PATCH", f"/api/v2/dags/{Verb.PROVE.dag_id}", {"is_paused": is_paused})

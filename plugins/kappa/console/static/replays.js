@@ -7,13 +7,19 @@ const running = section("Under way");
 const ended = section("Ended");
 const actions = section("");
 
+function left(candidate) {
+  const about = candidate.eta_seconds === null ? "" : `about ${seconds(candidate.eta_seconds)} left`;
+  if (candidate.state === "CAUGHT_UP") return "it has caught up";
+  if (candidate.state === "STAGED" || !Number(candidate.read)) return `its driver is starting${about && `, by the plan ${about}`}`;
+  return about || (Number(candidate.rate_per_second) ? "it comes no nearer now" : "the time left is not known yet");
+}
+
 function progress(candidate) {
   const all = Number(candidate.read) + Number(candidate.unread), done = all ? Number(candidate.read) / all : 0;
   const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)} %`;
-  const eta = candidate.state === "CAUGHT_UP" ? "it has caught up" : candidate.state === "STAGED" || !Number(candidate.read) ? `its driver is starting${candidate.eta_seconds === null ? "" : `, by the plan about ${seconds(candidate.eta_seconds)} left`}` : candidate.eta_seconds === null ? (Number(candidate.rate_per_second) ? "it comes no nearer now" : "the time left is not known yet") : `about ${seconds(candidate.eta_seconds)} left`;
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
-    el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${eta}`));
+    el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`));
 }
 
 function replay(held) {

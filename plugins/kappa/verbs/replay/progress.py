@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.replays import Standing
+from kappa.core.replays import Standing, ahead
 from kappa.core.serialization import Serializable
 from kappa.core.versions import State
 from kappa.verbs.replay.price import duration, to_read
@@ -200,15 +200,10 @@ def _eta(newest: Reading, commits: Sequence[Reading], by_plan: float | None) -> 
     """Seconds from the newest reading on, by whole batches: in the midst of one nothing seems to come nearer."""
     if not (newest.unread or newest.is_starting):
         return 0.0
-    if newest.is_starting or len(commits) == 1:
-        return _ahead(by_plan)
+    if len(commits) == 1:
+        return ahead(by_plan)
     nearer = _per_second(commits, commits[0].unread - commits[-1].unread)
-    return _ahead(commits[-1].unread / nearer - (newest.at - commits[-1].at).total_seconds()) if nearer > 0 else None
-
-
-def _ahead(seconds: float | None) -> float | None:
-    """What is past tells nothing of the end."""
-    return seconds if seconds is not None and seconds > 0 else None
+    return ahead(commits[-1].unread / nearer - (newest.at - commits[-1].at).total_seconds()) if nearer > 0 else None
 
 
 def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:
