@@ -42,4 +42,4 @@ class CatchUps:
         now = self._platform.registry.now()
         live = live_lag_seconds(self._platform, job, now, None)
         self._readings[job] = [*kept, Reading(now, state, standing, live_lag_seconds=live)]
-        return pursuit.judge(self._readings[job])
+        return pursuit.judge(job, self._readings[job])

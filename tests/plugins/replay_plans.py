@@ -15,6 +15,7 @@ from kappa.code.artifacts import Code
 from kappa.code.differences import Parts
 from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.refusals import Refusal
+from kappa.core.replays import Weighed
 from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.core.validation import Band, Direction
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State, Version
@@ -42,7 +43,7 @@ LOG = LogFacts(
     now_ms=NOW,
     before_ms=5 * MINUTE_MS,
 )
-WEIGHT = Weight(rows_bytes=3_000_000, checkpoint_bytes=1_000_000, state_keys=40_000, replays_per_s=5_500.0)
+WEIGHT = Weight(Weighed(3_000_000, replays_per_s=5_500.0), checkpoint_bytes=1_000_000, state_keys=40_000)
 CLICKS_DOWN = Band("clicks", Direction.DOWN, 50)
 
 

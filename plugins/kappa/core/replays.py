@@ -122,11 +122,6 @@ class Lag:
         return f"{self.job} v{self.version} partition {self.partition} by {self.records} records"
 
 
-def ahead(seconds: float | None) -> float | None:
-    """A time left, in seconds; what is past, or not known, tells nothing of the end."""
-    return seconds if seconds is not None and seconds > 0 else None
-
-
 def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
     """Where a target's next offsets are short of the live ones."""
     missing = {partition: offset - target.get(partition, 0) for partition, offset in sorted(live.items())}
@@ -136,12 +131,74 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 @dataclass(frozen=True)
 class Weighed:
     """What a version's rows take (bytes); how many records a second its job was seen to read in its newest replays, or
-    else with a full backlog before it (None: never, or slowed down by its settings); and how long the newest versions
-    took from their launch to their first commit (None: not known)."""
+    else with a full backlog before it (None: never, or slowed down by its settings); and how long its newest
+    candidates, or else its newest versions, took from their launch to their first commit (None: not known)."""
 
     rows_bytes: int
     replays_per_s: float | None
     start_s: float | None = None
+
+
+START_SECONDS = 30.0
+"""From the launch of a driver to its first committed batch, on two cores, where none was measured."""
+ASSUMED_PER_SECOND = 7_000.0
+"""Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
+read on two cores, for the live ones read on beside them."""
+SETTLING_SECONDS = 12.0
+"""From the batch that reads the last of what waited to being called ready: several looks in a row have to agree."""
+TRUSTED_SECONDS = 10.0
+"""So long a version has to read until its own speed counts for as much as the forecast."""
+
+
+@dataclass(frozen=True)
+class Forecast(Serializable):
+    """How a version is expected to catch up, by what earlier ones did: the seconds from its launch to its first commit,
+    and the records that it reads a second from then on."""
+
+    start_s: float
+    per_s: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far a version that catches up has come: seconds since its launch, records that wait, records a second that
+    arrive meanwhile; then what its commits read after the first one and the seconds that they took, and the seconds
+    since the newest (None: there is none yet)."""
+
+    age_s: float
+    unread: int
+    arrivals_per_s: float = 0.0
+    read: int = 0
+    reading_s: float = 0.0
+    idle_s: float | None = None
+
+
+NOTHING_MEASURED = Forecast(START_SECONDS, ASSUMED_PER_SECOND)
+
+
+def forecast(weighed: Weighed, most_per_s: float) -> Forecast:
+    """What is expected of a version whose settings let it read so many records a second."""
+    start_s = START_SECONDS if weighed.start_s is None else weighed.start_s
+    return Forecast(start_s, min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s))
+
+
+def time_left(expected: Forecast, course: Course) -> float | None:
+    """Seconds until a version is ready: the rest of its start, what waits over the speed by which it comes nearer, and
+    the looks that must agree. Its own speed counts for more the longer it reads, and the batch that it is in the midst
+    of is taken to be under way since the newest commit.
+
+    None: it comes no nearer, or should have been ready before now.
+    """
+    if course.idle_s is not None and not course.unread:
+        return SETTLING_SECONDS
+    own = course.read + TRUSTED_SECONDS * expected.per_s
+    nearer = own / (course.reading_s + TRUSTED_SECONDS) - course.arrivals_per_s
+    if nearer <= 0:
+        return None
+    starting = max(expected.start_s - course.age_s, 0.0) if course.idle_s is None else 0.0
+    reading = (course.unread + starting * course.arrivals_per_s) / nearer
+    left = starting + reading + SETTLING_SECONDS - (course.idle_s or 0.0)
+    return left if left > 0 else None
 
 
 @dataclass(frozen=True)

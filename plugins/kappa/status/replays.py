@@ -8,30 +8,34 @@ from typing import Any
 
 import psycopg
 
-from kappa.core.replays import ahead
+from kappa.core.replays import NOTHING_MEASURED, Course, Forecast, time_left
 
 # What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
 # caught up, so it reads what arrives: by so much less does a replay come nearer.
-# A candidate reads in batches of many seconds, so its rate is from the first one's end to the newest's.
+# A candidate reads in batches of many seconds, so its rate is from the first one's end to the newest's. What is
+# expected of it is what its launch wrote into the audit.
 # The clock is read once: with clock_timestamp() no index on committed_at could be used.
 _REPLAYS = """
 select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity, r.approval, r.promote, r.answer,
     r.answered_by, (r.validation ->> 'success')::boolean as validated, r.begun_at, v.job, v.version,
     (r.live ->> v.job)::integer as live, v.state, a.read,
     greatest(q.lag_events, (r.price ->> 'records')::numeric / n.jobs - a.read, 0)::bigint as unread,
-    (r.price ->> 'eta_seconds')::double precision as planned_s,
-    extract(epoch from statement_timestamp() - r.begun_at)::double precision as age_s,
-    s.rate_per_s, s.idle_s, l.read::double precision / 60 as arrivals_per_s
+    s.read as read_lately, s.reading_s,
+    extract(epoch from statement_timestamp() - q.committed_at)::double precision as idle_s,
+    extract(epoch from statement_timestamp() - coalesce((p.evidence ->> 'began')::timestamptz, r.begun_at))
+        ::double precision as age_s, p.evidence -> 'forecasts' -> v.job as forecast,
+    l.read::double precision / 60 as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
 cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
 join ops.versions v on (v.job, v.version) = (c.key, c.value::integer)
 join ops.accounting a using (job, version)
 left join ops.drivers q using (job, version)
+left join lateral (select evidence from ops.audit where (run_id, job, version, action)
+    = (r.run_id, v.job, v.version, 'reprocess.launched') order by at limit 1) p on true
 cross join lateral (
-    select (sum(b.read) - (array_agg(b.read order by b.committed_at))[1])::double precision
-            / nullif(extract(epoch from max(b.committed_at) - min(b.committed_at)), 0)::double precision as rate_per_s,
-        extract(epoch from statement_timestamp() - max(b.committed_at))::double precision as idle_s
+    select coalesce(sum(b.read) - (array_agg(b.read order by b.committed_at))[1], 0)::bigint as read,
+        coalesce(extract(epoch from max(b.committed_at) - min(b.committed_at)), 0)::double precision as reading_s
     from ops.batches b
     where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '3 minutes') s
 cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
@@ -86,16 +90,14 @@ def _phase(rows: list[dict[str, Any]]) -> str:
 def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: row[name] for name in _OF_CANDIDATE},
-        "rate_per_second": row["rate_per_s"] or 0.0,
+        "rate_per_second": row["read_lately"] / row["reading_s"] if row["reading_s"] else 0.0,
         "eta_seconds": _eta(row),
     }
 
 
 def _eta(row: Mapping[str, Any]) -> float | None:
-    """By whole batches; until there are two of them by the plan, which knows how earlier replays began and read."""
-    if not row["unread"] or row["state"] not in _BEHIND:
+    if row["state"] not in _BEHIND:
         return 0.0
-    if not row["read"] or row["rate_per_s"] is None:
-        return None if row["planned_s"] is None else ahead(row["planned_s"] - row["age_s"])
-    nearer = row["rate_per_s"] - row["arrivals_per_s"]
-    return ahead(row["unread"] / nearer - row["idle_s"]) if nearer > 0 else None
+    expected = Forecast.from_json(row["forecast"]) if row["forecast"] else NOTHING_MEASURED
+    seen = (row["age_s"], row["unread"], row["arrivals_per_s"], row["read_lately"], row["reading_s"])
+    return time_left(expected, Course(*seen, row["idle_s"] if row["read"] else None))

@@ -8,7 +8,7 @@ from datetime import datetime
 from psycopg.rows import DictRow
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.replays import Release, Standing, Weighed
+from kappa.core.replays import SETTLING_SECONDS, START_SECONDS, Release, Standing, Weighed
 from kappa.core.versions import Segment
 from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import Database
@@ -22,9 +22,10 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
-# By the newest replays, whose two ends are in the audit for ever; they tell the records of all their jobs together. One
-# that read about as fast as its settings let it says nothing. Else by the newest version that was seen to work flat
-# out, in batches of the last days or in those folded since.
+# By the newest replays, whose two ends are in the audit for ever; they tell the records of all their jobs together. A
+# candidate reads from its first commit on, until a few looks agree that it is ready. One that read about as fast as its
+# settings let it says nothing. Else by the newest version that was seen to work flat out, in batches of the last days
+# or in those folded since. A candidate starts beside all that is live, so its start is the longer one.
 _WEIGHED = """
 with work as (
     select b.version, b.read, w.settings,
@@ -43,17 +44,22 @@ with work as (
 , first_commit as (
     select w.version, extract(epoch from min(b.committed_at)
         - (select min(intended_at) from registry.launch l where (l.job, l.version) = (w.job, w.version)))
-        ::double precision as seconds
+        ::double precision as seconds, exists (select from registry.audit l
+            where (l.job, l.version, l.action) = (w.job, w.version, 'reprocess.launched')) as is_candidate
     from registry.job_version w join registry.batch b using (job, version) where w.job = %(job)s
     group by w.job, w.version
 ), start as (
     select percentile_cont(0.5) within group (order by seconds) as seconds from (
-        select seconds from first_commit where seconds between 1 and 600 order by version desc limit 5) newest
+        select seconds from (
+            select version, seconds, is_candidate, bool_or(is_candidate) over () as any_candidate
+            from first_commit where seconds between 1 and 600) known
+        where is_candidate = any_candidate order by version desc limit 5) newest
 ), replayed as (
     select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
             where (o.run_id, o.action) = (c.run_id, c.action)) as records,
-        extract(epoch from c.at - (l.evidence ->> 'began')::timestamptz)::double precision
-            - coalesce((select seconds from start), 30) as seconds, w.settings
+        extract(epoch from c.at - (l.evidence ->> 'began')::timestamptz)::double precision - coalesce(
+            (select seconds from first_commit f where f.version = c.version), (select seconds from start),
+            %(assumed_start)s) - %(settling)s as seconds, w.settings
     from registry.audit c
     join registry.audit l on (l.run_id, l.job, l.version, l.action) = (c.run_id, c.job, c.version, 'reprocess.launched')
     join registry.job_version w on (w.job, w.version) = (c.job, c.version)
@@ -96,7 +102,8 @@ class PostgresStanding:
     def weighed(self, job: str, version: int) -> Weighed:
         """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
         with self.database.transaction() as connection:
-            row = connection.execute(_WEIGHED, {"job": job, "version": version}).fetchone()
+            assumed = {"assumed_start": START_SECONDS, "settling": SETTLING_SECONDS}
+            row = connection.execute(_WEIGHED, {"job": job, "version": version, **assumed}).fetchone()
             if row is None:
                 raise UnknownVersion(job, version)
             return Weighed(**row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,7 +10,7 @@ from datetime import datetime
 from kappa.core.audit import Author, Entry
 from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
-from kappa.core.replays import Answer, Approval, Release, Replay, Standing
+from kappa.core.replays import Answer, Approval, Course, Release, Replay, Standing, time_left
 from kappa.core.serialization import Serializable
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import BEGINNING, State
@@ -23,7 +24,7 @@ from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay.approvers import check_approver, check_promotable, names
 from kappa.verbs.replay.candidate import remedy
-from kappa.verbs.replay.price import ASSUMED_PER_SECOND, START_SECONDS, duration
+from kappa.verbs.replay.price import duration
 from kappa.verbs.replay.progress import Reading
 from kappa.verbs.retire.plan import kept_until
 from kappa.verbs.retire.steps import windows
@@ -195,9 +196,10 @@ def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
     standings = {job: _now(platform, job, number) for job, number in plan.targets.items()}
     until = {job: _until(platform, job, number) for job, number in plan.targets.items()}
     unread = max(standing.lag_events for standing in standings.values())
-    speeds = [platform.releases.weighed(job, n).replays_per_s or ASSUMED_PER_SECOND for job, n in plan.targets.items()]
     stopped = any(platform.registry.open_launch(job, number) is None for job, number in plan.targets.items())
-    eta = unread / min(speeds) + (START_SECONDS if stopped else 0.0)
+    course = Course(0.0, unread, idle_s=None if stopped else 0.0)
+    lefts = [time_left(catch_up.expected_of(platform, job, number), course) for job, number in plan.targets.items()]
+    eta = max(math.inf if left is None else left for left in lefts)
     takes = (
         "catches up in",
         f"about {duration(eta)}{', since it is stopped and has to be started' if stopped else ''}",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from kappa.cluster import Capacity
 from kappa.code.differences import Difference
@@ -89,8 +90,7 @@ class Candidate(Serializable):
     @property
     def most_per_s(self) -> float:
         """The most records a second that its settings let it read."""
-        cadence_ms = self.settings[CADENCE]
-        return 1000 * self.settings[RECORDS] / cadence_ms if cadence_ms else math.inf
+        return most_per_s(self.settings)
 
     @property
     def compared_from_ms(self) -> int | None:
@@ -157,6 +157,12 @@ def throttle(job: Job, rate: int) -> dict[str, int]:
         raise RateOutOfRange(rate, LEAST_RATE, records.most)
     per_batch = min(max(rate * CADENCE_MS // 1000, records.least), records.most)
     return {RECORDS: per_batch, CADENCE: -(-1000 * per_batch // rate)}
+
+
+def most_per_s(settings: Mapping[str, Any]) -> float:
+    """The most records a second that a version's settings let it read; `math.inf` where no cadence holds it back."""
+    cadence_ms = settings[CADENCE]
+    return 1000.0 * settings[RECORDS] / cadence_ms if cadence_ms else math.inf
 
 
 def remedy(promoted: Version, before: Version) -> str | None:

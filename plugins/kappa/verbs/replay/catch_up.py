@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from kappa.core.audit import Author, Entry
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
-from kappa.core.replays import Standing
+from kappa.core.replays import NOTHING_MEASURED, Forecast, Standing, forecast
 from kappa.core.serialization import Serializable
 from kappa.core.verb_steps import ReplayStep
 from kappa.core.versions import OVER, State, Version
@@ -19,6 +19,7 @@ from kappa.unavailable import Unreachable
 from kappa.verbs import lease
 from kappa.verbs.drivers import launch as launching
 from kappa.verbs.promote.live_end import live_lag_seconds
+from kappa.verbs.replay.candidate import most_per_s
 from kappa.verbs.replay.price import LogFacts, infeasible
 from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
 
@@ -40,18 +41,19 @@ class NeverReady(Refusal):
 
 @dataclass(frozen=True)
 class Pursuit(Serializable):
-    """Versions that are to catch up, by job: `expected` records each, since and until when; `eta_seconds` is how long
-    the plan said it would take (None: for ever, or not kept). It is kept in the audit."""
+    """Versions that are to catch up, by job: `expected` records each, since and until when, and what earlier ones make
+    expect of each. It is kept in the audit."""
 
     versions: Mapping[str, int]
     expected: int
     began: datetime
     deadline: datetime
-    eta_seconds: float | None = None
+    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
 
-    def judge(self, readings: Sequence[Reading]) -> Progress:
-        """How one of them catches up, by its readings."""
-        return judge(readings, self.expected, self.began, self.deadline, self.eta_seconds)
+    def judge(self, job: str, readings: Sequence[Reading]) -> Progress:
+        """How the version of one job catches up, by its readings."""
+        measured = self.forecasts.get(job, NOTHING_MEASURED)
+        return judge(readings, self.expected, self.began, self.deadline, measured)
 
 
 def launch(
@@ -71,9 +73,9 @@ def launch(
     began = max(launching.launch(platform, job, number).intended_at for job, number in sorted(versions.items()))
     known = pursuit_of(platform, verb, by)
     if known is not None:
-        return Pursuit(versions, expected, began, known.deadline, known.eta_seconds)
-    planned = None if math.isinf(eta_seconds) else eta_seconds
-    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), planned)
+        return Pursuit(versions, expected, began, known.deadline, known.forecasts)
+    forecasts = {job: expected_of(platform, job, number) for job, number in versions.items()}
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), forecasts)
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
     return made
@@ -105,7 +107,7 @@ class Watch:
         seen: dict[str, Progress] = {}
         for job, number in versions:
             self._take(job, self._reading(job, number, now, standings[job], log))
-            seen[job] = self.pursuit.judge(self.readings[job])
+            seen[job] = self.pursuit.judge(job, self.readings[job])
             self.rates[job] = seen[job].rate_per_s
         return together(seen)
 
@@ -161,6 +163,12 @@ def caught_up(platform: Platform, verb: str, versions: Mapping[str, int], progre
     for job, number in sorted(versions.items()):
         platform.registry.set_state(job, number, State.CATCHING_UP, State.CAUGHT_UP)
         platform.registry.record(Entry(by, ReplayStep.CATCH_UP.action(verb), job, number, progress.to_json()))
+
+
+def expected_of(platform: Platform, job: str, number: int) -> Forecast:
+    """What earlier replays of this installation make expect of a version that catches up. Raises UnknownVersion."""
+    settings = launching.version_of(platform, job, number).settings
+    return forecast(platform.releases.weighed(job, number), most_per_s(settings))
 
 
 def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: datetime, closely: bool) -> _LogView:

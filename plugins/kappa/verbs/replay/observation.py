@@ -93,12 +93,12 @@ def final_ms(platform: Platform, live: Mapping[str, Version]) -> dict[str, int |
 
 
 def weight(platform: Platform, live: Version) -> Weight:
-    """What a live version weighs, and how fast its job was last seen to read a backlog."""
+    """What a live version weighs, and how fast its job was last seen to start and to read a backlog."""
     weighed = platform.releases.weighed(live.job, live.version)
     checkpoint = checkpoint_of(platform.settings, live)
     held = checkpoint.facts().bytes if checkpoint.newest_planned() is not None else 0
     keys = platform.registry.health(live.job, live.version).state_rows
-    return Weight(weighed.rows_bytes, held, keys, weighed.replays_per_s, weighed.start_s)
+    return Weight(weighed, held, keys)
 
 
 def head(log: Log) -> LogHead:

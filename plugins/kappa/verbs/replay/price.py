@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 from kappa.core.kafka_log import Offsets
 from kappa.core.refusals import Refusal
-from kappa.core.replays import Standing
+from kappa.core.replays import START_SECONDS, Course, Forecast, Standing, Weighed, forecast, time_left
 from kappa.core.serialization import Serializable
 from kappa.verbs.start_point import utc
-
-START_SECONDS = 30.0
-"""From the launch of a driver to its first committed batch, on two cores, where none was measured."""
-ASSUMED_PER_SECOND = 7_000.0
-"""Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
-read on two cores, for the live ones read on beside them."""
 
 Samples = Mapping[int, tuple[tuple[int, int], ...]]
 """Per partition (offset, append_time in ms) of the first record to be read, and of as many later ones as are known, in
@@ -65,14 +59,11 @@ class LogFacts:
 
 @dataclass(frozen=True)
 class Weight:
-    """What the live version of a job weighs, the records a second that a replay of the job was measured to read, and
-    how long its versions were seen to start; None where that is not known."""
+    """What the live version of a job weighs in the database, in its checkpoint and in state; None: not known."""
 
-    rows_bytes: int
+    rows: Weighed
     checkpoint_bytes: int
     state_keys: int | None = None
-    replays_per_s: float | None = None
-    start_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -122,21 +113,19 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
     A candidate that reads no faster than records arrive has an endless ETA (`math.inf`).
     """
     records = sum(to_read(starts, log.ends).values())
-    speeds = {job: min(weight.replays_per_s or ASSUMED_PER_SECOND, most[job]) for job, weight in weights.items()}
+    expected = {job: forecast(weight.rows, most[job]) for job, weight in weights.items()}
+    speeds = {job: one.per_s for job, one in expected.items()}
     keys = [weight.state_keys for weight in weights.values() if weight.state_keys is not None]
     slack = min((s for v in speeds.values() if (s := slack_seconds(log, starts, v)) is not None), default=None)
     return Price(
         records=records * len(weights),
         bytes=round(records * len(weights) * log.bytes_per_record),
-        eta_seconds=max(
-            (eta_seconds(records, v, log.arrivals_per_s, weights[job].start_s) for job, v in speeds.items()),
-            default=0.0,
-        ),
-        disk_bytes=sum(weight.rows_bytes + weight.checkpoint_bytes for weight in weights.values()),
+        eta_seconds=max((eta_seconds(records, one, log.arrivals_per_s) for one in expected.values()), default=0.0),
+        disk_bytes=sum(weight.rows.rows_bytes + weight.checkpoint_bytes for weight in weights.values()),
         state_keys=sum(keys) if keys else None,
         retention_slack_seconds=slack,
         speeds=speeds,
-        assumed=tuple(job for job, weight in weights.items() if weight.replays_per_s is None),
+        assumed=tuple(job for job, weight in weights.items() if weight.rows.replays_per_s is None),
     )
 
 
@@ -145,14 +134,10 @@ def to_read(starts: Offsets, ends: Offsets) -> Offsets:
     return {partition: max(end - starts.get(partition, 0), 0) for partition, end in sorted(ends.items())}
 
 
-def eta_seconds(records: int, per_s: float, arrivals_per_s: float, start_s: float | None = None) -> float:
-    """Up to nothing being unread: the start as it was measured, else START_SECONDS, in which records arrive, too, then
-    what waits over the speed by which the reader is faster than the producers."""
-    starting = START_SECONDS if start_s is None else start_s
-    waiting = records + starting * arrivals_per_s
-    if not waiting:
-        return starting
-    return starting + waiting / (per_s - arrivals_per_s) if per_s > arrivals_per_s else math.inf
+def eta_seconds(records: int, expected: Forecast, arrivals_per_s: float) -> float:
+    """From the launch to being ready; `math.inf` for a reader that is no faster than the producers."""
+    left = time_left(expected, Course(0.0, records, arrivals_per_s))
+    return math.inf if left is None else left
 
 
 def slack_seconds(log: LogFacts, starts: Offsets, per_s: float, starting: float = START_SECONDS) -> float | None:

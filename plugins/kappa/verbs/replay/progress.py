@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from kappa.core.kafka_log import Offsets
-from kappa.core.replays import Standing, ahead
+from kappa.core.replays import Course, Forecast, Standing, time_left
 from kappa.core.serialization import Serializable
 from kappa.core.versions import State
 from kappa.verbs.replay.price import duration, to_read
@@ -96,21 +96,19 @@ class Progress(Serializable):
 
 
 def judge(
-    readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime, planned_s: float | None = None
+    readings: Sequence[Reading], expected: int, began: datetime, deadline: datetime, measured: Forecast
 ) -> Progress:
     """How a candidate catches up, by its readings, the newest last (at least one).
 
-    `expected` is the number of records that the plan counted, `began` the time of its launch, `planned_s` how long
-    after that it was to be ready. Rate and ETA are over all readings given from its first commit on, so some minutes of
-    them are enough; the plan's ETA stands for them until a second commit was seen.
+    `expected` is the number of records that the plan counted, `began` the time of its launch, `measured` what earlier
+    replays make expect of it. Rate and ETA are over all readings given from its first commit on, so some minutes of
+    them are enough.
     """
     newest = readings[-1]
     done, total = newest.standing.read, max(newest.standing.read + newest.unread, expected)
     reading = [one for one in readings if not one.is_starting] or [newest]
     rate = _per_second(reading, newest.standing.read - reading[0].standing.read)
-    eta = _eta(
-        newest, _commits(reading), None if planned_s is None else planned_s - (newest.at - began).total_seconds()
-    )
+    eta = time_left(measured, _course(reading, began, total - done))
     state, why = _state(readings, began, deadline)
     return Progress(state, done, total, rate, eta, f"{state}: {why or _sentence(newest, done, total, rate, eta)}")
 
@@ -196,19 +194,28 @@ def _commits(readings: Sequence[Reading]) -> list[Reading]:
     return [one for at, one in enumerate(readings) if not at or one.standing.read != readings[at - 1].standing.read]
 
 
-def _eta(newest: Reading, commits: Sequence[Reading], by_plan: float | None) -> float | None:
-    """Seconds from the newest reading on, by whole batches: in the midst of one nothing seems to come nearer."""
-    if not (newest.unread or newest.is_starting):
-        return 0.0
-    if len(commits) == 1:
-        return ahead(by_plan)
-    nearer = _per_second(commits, commits[0].unread - commits[-1].unread)
-    return ahead(commits[-1].unread / nearer - (newest.at - commits[-1].at).total_seconds()) if nearer > 0 else None
+def _course(reading: Sequence[Reading], began: datetime, unread: int) -> Course:
+    """By whole batches: in the midst of one nothing seems to come nearer."""
+    commits, newest = _commits(reading), reading[-1]
+    first, last = commits[0], commits[-1]
+    grown = (newest.standing.read + newest.unread) - (reading[0].standing.read + reading[0].unread)
+    return Course(
+        age_s=(newest.at - began).total_seconds(),
+        unread=unread,
+        arrivals_per_s=max(_per_second(reading, grown), 0.0),
+        read=last.standing.read - first.standing.read,
+        reading_s=(_committed_at(last) - _committed_at(first)).total_seconds(),
+        idle_s=None if newest.is_starting else (newest.at - _committed_at(last)).total_seconds(),
+    )
+
+
+def _committed_at(reading: Reading) -> datetime:
+    return reading.standing.committed_at or reading.at
 
 
 def _sentence(newest: Reading, done: int, total: int, rate: float, eta: float | None) -> str:
     if newest.is_starting:
-        left = "" if eta is None else f", by the plan {_remaining(eta)}"
+        left = "" if eta is None else f", {_remaining(eta)}"
         return f"its driver is starting, {total:,} records to read{left}"
     share = f" ({done / total:.0%})" if total else ""
     remaining = "nothing is unread" if not newest.unread else _remaining(eta)

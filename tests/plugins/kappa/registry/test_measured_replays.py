@@ -58,10 +58,21 @@ def measured(hand: ByHand) -> tuple[Any, Any]:
 
 
 def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: ByHand) -> None:
-    replayed(hand, 0, 70, 170, 50_000)
+    """Each one's own start is no part of the time that it read, nor is what passes until it is called ready."""
+    replayed(hand, 0, 70, 182, 50_000)
     assert measured(hand) == (70, pytest.approx(500))
-    replayed(hand, 1, 50, 160, 170_000)
-    assert measured(hand) == (60, pytest.approx(220_000 / (110 + 100)))
+    replayed(hand, 1, 40, 172, 190_000)
+    assert measured(hand) == (55, pytest.approx(240_000 / (100 + 120)))
+
+
+def test_a_candidate_starts_beside_all_that_is_live_so_starts_of_deployments_count_only_until_one_did(
+    hand: ByHand,
+) -> None:
+    replayed(hand, 0, 15, 127, 50_000)
+    hand.execute("delete from registry.audit where action = 'reprocess.launched'")
+    assert measured(hand)[0] == 15
+    replayed(hand, 1, 90, 190, 50_000)
+    assert measured(hand)[0] == 90
 
 
 def test_who_was_told_to_read_slowly_says_nothing_of_how_fast_it_could(hand: ByHand) -> None:
@@ -75,7 +86,7 @@ def test_a_launch_that_found_nothing_to_read_is_no_start_that_took_hours(hand: B
 
 
 def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) -> None:
-    replayed(hand, 0, 70, 170, 50_000)
+    replayed(hand, 0, 70, 182, 50_000)
     with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
         connection.execute("delete from registry.batch")
     assert measured(hand) == (None, pytest.approx(50_000 / 140))

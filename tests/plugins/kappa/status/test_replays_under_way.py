@@ -18,7 +18,8 @@ def row(job: str = "ad_ctr", **changed: Any) -> dict[str, Any]:
         "replay_id": "one", "run_id": "run-1", "asked_by": "admin", "reason": "30 s", "starts_ms": 1_800_000_000_000,
         "parity": "exact", "approval": "ask", "promote": True, "answer": None, "answered_by": None, "validated": None,
         "begun_at": AT, "job": job, "version": 2, "live": 1, "state": "CATCHING_UP", "read": 6_000, "unread": 4_000,
-        "rate_per_s": 1_200.0, "idle_s": 1.0, "arrivals_per_s": 200.0, "planned_s": 90.0, "age_s": 20.0,
+        "read_lately": 6_000, "reading_s": 5.0, "idle_s": 1.0, "arrivals_per_s": 200.0, "age_s": 20.0,
+        "forecast": {"start_s": 50.0, "per_s": 1_200.0},
     }  # fmt: skip
     return {**held, **changed}
 
@@ -31,27 +32,30 @@ def test_the_candidates_of_a_replay_are_told_together() -> None:
 
 @pytest.mark.parametrize(
     ("unread", "rate", "eta"),
-    [(4_000, 1_200.0, 3.0), (900, 1_200.0, None), (4_000, 200.0, None), (4_000, 0.0, None), (0, 0.0, 0.0)],
+    [(4_000, 1_200.0, 15.0), (900, 1_200.0, 11.9), (4_000, 0.0, 17.7), (0, 0.0, 12.0)],
 )
 def test_the_time_left_is_over_the_speed_by_which_it_comes_nearer(unread: int, rate: float, eta: float | None) -> None:
-    (replay,) = by_replay([row(unread=unread, rate_per_s=rate)])
-    assert replay["candidates"][0]["eta_seconds"] == eta
+    """Expected are 1,200/s; after five seconds of its own it counts a third. Twelve are for the looks to agree."""
+    (replay,) = by_replay([row(unread=unread, read_lately=5 * rate)])
+    candidate = replay["candidates"][0]
+    assert (candidate["rate_per_second"], candidate["eta_seconds"]) == (rate, pytest.approx(eta, abs=0.1))
 
 
-@pytest.mark.parametrize(("planned", "age", "eta"), [(90.0, 20.0, 70.0), (90.0, 100.0, None), (None, 1.0, None)])
-def test_before_it_has_read_anything_the_plan_says_how_long_it_takes(
-    planned: float | None, age: float, eta: float | None
-) -> None:
-    (replay,) = by_replay([row(read=0, rate_per_s=0.0, planned_s=planned, age_s=age)])
-    assert replay["candidates"][0]["eta_seconds"] == eta
+@pytest.mark.parametrize(("age", "eta"), [(20.0, 30 + 10 + 12), (60.0, 4 + 12)])
+def test_before_it_has_read_anything_what_was_measured_says_how_long_it_takes(age: float, eta: float) -> None:
+    (replay,) = by_replay([row(read=0, idle_s=None, read_lately=0, reading_s=0.0, age_s=age)])
+    assert replay["candidates"][0]["eta_seconds"] == pytest.approx(eta)
 
 
-@pytest.mark.parametrize(("planned", "age", "eta"), [(90.0, 20.0, 70.0), (90.0, 100.0, None), (None, 1.0, None)])
-def test_until_a_second_batch_is_in_the_plan_says_how_long_it_takes(
-    planned: float | None, age: float, eta: float | None
-) -> None:
-    (replay,) = by_replay([row(rate_per_s=None, planned_s=planned, age_s=age)])
-    assert (replay["candidates"][0]["rate_per_second"], replay["candidates"][0]["eta_seconds"]) == (0.0, eta)
+@pytest.mark.parametrize("changed", [{"arrivals_per_s": 1_300.0}, {"idle_s": 17.0}])
+def test_who_comes_no_nearer_or_is_long_overdue_has_no_time_left_that_could_be_told(changed: dict[str, Any]) -> None:
+    (replay,) = by_replay([row(**changed)])
+    assert replay["candidates"][0]["eta_seconds"] is None
+
+
+def test_until_a_launch_has_written_down_what_is_expected_of_it_an_assumption_stands_in() -> None:
+    (replay,) = by_replay([row(read=0, idle_s=None, read_lately=0, reading_s=0.0, age_s=1.0, forecast=None)])
+    assert replay["candidates"][0]["eta_seconds"] == pytest.approx(29 + (4_000 + 29 * 200) / 6_800 + 12)
 
 
 def test_what_has_caught_up_is_not_on_its_way() -> None:

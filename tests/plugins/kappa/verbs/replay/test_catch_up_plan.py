@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kappa.core.replays import Standing
+from kappa.core.replays import NOTHING_MEASURED, SETTLING_SECONDS, Forecast, Standing
 from kappa.core.versions import State
 from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
 from tests.plugins.fakes import NOON
@@ -31,9 +31,9 @@ def changed(one: Reading, **facts: Any) -> Reading:
     return replace(one, standing=replace(one.standing, **facts))
 
 
-def judged(*readings: Reading, planned: float | None = None) -> Progress:
-    """The progress after these readings of a replay of EXPECTED records that was to take `planned` seconds."""
-    return judge(readings, EXPECTED, NOON, DEADLINE, planned)
+def judged(*readings: Reading, start: float = 30.0, per_s: float = 1_000.0) -> Progress:
+    """The progress after these readings of a replay of EXPECTED records, with such a start and speed expected of it."""
+    return judge(readings, EXPECTED, NOON, DEADLINE, Forecast(start, per_s))
 
 
 NEAR = [reading(at, 100_000 + at, 40, 4.9) for at in (100, 110, 120)]
@@ -95,41 +95,47 @@ def test_what_came_since_the_last_batch_waits_no_longer_than_that() -> None:
 def test_rate_and_eta_are_told_from_the_readings() -> None:
     progress = judged(reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 81_000, 800.0))
     assert (progress.done, progress.total) == (20_000, 101_000)
-    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 90.0)
-    assert progress.sentence == "hydrating: 20,000 of 101,000 records (20%), 1,000/s, ready in about 1 min 30 s"
+    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 81_000 / 900 - 1 + SETTLING_SECONDS)
+    assert progress.sentence == "hydrating: 20,000 of 101,000 records (20%), 1,000/s, ready in about 1 min 41 s"
 
 
 def test_before_the_driver_knows_the_log_the_plans_count_stands_for_it() -> None:
     progress = judged(changed(reading(5, 0, 0, 0.0), complete_through=None, committed_at=None))
     assert (progress.done, progress.total, progress.rate_per_s) == (0, EXPECTED, 0.0)
-    assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read"
+    assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read, ready in about 2 min 17 s"
 
 
-@pytest.mark.parametrize(("at", "left"), [(20.0, 70.0), (100.0, None)])
-def test_while_its_driver_starts_the_plan_says_how_long_it_takes(at: float, left: float | None) -> None:
-    starting = changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None)
-    progress = judge([starting], EXPECTED, NOON, DEADLINE, 90.0)
-    assert progress.eta_s == left
+@pytest.mark.parametrize(("at", "left"), [(20.0, 10.0 + 100.0), (100.0, 100.0)])
+def test_while_its_driver_starts_what_was_measured_before_says_how_long_it_takes(at: float, left: float) -> None:
+    progress = judged(changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None))
+    assert progress.eta_s == left + SETTLING_SECONDS
     assert "not coming nearer" not in progress.sentence
-    if left:
-        assert progress.sentence.endswith("100,000 records to read, by the plan ready in about 1 min 10 s")
 
 
 def test_the_time_that_the_driver_took_to_start_is_no_part_of_its_rate() -> None:
     starting = [changed(reading(at, 0, 0, 0.0), complete_through=None, committed_at=None) for at in (10, 30, 50)]
     progress = judged(*starting, reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 80_000, 800.0))
-    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 80.0)
+    assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 80.0 - 1 + SETTLING_SECONDS)
 
 
 def test_in_the_midst_of_a_batch_the_time_left_is_by_those_before_it() -> None:
     before = [reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 80_000, 800.0)]
-    assert judged(*before, reading(75, 20_000, 80_500, 805.0)).eta_s == 75.0
+    midst = [
+        changed(reading(at, 20_000, 80_000, 800.0), committed_at=before[-1].standing.committed_at) for at in (75, 79)
+    ]
+    assert [judged(*before, one).eta_s for one in midst] == [80.0 - 6 + SETTLING_SECONDS, 80.0 - 10 + SETTLING_SECONDS]
 
 
-@pytest.mark.parametrize(("planned", "eta"), [(90.0, 20.0), (65.0, None), (None, None)])
-def test_until_a_second_batch_is_in_the_plan_says_how_long_it_takes(planned: float | None, eta: float | None) -> None:
-    first = [reading(60, 2_000, 98_000, 900.0), reading(70, 2_000, 98_000, 900.0)]
-    assert judged(*first, planned=planned).eta_s == eta
+def test_its_own_speed_counts_for_more_the_longer_it_reads() -> None:
+    """Expected were 1,000/s, it reads 500/s."""
+    readings = [reading(60 + at, 500 * at, 100_000 - 500 * at, 900.0) for at in (0, 10, 90)]
+    etas = [judged(*readings[:n]).eta_s or 0 for n in (1, 2, 3)]
+    assert etas == pytest.approx([99 + 12, 95_000 / 750 - 1 + 12, 55_000 / 550 - 1 + 12])
+
+
+def test_a_batch_that_takes_far_longer_than_all_should_have_taken_says_nothing_of_the_end() -> None:
+    stuck = changed(reading(200, 90_000, 10_000, 900.0), committed_at=NOON + timedelta(seconds=170))
+    assert judged(stuck).eta_s is None
 
 
 def test_a_candidate_that_does_not_come_nearer_has_no_eta() -> None:
@@ -202,7 +208,7 @@ def test_a_commit_of_before_the_launch_does_not_count_against_it() -> None:
 def test_past_the_deadline_it_is_failing_unless_it_is_ready() -> None:
     late = reading(6 * 3600, 10_000, 90_000, 900.0)
     assert "not ready by 2" in failure(late)
-    assert judge(NEAR, EXPECTED, NOON, NOON).state is CatchUp.READY
+    assert judge(NEAR, EXPECTED, NOON, NOON, NOTHING_MEASURED).state is CatchUp.READY
 
 
 def test_a_log_that_no_longer_allows_it_is_failing_at_once() -> None:

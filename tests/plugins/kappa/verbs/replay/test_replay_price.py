@@ -11,7 +11,7 @@ from datetime import datetime
 import pytest
 
 from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
-from kappa.core.replays import Standing
+from kappa.core.replays import SETTLING_SECONDS, Forecast, Standing, Weighed
 from kappa.verbs.replay.candidate import RateGivenTwice, RateOutOfRange, throttle
 from kappa.verbs.replay.price import LogFacts, LogWillBeTooShort, NeverCatchesUp, eta_seconds, infeasible, slack_seconds
 from kappa.verbs.start_point import utc
@@ -33,19 +33,19 @@ def test_the_price_counts_what_all_candidates_read_and_keep() -> None:
     costs = planned().price
     assert (costs.records, costs.bytes) == (180_000, 180_000 * 250)
     assert (costs.disk_bytes, costs.state_keys) == (8_000_000, 80_000)
-    assert costs.eta_seconds == pytest.approx(30 + (90_000 + 30 * 500) / 5_000)
+    assert costs.eta_seconds == pytest.approx(30 + (90_000 + 30 * 500) / 5_000 + SETTLING_SECONDS)
     assert costs.retention_slack_seconds == pytest.approx(158 * 3600 - 300 - 30)
     assert costs.assumed == ()
 
 
 def test_a_speed_that_was_never_measured_is_assumed_and_said_to_be() -> None:
-    plan = planned(weight=replace(WEIGHT, replays_per_s=None))
+    plan = planned(weight=replace(WEIGHT, rows=Weighed(3_000_000, None)))
     assert plan.price.assumed == BOTH
     assert "ad_ctr 7,000/s, assumed" in dict(plan.rows())["ETA"]
 
 
 def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
-    assumed, slow = planned().price, planned(weight=replace(WEIGHT, start_s=80.0)).price
+    assumed, slow = planned().price, planned(weight=replace(WEIGHT, rows=replace(WEIGHT.rows, start_s=80.0))).price
     by_arrivals = 50.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
     assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(50.0 + by_arrivals)
 
@@ -54,7 +54,7 @@ def test_the_rows_show_the_price_readably() -> None:
     rows = dict(planned().rows())
     assert rows["records"] == "180,000"
     assert rows["bytes"] == "45.0 MB"
-    assert rows["ETA"] == "51 s (ad_ctr 5,500/s, client_spend 5,500/s)"
+    assert rows["ETA"] == "1 min 03 s (ad_ctr 5,500/s, client_spend 5,500/s)"
     assert rows["disk"] == "about 8.0 MB, as the live versions"
     assert rows["state keys"] == "about 80,000"
     assert rows["retention slack"] == "157 h 54 min at the tightest record"
@@ -88,7 +88,7 @@ def test_a_limited_candidate_takes_few_batches_that_let_it_be_close_enough_to_th
 def test_a_read_rate_bounds_the_speed_and_the_eta() -> None:
     plan = planned(rate=1_000)
     assert plan.price.speeds == {"ad_ctr": 1_000.0, "client_spend": 1_000.0}
-    assert plan.price.eta_seconds == pytest.approx(30 + (90_000 + 15_000) / 500)
+    assert plan.price.eta_seconds == pytest.approx(30 + (90_000 + 15_000) / 500 + SETTLING_SECONDS)
     assert planned(settings={"records_per_batch": 2_000, "cadence_ms": 2_000}).price.speeds["ad_ctr"] == 1_000.0
 
 
@@ -104,7 +104,7 @@ def test_a_rate_and_the_settings_that_it_becomes_are_not_given_together() -> Non
 def test_a_replay_that_is_slower_than_the_producers_is_refused() -> None:
     said = refusal(NeverCatchesUp, rate=500)
     assert "at 500 records/s would never catch up with the 500 that arrive each second" in said
-    assert math.isinf(eta_seconds(10, 500, 500))
+    assert math.isinf(eta_seconds(10, Forecast(30.0, 500.0), 500))
 
 
 def test_a_log_that_will_be_too_short_is_refused_with_a_start_that_is_safe() -> None:
@@ -154,7 +154,7 @@ def test_a_log_that_drops_nothing_has_no_slack_and_an_empty_one_all_of_it() -> N
 
 
 def test_nothing_to_read_is_ready_after_the_start() -> None:
-    assert eta_seconds(0, 100, 0) == 30.0
+    assert eta_seconds(0, Forecast(30.0, 100.0), 0) == 30.0 + SETTLING_SECONDS
 
 
 STANDING = Standing({0: 31_000, 1: 15_500}, {}, None, None, 45_000, 9.0, 45_000, None)
