@@ -17,19 +17,19 @@ from stack.monitor.look import Looks
 class LooksCollector(Collector):
     """What is read at each scrape: the newest look, which is a few seconds old at most."""
 
-    def __init__(self, looks: Looks, retention_hours: int) -> None:
-        self._looks, self._retention_hours = looks, retention_hours
+    def __init__(self, looks: Looks, retention_hours: int, disk_free_mb: int) -> None:
+        self._looks, self._limits = looks, (retention_hours, disk_free_mb)
 
     def collect(self) -> Iterable[Metric]:
         """The metrics of one look."""
-        return exposition(self._looks.newest(), self._retention_hours)
+        return exposition(self._looks.newest(), *self._limits)
 
 
 @contextmanager
 def serving(settings: Settings, looks: Looks) -> Iterator[None]:
     """Metrics are served at the address and port of the settings while the body runs."""
     registry = CollectorRegistry()
-    registry.register(LooksCollector(looks, settings.topic.retention_hours))
+    registry.register(LooksCollector(looks, settings.topic.retention_hours, settings.alerts.disk_free_mb))
     server, thread = start_http_server(settings.ports.monitor, settings.metrics.address, registry)
     try:
         yield

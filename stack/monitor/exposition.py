@@ -35,9 +35,9 @@ _COLUMNS = {
 """Metrics that are a column of the registry's reading as it stands there."""
 
 
-def exposition(seen: Look, retention_hours: int) -> Iterator[Family]:
+def exposition(seen: Look, retention_hours: int, disk_free_mb: int) -> Iterator[Family]:
     """All metrics of one look. What it could not read is not told, and `kappa_registry_up` says so."""
-    for metric, samples in _of_stack(seen, retention_hours).items():
+    for metric, samples in _of_stack(seen, retention_hours, disk_free_mb).items():
         yield family(metric, samples)
     if seen.registry is not None:
         for metric, samples in _of_registry(seen.registry, retention_hours * 3600).items():
@@ -54,7 +54,7 @@ def family(metric: Metric, samples: Samples) -> Family:
     return made
 
 
-def _of_stack(seen: Look, retention_hours: int) -> dict[Metric, Samples]:
+def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metric, Samples]:
     red = Counter((cause.value, line["of"]) for line in seen.red if (cause := cause_of(line)))
     return {
         metrics.PART_UP: {(part,): float(part not in seen.away) for part in PARTS},
@@ -63,6 +63,7 @@ def _of_stack(seen: Look, retention_hours: int) -> dict[Metric, Samples]:
         metrics.RED_LINES: {key: float(count) for key, count in red.items()},
         metrics.LOOK_SECONDS: {(): seen.took_seconds},
         metrics.DISK_FREE: {(): float(seen.disk.free)},
+        metrics.DISK_WANTED: {(): disk_free_mb * 1e6},
         metrics.DISK_SIZE: {(): float(seen.disk.size)},
         metrics.CLOCK: {(): seen.clock_ahead_seconds},
         metrics.RETENTION: {(): retention_hours * 3600.0},

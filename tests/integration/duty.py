@@ -1,15 +1,19 @@
-"""A running stack whose monitor tells a receiver, for tests of who is told what."""
+"""A running stack whose monitor tells a receiver, and a Prometheus beside it, for tests of who is told what."""
 
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
+from stack.alerts import prometheus_rules
 from stack.alerts.causes import MEANINGS, Cause
 from stack.services import monitor
 from tests.integration.injected import kill_and_await
+from tests.rigs.prometheus import PROMETHEUS, firing, scraping
 from tests.rigs.running_stack import Stack
 from tests.stack.alerts.receiver import Receiver, put_address, receiver
 
@@ -20,10 +24,16 @@ ROOM_BYTES = 1_500_000_000
 
 @dataclass(frozen=True)
 class Watched:
-    """A stack whose monitor tells a receiver."""
+    """A stack whose monitor tells a receiver; `alerts` is the URL of the Prometheus that scrapes it, where there is
+    one."""
 
     stack: Stack
     duty: Receiver
+    alerts: str | None = None
+
+    def fires(self, cause: Cause) -> bool:
+        """Whether the alert of a cause fires in Prometheus now."""
+        return self.alerts is not None and prometheus_rules.alert_name(cause) in firing(self.alerts)
 
     def told(self, cause: Cause, before: int, word: str) -> bool:
         """Whether after its first `before` messages it was told that it is `red`, or `over`."""
@@ -40,12 +50,14 @@ def watching(stack: Stack) -> Iterator[Watched]:
     file = stack.settings.home.parent / "kappa.toml"
     before = file.read_text()
     free_mb = (shutil.disk_usage(stack.settings.home).free - ROOM_BYTES) // 1_000_000
-    with receiver() as duty:
+    with receiver() as duty, tempfile.TemporaryDirectory() as folder:
         put_address(stack.settings.secrets, DUTY, duty.url)
         file.write_text(f'{before}[alerts]\ntargets = ["{DUTY}"]\ndisk_free_mb = {free_mb}\n')
         kill_and_await(stack, monitor.NAME)
+        port = stack.settings.ports.monitor
         try:
-            yield Watched(stack, duty)
+            with scraping(Path(folder), port) if PROMETHEUS.exists() else nullcontext() as alerts:
+                yield Watched(stack, duty, alerts)
         finally:
             file.write_text(before)
             kill_and_await(stack, monitor.NAME)

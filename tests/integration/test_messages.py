@@ -1,8 +1,10 @@
-"""Faults on a running stack, and the messages of each: that it began and that it is over, with what they say."""
+"""Faults on a running stack, and what is told of each: a red line, an alert of Prometheus where one is built, and the
+messages that it began and that it is over."""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,16 +16,18 @@ from psycopg.rows import dict_row
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.status import red_lines
 from stack.alerts.causes import Cause
+from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
-from tests.integration.injected import changed
+from tests.integration.injected import HEALTHY, JVM, away, changed, kill_of
 from tests.rigs.running_stack import Stack
 from traffic.log import KafkaLog
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
 Fault = Callable[[Stack], AbstractContextManager[None]]
 FLOOD = 5_000
-STOPPED = "quarantine"
+STOPPED, KILLED = "quarantine", "client_spend"
+PARTS = {Cause.POSTGRES: postgres.NAME, Cause.KAFKA: kafka.NAME}
 TOLD_SECONDS, OVER_SECONDS = 240.0, 600.0
 
 
@@ -76,7 +80,25 @@ def _short_of_time(stack: Stack) -> Iterator[None]:
         stack.kappa("start", STOPPED, "--reason", "test")
 
 
+@contextmanager
+def _killed(stack: Stack) -> Iterator[None]:
+    """A driver's JVM is killed; Airflow starts the driver again, and nothing is to be undone."""
+    kill_of(stack, JVM, KILLED)
+    yield
+
+
+def _postgres_away(stack: Stack) -> AbstractContextManager[None]:
+    return away(stack, postgres.NAME, signal.SIGQUIT)
+
+
+def _broker_away(stack: Stack) -> AbstractContextManager[None]:
+    return away(stack, kafka.NAME, signal.SIGTERM)
+
+
 FAULTS: dict[Cause, Fault] = {
+    Cause.SILENT: _killed,
+    Cause.POSTGRES: _postgres_away,
+    Cause.KAFKA: _broker_away,
     Cause.QUERY: _crash_loop,
     Cause.DISK: _full_disk,
     Cause.RETENTION: _short_of_time,
@@ -88,33 +110,38 @@ FAULTS: dict[Cause, Fault] = {
 @pytest.mark.parametrize("cause", FAULTS, ids=str)
 def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: Cause) -> None:
     stack, before, fault = watched.stack, len(watched.duty.told), FAULTS[cause]
-    begun, seen = time.monotonic(), _Red(watched, cause, before)
     with fault(stack):
-        stack.until(f"{cause} is told", seen.and_told, TOLD_SECONDS)
-        told = time.monotonic()
-    undone = time.monotonic()
-    stack.until(f"the end of {cause} is told", lambda: watched.told(cause, before, "over"), OVER_SECONDS)
+        begins = _seen(watched, cause, before, "red", True, TOLD_SECONDS)
+    ends = _seen(watched, cause, before, "over", False, OVER_SECONDS)
     of_it = watched.of(cause, before)
-    red = "no red line" if seen.after is None else f"red after {seen.after - begun:.1f} s"
-    print(
-        f"\n{cause}: {red}, told after {told - begun:.1f} s, over told {time.monotonic() - undone:.1f} s after it was"
-    )
+    print(f"\n{cause}: {begins}; from its being undone: {ends}")
     print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
     assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
 
 
-class _Red:
-    """When a red line of a cause was first seen, and whether the cause was told."""
+def _seen(watched: Watched, cause: Cause, before: int, word: str, fires: bool, seconds: float) -> str:
+    """Wait for the message and, where there is a Prometheus, for its alert; when each was seen, the red line too."""
+    begun, after = time.monotonic(), dict[str, float]()
+    looks: dict[str, Callable[[], bool]] = {f"told {word}": lambda: watched.told(cause, before, word)}
+    if cause is not Cause.DISK:  # it has no red line
+        looks["red line"] = lambda: _is_red(watched, cause) is fires
+    if watched.alerts:
+        looks["alert"] = lambda: watched.fires(cause) is fires
 
-    def __init__(self, watched: Watched, cause: Cause, before: int) -> None:
-        self._watched, self._cause, self._before = watched, cause, before
-        self.after: float | None = None
+    def all_seen() -> bool:
+        for what, look in looks.items():
+            if what not in after and look():
+                after[what] = time.monotonic() - begun
+        return len(after) == len(looks)
 
-    def and_told(self) -> bool:
-        """Look for the line; whether the receiver has been told."""
-        settings = self._watched.stack.settings
-        with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
-            lines = {line["line"] for line in red_lines.read(connection, settings.topic.retention_hours)}
-        if self._cause.value in lines and self.after is None:
-            self.after = time.monotonic()
-        return self._watched.told(self._cause, self._before, "red")
+    watched.stack.until(f"{cause}: {', '.join(looks)}", all_seen, seconds)
+    return ", ".join(f"{what} after {second:.1f} s" for what, second in after.items())
+
+
+def _is_red(watched: Watched, cause: Cause) -> bool:
+    settings = watched.stack.settings
+    if cause in PARTS:
+        return not HEALTHY[PARTS[cause]](settings)
+    with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
+        lines = {line["line"] for line in red_lines.read(connection, settings.topic.retention_hours)}
+    return cause.value in lines

@@ -52,6 +52,8 @@ REGISTRY_UP = Metric("kappa_registry_up", Kind.GAUGE, "1 or 0", "the registry co
 RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines (contract, section 8) by cause", ("cause", "of"))
 LOOK_SECONDS = Metric("kappa_look_seconds", Kind.GAUGE, "s", "how long the look took that this is told from")
 DISK_FREE = Metric("kappa_disk_free_bytes", Kind.GAUGE, "bytes", "free on the disk of the state folder")
+DISK_WANTED = Metric("kappa_disk_wanted_bytes", Kind.GAUGE, "bytes", "with less free it is nearly full "
+                     "(`alerts.disk_free_mb`)")  # fmt: skip
 DISK_SIZE = Metric("kappa_disk_size_bytes", Kind.GAUGE, "bytes", "size of that disk")
 CLOCK = Metric("kappa_clock_ahead_seconds", Kind.GAUGE, "s", "by how much the database's clock is ahead of the "
                "monitor's")  # fmt: skip

@@ -33,7 +33,7 @@ AWAY = Look(1000.0, away=frozenset({"postgres"}), red=[{"line": "part", "of": "p
 def scraped(seen: Look) -> dict[str, float]:
     """Samples by name and labels, as Prometheus reads them."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(LooksCollector(Looks(lambda: seen), 168))
+    registry.register(LooksCollector(Looks(lambda: seen), 168, 5_000))
     lines = generate_latest(registry).decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}
@@ -55,6 +55,7 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     assert found["kappa_releases_total"] == 7
     assert found["kappa_clock_ahead_seconds"] == 1
     assert found["kappa_disk_free_bytes"] == 5
+    assert found["kappa_disk_wanted_bytes"] == 5e9
 
 
 def test_a_registry_that_is_away_is_a_metric_and_the_rest_is_not_made_up() -> None:
