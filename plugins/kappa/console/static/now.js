@@ -9,7 +9,7 @@ const jobs = section("");
 const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
-let lines = {}, advised = {}, redTold = null;
+let lines = {}, advised = {}, redTold = null, jobsTold = null;
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
@@ -66,13 +66,22 @@ function card(version, name) {
   return held.host;
 }
 
-// What is advised, and a way to the form; Airflow has no address that fills a form in, so its numbers are told.
-function said({job, size, sentence, form, wanted, command}) {
+// The clipboard is there on loopback and over TLS.
+function copying(values) {
+  if (!navigator.clipboard) return null;
+  return el("button", {type: "button", title: "for Configuration JSON, below the form's Advanced Options", async onclick({target}) {
+    await navigator.clipboard.writeText(JSON.stringify(values));
+    target.textContent = "Copied";
+  }}, "Copy its values");
+}
+
+// What is advised, and a way to the form; Airflow has no address that fills a form in, so its values are told.
+function said({size, sentence, form, command}) {
   if (size === "none") return sentence;
   const dag = size === "larger_batches" ? "deploy_stream" : "rescale_stream";
-  const fields = Object.entries(size === "larger_batches" ? wanted : form).map(([name, value]) => `${name} ${value}`);
+  const fields = Object.entries(form).map(([name, value]) => `${name} ${value}`);
   return [el("b", {}, "advice: "), sentence, ". ", airflow(`dags/${dag}`, `Form of ${dag}`, {class: "button"}),
-    ` with job ${job}, ${fields.join(", ")}; or `, el("code", {}, command)];
+    ` with ${fields.join(", ")} `, copying(form), " or ", el("code", {}, command)];
 }
 
 function drawAdvice(found) {
@@ -88,7 +97,8 @@ function draw(found) {
   }
   const names = found.versions.map((version) => `${version.job} v${version.version}`);
   const shown = found.versions.map((version, at) => card(version, names[at]));
-  if (shown.length !== jobs.childElementCount || shown.some((host, at) => jobs.children[at] !== host)) {
+  if (names.join() !== jobsTold) {
+    jobsTold = names.join();
     fill(jobs, shown.length ? shown : el("p", {}, "Nothing is deployed yet: ", airflow("dags/deploy_stream", "deploy_stream"), " does it, or ./kappa deploy."));
     for (const name of cards.keys()) if (!names.includes(name)) cards.delete(name);
     drawLines();

@@ -60,8 +60,11 @@ class Advice(Serializable):
         return f"./kappa rescale {self.job}{options}" if options else ""
 
     def to_json(self) -> dict[str, object]:
-        """The advice for machines, with its command and the fields of the form."""
-        return super().to_json() | {"command": self.command, "form": dict(self.form)}
+        """The advice for machines, with its command and the values of the form that it would be asked for by: of a
+        rescale or, for larger batches, of a deployment."""
+        settings = [f"{name}={value}" for name, value in self.wanted.items()]
+        fields = {"settings": settings} if self.size is Size.LARGER_BATCHES else dict(self.form)
+        return super().to_json() | {"command": self.command, "form": {"job": self.job, **fields}}
 
 
 def advise(load: Load, free: Free | None) -> Advice:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
@@ -16,6 +17,7 @@ from fastapi import FastAPI
 
 from kappa.cluster import Capacity, Host
 from kappa.console.app import PAGES, protect, router
+from kappa.core.advice.size import Advice, Size
 from kappa.core.installation.settings import Settings
 from stack.waiting import until
 from tests.plugins.kappa.console.conftest import EVIL, add_up_clients, batch, beat, refuse
@@ -121,6 +123,41 @@ def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Bro
         looked.page.reload()
         looked.page.get_by_text("Not known now. It is away.").wait_for()
         looked.page.get_by_text("310 ms to read and compute").wait_for()
+
+
+def test_where_nothing_is_deployed_now_says_how_to_begin(browser: Browser, base: str) -> None:
+    nothing: dict[str, Any] = {"red": [], "versions": []}
+    with looking(browser) as looked:
+        looked.page.route("**/data/now", lambda route: route.fulfill(json=nothing))
+        looked.page.goto(f"{base}/now")
+        looked.page.get_by_text("Nothing is deployed yet: deploy_stream does it, or ./kappa deploy.").wait_for()
+        looked.page.unroute("**/data/now")
+        looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").wait_for()
+        assert looked.page.get_by_text("Nothing is deployed yet").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted", "dag", "form"),
+    [
+        (Size.MORE, {"executor_cores": 2}, "rescale_stream", {"job": "ad_ctr", "cores": 2}),
+        (Size.LARGER_BATCHES, {"records_per_batch": 900}, "deploy_stream",
+         {"job": "ad_ctr", "settings": ["records_per_batch=900"]}),
+    ],
+)  # fmt: skip
+def test_the_values_of_an_advice_are_copied_for_the_form(
+    browser: Browser, base: str, size: Size, wanted: dict[str, int], dag: str, form: dict[str, Any]
+) -> None:
+    advice = Advice("ad_ctr", FIRST, size, "It is busy", wanted).to_json()
+    with looking(browser) as looked:
+        looked.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        looked.page.route("**/data/advice", lambda route: route.fulfill(json={"advice": [advice]}))
+        opened(looked, base, "now")
+        assert looked.page.get_by_role("link", name=f"Form of {dag}").get_attribute("href").endswith(f"dags/{dag}")
+        looked.page.get_by_role("button", name="Copy its values").click()
+        looked.page.get_by_role("button", name="Copied").wait_for()
+        assert json.loads(looked.page.evaluate("navigator.clipboard.readText()")) == form
+        assert looked.against_access() == []
+        looked.picture(f"advice-{size}")
 
 
 def test_what_looks_like_a_script_is_text(browser: Browser, base: str) -> None:
