@@ -15,7 +15,7 @@ const tops = section("");
 const clientInput = el("input", {name: "client", value: chosen.client, maxlength: 64, autocomplete: "off", size: 24});
 const adInput = el("input", {name: "ad", value: chosen.ad, maxlength: 64, autocomplete: "off", size: 24});
 const state = el("p", {class: "quiet"});
-const ctr = new Plot("CTR, by minute", (value) => `${(value * 100).toFixed(2)} %`, picked);
+const ctr = new Plot("CTR, by minute", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
 const spend = new Plot("spend, by minute", (value) => value.toLocaleString("en"), picked);
 const impressions = new Plot("impressions, by minute", (value) => value.toLocaleString("en"), picked);
 let found = null;
@@ -77,7 +77,7 @@ function days(rows) {
     [["day"], ["zone"], ["spend", "n"], ["budget", "n"], ["of it", "n"], ["clicks", "n"], ["is"]],
     rows.map((row) => [row.budget_day, row.time_zone, `${money(row.spend_micros)} ${row.currency ?? ""}`,
       row.budget_micros === null ? "none" : money(row.budget_micros),
-      Number(row.budget_micros) ? `${(100 * Number(row.spend_micros) / Number(row.budget_micros)).toFixed(1)} %` : "",
+      Number(row.budget_micros) ? `${(100 * Number(row.spend_micros) / Number(row.budget_micros)).toFixed(1)}\u00a0%` : "",
       whole(row.clicks), row.finality]));
 }
 

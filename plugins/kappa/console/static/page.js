@@ -120,7 +120,7 @@ export function money(micros) {
   return `${sign}${digits.slice(0, -6).replace(/\B(?=(\d{3})+(?!\d))/g, ",")}.${digits.slice(-6)}`;
 }
 
-export const share = (value) => value === null || value === undefined ? "none" : `${(value * 100).toFixed(4)} %`;
+export const share = (value) => value === null || value === undefined ? "none" : `${(value * 100).toFixed(4)}\u00a0%`;
 
 export const clock = (epoch) => `${new Date(epoch * 1000).toISOString().slice(11, 19)} UTC`;
 

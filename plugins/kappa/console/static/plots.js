@@ -3,7 +3,8 @@
 import uPlot from "./uPlot.esm.js";
 import {clock, el} from "./page.js";
 
-const HEIGHT = 150;
+const HEIGHT = 150, LEAST_STEPS = 5;
+const TICKS = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function colour(name) {
@@ -54,6 +55,12 @@ export class Plot {
     return [this.data.at, ...this.data.lines.map((line) => line.values)];
   }
 
+  // Seconds from one point to the next; a minute where there is one point.
+  step() {
+    const [first, second] = this.data.at;
+    return second === undefined ? 60 : second - first;
+  }
+
   again() {
     if (!this.data) return;
     if (this.made) this.made.destroy();
@@ -63,8 +70,8 @@ export class Plot {
     }));
     const options = {
       ...this.size(), series: [{}, ...series], legend: {show: false}, cursor: {y: false},
-      scales: {x: {time: true}, y: {range: (_, least, most) => [Math.min(0, least ?? 0), (most || 1) * 1.1]}},
-      axes: [axis({space: 60, values: (_, ticks) => ticks.map((tick, i) => hour(tick, ticks[i + 1] ?? ticks[i - 1]))}), axis({size: 62, values: (_, ticks) => ticks.map((tick) => this.show(tick))})],
+      scales: {x: {time: true, range: (_, first, last) => first === null ? [null, null] : [Math.min(first, last - LEAST_STEPS * this.step()), last]}, y: {range: (_, least, most) => [Math.min(0, least ?? 0), (most || 1) * 1.1]}},
+      axes: [axis({space: 60, incrs: () => TICKS.filter((tick) => tick >= Math.min(this.step(), 60)), values: (_, ticks) => ticks.map((tick, i) => hour(tick, ticks[i + 1] ?? ticks[i - 1]))}), axis({size: 62, values: (_, ticks) => ticks.map((tick) => this.show(tick))})],
       hooks: {ready: [(made) => this.listen(made)]},
     };
     this.made = new uPlot(options, this.columns(), this.picture);

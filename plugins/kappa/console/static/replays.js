@@ -16,7 +16,7 @@ function left(candidate) {
 
 function progress(candidate) {
   const all = Number(candidate.read) + Number(candidate.unread), done = all ? Number(candidate.read) / all : 0;
-  const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)} %`;
+  const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)}\u00a0%`;
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
     el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`));
