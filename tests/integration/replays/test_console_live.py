@@ -51,6 +51,33 @@ def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grow
     grown.kappa("retire", JOB, str(before), "--reason", "test")
 
 
+def test_a_rescale_is_filled_in_from_the_console_and_its_dry_run_says_what_it_would_do(
+    grown: Stack, browser: Browser
+) -> None:
+    reason = f"looked at {random.randrange(10**6)}"
+    with looking(browser) as looked:
+        _sign_in(looked, grown)
+        _opened(looked, grown).get_by_role("link", name="rescale", exact=True).click()
+        looked.page.wait_for_url(re.compile(r"/dags/rescale_stream"))
+        looked.page.get_by_role("button", name="Trigger").first.click()
+        form = looked.page.get_by_role("dialog")
+        form.locator("input[name=element_partitions]").fill("4")
+        form.locator("input[name=element_reason]").fill(reason)
+        form.locator("input[name=element_dry_run]").check(force=True)
+        looked.picture("live-rescale")
+        form.get_by_role("button", name="Trigger", exact=True).click()
+        grown.until("the dry run has ended", lambda: _said(grown, reason) != [])
+    (sentence,) = _said(grown, reason)
+    assert sentence.startswith("dry run: ")
+    assert EXPLAINED in sentence
+
+
+def _said(stack: Stack, reason: str) -> list[str]:
+    """What came of the runs that were asked for with this reason."""
+    query = "select evidence ->> 'sentence' from ops.audit where reason = %s and evidence ? 'sentence'"
+    return [sentence for (sentence,) in stack.query(query, reason)]
+
+
 def _sign_in(looked: Looked, stack: Stack) -> None:
     looked.page.goto(f"{stack.settings.airflow_url}/")
     looked.page.locator("input[name=username]").fill(ANSWERER)

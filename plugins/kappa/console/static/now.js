@@ -66,6 +66,9 @@ function card(version, name) {
   return held.host;
 }
 
+// Airflow's form keeps the fields that the JSON names: these are to be filled in, too.
+const BESIDE = {reason: "as advised", dry_run: false};
+
 // The clipboard is there on loopback and over TLS.
 function copying(values) {
   if (!navigator.clipboard) return null;
@@ -81,7 +84,7 @@ function said({size, sentence, form, command}) {
   const dag = size === "larger_batches" ? "deploy_stream" : "rescale_stream";
   const fields = Object.entries(form).map(([name, value]) => `${name} ${value}`);
   return [el("b", {}, "advice: "), sentence, ". ", airflow(`dags/${dag}`, `Form of ${dag}`, {class: "button"}),
-    ` with ${fields.join(", ")} `, copying(form), " or ", el("code", {}, command)];
+    ` with ${fields.join(", ")} `, copying({...form, ...BESIDE}), " or ", el("code", {}, command)];
 }
 
 function drawAdvice(found) {
