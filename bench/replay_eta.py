@@ -27,13 +27,17 @@ from bench.serving_reader import JOBS
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.platform import connect
 from kappa.status import replays as under_way
+from stack.waiting import until
 
 LOOK_SECONDS = 3.0
 JUDGED_FROM_SECONDS = 10.0
 """Nearer to the end than this a look counts for nothing: that it is ready is told after three looks in a row."""
 RIGHT_WITHIN = 0.3
 LONGEST_HOURS = 3
+STOPPED_SECONDS = 120.0
+"""Within so long the candidates of the replay before have given their cores back."""
 Look = tuple[float, float | None]
 """When it was looked (epoch ms), and the seconds left that were told; None where none were."""
 
@@ -72,9 +76,12 @@ def main(
     database.live_of(JOBS)
     report.say(f"seed {seed}")
     done: list[Judged] = []
+    cluster = connect(stack).cluster
+    free = cluster.capacity().free_cores
     with Background(stack, seed, rate, LONGEST_HOURS * 3600):
         for number in range(1, count + 1):
             load.produce(stack, seed + number, records, 60.0)
+            until(lambda: cluster.capacity().free_cores >= free, STOPPED_SECONDS, 1.0)
             done.append(_replay(stack, database, ("--cores", str(cores))))
             report.say(f"{number} of {count}: {done[-1]}")
     report.document({"seed": seed, "replays": [asdict(one) for one in done]}) if as_json else _tell(done)
