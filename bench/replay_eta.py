@@ -2,7 +2,7 @@
 
 Command: python -m bench.replay_eta [--replays 6] [--records 300000] [--rate 300] [--json]
 
-No replay is promoted: each is rejected once it is validated. The first one of an installation has nothing but assumed
+No replay is promoted: each is rejected once it is validated, and its candidates are retired. The first one of an installation has nothing but assumed
 starts and speeds to go by.
 """
 
@@ -21,7 +21,7 @@ from psycopg.rows import dict_row
 
 from bench import load, replays, report
 from bench.beside import Beside
-from bench.live import Database
+from bench.live import Database, ask
 from bench.load import Background
 from bench.serving_reader import JOBS
 from cli.entry import settings
@@ -109,6 +109,8 @@ def _replay(stack: Settings, database: Database, options: Sequence[str]) -> Judg
     found = replays.newest(database, since)
     if found is None or "reprocess.caught_up" not in found.marks:
         raise NotSeen(replays.sentence(said))
+    for job, version in found.versions.items():
+        ask(stack, "retire", job, str(version), "--reason", replays.REASON)
     marks = found.marks
     planned = float(found.price["eta_seconds"])
     return judged(looking.looks, marks["reprocess.launched"], marks["reprocess.caught_up"], planned)
