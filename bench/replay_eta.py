@@ -2,8 +2,8 @@
 
 Command: python -m bench.replay_eta [--replays 6] [--records 300000] [--rate 300] [--json]
 
-No replay is promoted: each is rejected once it is validated, and its candidates are retired. The first one of an installation has nothing but assumed
-starts and speeds to go by.
+No replay is promoted: each is rejected once it is validated, and its candidates are retired. The first one of an
+installation has nothing but assumed starts and speeds to go by.
 """
 
 from __future__ import annotations
