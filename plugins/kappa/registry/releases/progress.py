@@ -25,7 +25,8 @@ where v.job = %s and v.version = %s"""
 # By the newest replays, whose two ends are in the audit for ever; they tell the records of all their jobs together. A
 # candidate reads from its first commit on, until a few looks agree that it is ready. One that read about as fast as its
 # settings let it says nothing. Else by the newest version that was seen to work flat out, in batches of the last days
-# or in those folded since. A candidate starts beside all that is live, so its start is the longer one.
+# or in those folded since. A candidate starts beside all that is live, so its start is the longer one; a version that
+# is deployed over an empty log has nothing to commit when it is ready.
 _WEIGHED = """
 with work as (
     select b.version, b.read, w.settings,
@@ -41,13 +42,16 @@ with work as (
     select sum(read)::double precision / sum(seconds) as per_s from flat_out
     group by version having sum(batches) >= 2 order by version desc limit 1
 )
-, first_commit as (
-    select w.version, extract(epoch from min(b.committed_at)
+, marks as (
+    select version, bool_or(action = 'reprocess.launched') as is_candidate,
+        min(at) filter (where action = 'deploy.live') as live_at
+    from registry.audit where job = %(job)s and action in ('reprocess.launched', 'deploy.live') group by version
+), first_commit as (
+    select w.version, extract(epoch from least(min(b.committed_at), m.live_at)
         - (select min(intended_at) from registry.launch l where (l.job, l.version) = (w.job, w.version)))
-        ::double precision as seconds, exists (select from registry.audit l
-            where (l.job, l.version, l.action) = (w.job, w.version, 'reprocess.launched')) as is_candidate
-    from registry.job_version w join registry.batch b using (job, version) where w.job = %(job)s
-    group by w.job, w.version
+        ::double precision as seconds, coalesce(m.is_candidate, false) as is_candidate
+    from registry.job_version w join registry.batch b using (job, version) left join marks m using (version)
+    where w.job = %(job)s group by w.job, w.version, m.live_at, m.is_candidate
 ), start as (
     select percentile_cont(0.5) within group (order by seconds) as seconds from (
         select seconds from (

@@ -71,6 +71,11 @@ def test_a_candidate_starts_beside_all_that_is_live_so_starts_of_deployments_cou
     replayed(hand, 0, 15, 127, 50_000)
     hand.execute("delete from registry.audit where action = 'reprocess.launched'")
     assert measured(hand)[0] == 15
+    hand.execute(
+        "insert into registry.audit (at, actor, action, job, version) select intended_at + interval '12 s', 'ada', "
+        "'deploy.live', job, version from registry.launch where job = 'ad_ctr'"
+    )
+    assert measured(hand)[0] == 12, "over an empty log the first commit is that of the first record"
     replayed(hand, 1, 90, 190, 50_000)
     assert measured(hand)[0] == 90
 
