@@ -24,7 +24,7 @@ select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity,
     extract(epoch from statement_timestamp() - q.committed_at)::double precision as idle_s,
     extract(epoch from statement_timestamp() - coalesce((p.evidence ->> 'began')::timestamptz, r.begun_at))
         ::double precision as age_s, p.evidence -> 'forecasts' -> v.job as forecast,
-    l.read::double precision / 60 as arrivals_per_s
+    l.read::double precision / 300 as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
 cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
@@ -40,7 +40,7 @@ cross join lateral (
     where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '3 minutes') s
 cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
     where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
-        and b.committed_at > statement_timestamp() - interval '1 minute') l
+        and b.committed_at > statement_timestamp() - interval '5 minutes') l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
 _BEHIND = ("STAGED", "CATCHING_UP")

@@ -22,11 +22,12 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     jsonb_object_agg("partition", end_offset) filter (where end_offset is not null) as end_offsets
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
-# By the newest replays, whose two ends are in the audit for ever; they tell the records of all their jobs together. A
-# candidate reads from its first commit on, until a few looks agree that it is ready. One that read about as fast as its
-# settings let it says nothing. Else by the newest version that was seen to work flat out, in batches of the last days
-# or in those folded since. A candidate starts beside all that is live, so its start is the longer one; a version that
-# is deployed over an empty log has nothing to commit when it is ready.
+# By the middle one of the newest three replays: one beside much other work says little of the next. Their two ends are
+# in the audit for ever; they tell the records of all their jobs together. A candidate reads from its first commit on,
+# until a few looks agree that it is ready. One that read about as fast as its settings let it says nothing. Else by the
+# newest version that was seen to work flat out, in batches of the last days or in those folded since. A candidate
+# starts beside all that is live, so its start is the longer one; a version that is deployed over an empty log has
+# nothing to commit when it is ready.
 _WEIGHED = """
 with work as (
     select b.version, b.read, w.settings,
@@ -57,7 +58,7 @@ with work as (
         select seconds from (
             select version, seconds, is_candidate, bool_or(is_candidate) over () as any_candidate
             from first_commit where seconds between 1 and 600) known
-        where is_candidate = any_candidate order by version desc limit 5) newest
+        where is_candidate = any_candidate order by version desc limit 3) newest
 ), replayed as (
     select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
             where (o.run_id, o.action) = (c.run_id, c.action)) as records,
@@ -67,9 +68,9 @@ with work as (
     from registry.audit c
     join registry.audit l on (l.run_id, l.job, l.version, l.action) = (c.run_id, c.job, c.version, 'reprocess.launched')
     join registry.job_version w on (w.job, w.version) = (c.job, c.version)
-    where c.job = %(job)s and c.action = 'reprocess.caught_up' order by c.at desc limit 5
+    where c.job = %(job)s and c.action = 'reprocess.caught_up' order by c.version desc limit 3
 ), pace as (
-    select sum(records) / nullif(sum(seconds), 0) as per_s from replayed
+    select percentile_cont(0.5) within group (order by records / seconds) as per_s from replayed
     where seconds >= 10 and records >= 1000 and records / seconds
         < 0.8 * (settings ->> 'records_per_batch')::double precision
             / greatest((settings ->> 'cadence_ms')::double precision / 1000, 0.001)

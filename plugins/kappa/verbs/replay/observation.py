@@ -23,7 +23,8 @@ from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, replay_start_
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 """Where a partition's unread records are looked at, as shares of them."""
-ARRIVALS_SECONDS = 60
+ARRIVALS_SECONDS = 300
+"""A burst of the last minute is not what goes on to arrive."""
 
 
 def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: bool = False) -> ReprocessPlan:

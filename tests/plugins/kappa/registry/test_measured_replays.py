@@ -62,7 +62,11 @@ def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: By
     replayed(hand, 0, 70, 182, 50_000)
     assert measured(hand) == (70, pytest.approx(500))
     replayed(hand, 1, 40, 172, 190_000)
-    assert measured(hand) == (55, pytest.approx(240_000 / (100 + 120)))
+    assert measured(hand) == (55, pytest.approx((500 + 190_000 / 120) / 2))
+    replayed(hand, 2, 300, 1_312, 50_000)
+    assert measured(hand) == (70, pytest.approx(500)), "the middle one of the newest three"
+    replayed(hand, 3, 45, 157, 190_000)
+    assert measured(hand) == (45, pytest.approx(190_000 / 120))
 
 
 def test_a_candidate_starts_beside_all_that_is_live_so_starts_of_deployments_count_only_until_one_did(
