@@ -1,7 +1,7 @@
 // The page Fates: what became of records by minute, and the refused ones with their bytes.
 
 import {ask, bytes, el, every, field, fill, head, moment, section, select, table, whole} from "./page.js";
-import {Plot, legend, steps} from "./plots.js";
+import {count, Plot, legend, steps} from "./plots.js";
 
 head("fates");
 const COLOURS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"];
@@ -11,8 +11,8 @@ const form = section("");
 const lines = section("By minute of the commit, in the version that serves");
 const totals = section("Since the version began");
 const refused = section("Refused records");
-const read = new Plot("records read", (value) => value.toLocaleString("en"));
-const odd = new Plot("records that were not counted, by fate", (value) => value.toLocaleString("en"));
+const read = new Plot("records read", count);
+const odd = new Plot("records that were not counted, by fate", count);
 const key = el("div");
 lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
 

@@ -1,7 +1,7 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
 import {airflow, ask, bytes, el, every, fill, head, moment, seconds, section, verbs, whole} from "./page.js";
-import {Plot} from "./plots.js";
+import {count, gaps, Plot} from "./plots.js";
 
 head("now");
 const red = section("");
@@ -9,6 +9,7 @@ const jobs = section("");
 const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
+const UNSEEN_SECONDS = 60;
 let lines = {}, advised = {}, redTold = null, jobsTold = null;
 
 function fact(title, value, small = "") {
@@ -51,8 +52,8 @@ function facts(version) {
 function card(version, name) {
   let held = cards.get(name);
   if (!held) {
-    const read = new Plot("records/s, by minute", (value) => value.toLocaleString("en"));
-    const lag = new Plot("unread records, as seen here", (value) => value.toLocaleString("en"));
+    const read = new Plot("records/s, by minute", count);
+    const lag = new Plot("unread records, as seen here", count);
     const pace = new Plot("seconds between batches, by minute", (value) => `${value.toFixed(1)} s`);
     const facts = el("div"), advice = el("p", {class: "quiet"});
     const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
@@ -114,7 +115,8 @@ function drawLines() {
     if (!line) continue;
     held.read.draw({at: line.minute, lines: [{name: "records/s", colour: "first", fill: true, values: line.read.map((n) => n / 60)}]});
     held.pace.draw({at: line.minute, lines: [{name: "seconds", colour: "second", values: line.batches.map((n) => n ? 60 / n : null)}]});
-    held.lag.draw({at: line.lag.at, lines: [{name: "unread", colour: "fourth", fill: true, values: line.lag.events}]});
+    const {at, values} = gaps(line.lag.at, line.lag.events, UNSEEN_SECONDS);
+    held.lag.draw({at, lines: [{name: "unread", colour: "fourth", fill: true, values}]});
   }
 }
 

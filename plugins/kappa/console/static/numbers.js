@@ -1,7 +1,7 @@
 // The page Numbers: clicks, impressions and spend by minute, the greatest clients and ads, and what a point is made of.
 
 import {ask, clock, el, every, field, fill, head, moment, money, section, select, share, table, whole} from "./page.js";
-import {Plot, legend, steps} from "./plots.js";
+import {count, Plot, legend, steps} from "./plots.js";
 
 head("numbers");
 const chosen = {span: "1h", client: "", ad: ""};
@@ -16,8 +16,8 @@ const clientInput = el("input", {name: "client", value: chosen.client, maxlength
 const adInput = el("input", {name: "ad", value: chosen.ad, maxlength: 64, autocomplete: "off", size: 24});
 const state = el("p", {class: "quiet"});
 const ctr = new Plot("CTR, by minute", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
-const spend = new Plot("spend, by minute", (value) => value.toLocaleString("en"), picked);
-const impressions = new Plot("impressions, by minute", (value) => value.toLocaleString("en"), picked);
+const spend = new Plot("spend, by minute", count, picked);
+const impressions = new Plot("impressions, by minute", count, picked);
 let found = null;
 
 form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client: clientInput.value.trim(), ad: adInput.value.trim()}); }},

@@ -89,6 +89,26 @@ function hour(tick, next) {
   return clock(tick).slice(0, Math.abs((next ?? tick + 60) - tick) < 60 ? 8 : 5);
 }
 
+// A number for an axis: "20,000", "1.2M".
+export function count(value) {
+  const notation = Math.abs(value) < 100000 ? "standard" : "compact";
+  return value.toLocaleString("en", {notation, maximumFractionDigits: 2});
+}
+
+// Where nobody looked for so many seconds nothing is known, so no line is drawn.
+export function gaps(at, values, seconds) {
+  const known = {at: [], values: []};
+  at.forEach((each, i) => {
+    if (i && each - at[i - 1] > seconds) {
+      known.at.push(at[i - 1] + 1);
+      known.values.push(null);
+    }
+    known.at.push(each);
+    known.values.push(values[i]);
+  });
+  return known;
+}
+
 // Each minute, or step, from the first to the last: where nothing came, the line shows it.
 export function steps(first, last, step) {
   const at = [];

@@ -162,6 +162,18 @@ def test_the_values_of_an_advice_are_copied_for_the_form(
         looked.picture(f"advice-{size}")
 
 
+def test_lines_have_gaps_where_nobody_looked_and_axes_short_numbers(browser: Browser, base: str) -> None:
+    script = """async (address) => {
+        const {count, gaps} = await import(address);
+        return [gaps([10, 11, 500, 501], [1, 2, 3, 4], 60), [0, 99999, 1234567].map(count)];
+    }"""
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        known, numbers = looked.page.evaluate(script, f"{base}/static/plots.js")
+    assert known == {"at": [10, 11, 12, 500, 501], "values": [1, 2, None, 3, 4]}
+    assert numbers == ["0", "99,999", "1.23M"]
+
+
 def test_what_looks_like_a_script_is_text(browser: Browser, base: str) -> None:
     with looking(browser) as looked:
         opened(looked, base, "numbers")
