@@ -10,14 +10,16 @@ const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
 const UNSEEN_SECONDS = 60;
-let lines = {}, advised = {}, redTold = null, jobsTold = null;
+let lines = {}, advised = {}, redNow = [], redTold = null, jobsTold = null;
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
 }
 
+const utc = (iso) => iso ? `${moment(iso)} UTC` : "none";
+
 function alert(line) {
-  const since = line.since ? `since ${moment(line.since)}` : "";
+  const since = line.since ? `since ${utc(line.since)}` : "";
   return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "), line.what, " ",
     el("span", {class: "quiet"}, since, " What to do: ", line.runbook, ", the entry of this name."));
 }
@@ -37,15 +39,15 @@ function madeOf({batch_ms, action_ms}) {
 function facts(version) {
   const {latency} = version, of = `of ${whole(latency.records)} records in ${seconds(latency.seconds)}`;
   const beats = version.beat_seconds === null ? "no driver has reported" : `heartbeat ${seconds(version.beat_seconds)} ago`;
-  const held = version.held_verb ? `held by a ${version.held_verb} of ${version.held_by}` : "held by nobody";
+  const held = version.held_verb ? `held by a ${version.held_verb} of ${version.held_by}` : "no run changes it now";
   return el("dl", {class: "facts"},
     fact("state", version.state, `wanted ${version.desired}; ${beats}`),
     fact("unread", `${whole(version.lag_events)} records`, `the oldest waits ${seconds(version.lag_seconds)}`),
     fact("append to visible", latency.p50 === null ? "not seen yet" : `${seconds(latency.p50)} / ${seconds(latency.p99)}`, latency.p50 === null ? "told while this page is open" : `p50 / p99, ${of}`),
-    fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `${whole(version.minute_rows)} rows changed in the last minute`),
-    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${madeOf(version)}${whole(version.minute_batches)} in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
-    fact("kept for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
-    fact("complete through", moment(version.complete_through), version.watermark_at ? `watermark ${moment(version.watermark_at)}` : "no watermark"),
+    fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `in the last minute; ${whole(version.minute_rows)} rows changed`),
+    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${madeOf(version)}${whole(version.minute_batches)} batches in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
+    fact("state, for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
+    fact("final up to", utc(version.complete_through), `no record can change a window that ended before it; ${version.watermark_at ? `its state is kept back to ${utc(version.watermark_at)}` : "no watermark"}`),
     fact("runs on", capacity(version), `artifact ${version.artifact}; ${held}`));
 }
 
@@ -64,6 +66,7 @@ function card(version, name) {
   }
   held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
   fill(held.facts, facts(version));
+  held.host.classList.toggle("is-red", redNow.some((line) => line.of === name));
   return held.host;
 }
 
@@ -95,6 +98,7 @@ function drawAdvice(found) {
 
 function draw(found) {
   const told = JSON.stringify(found.red);
+  redNow = found.red;
   if (told !== redTold) {  // an alert that is put in again is read aloud again
     fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));
     redTold = told;

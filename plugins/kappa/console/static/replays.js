@@ -10,7 +10,7 @@ const actions = section("");
 function left(candidate) {
   const about = candidate.eta_seconds === null ? "" : `about ${seconds(candidate.eta_seconds)} left`;
   if (candidate.state === "CAUGHT_UP") return "it has caught up";
-  if (candidate.state === "STAGED" || !Number(candidate.read)) return `its driver is starting${about && `, by the plan ${about}`}`;
+  if (candidate.state === "STAGED" || !Number(candidate.read)) return `its driver is starting${about && `, ${about}`}`;
   return about || (Number(candidate.rate_per_second) ? "it comes no nearer now" : "the time left is not known yet");
 }
 
@@ -24,9 +24,9 @@ function progress(candidate) {
 
 function replay(held) {
   const page = `dags/reprocess_stream/runs/${encodeURIComponent(held.run_id)}`;
-  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Nobody approves what he asked for.") : null;
+  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Whoever asked for it may not answer.") : null;
   return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity}`),
-    el("p", {}, `asked by ${held.asked_by} at ${moment(held.begun_at)}${held.reason ? `: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
+    el("p", {}, `asked by ${held.asked_by} at ${moment(held.begun_at)} UTC${held.reason ? `, because: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
     held.candidates.map(progress));
 }
 

@@ -279,6 +279,8 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
         told = looked.page.get_by_role("alert").filter(has_text=f"ad_ctr v{FIRST} query: <i>why")
         told.wait_for()
         told.evaluate("element => { element.seen = true; }")
+        marked = looked.page.locator(".is-red").get_by_role("heading", level=2).all_inner_texts()
+        assert marked == [f"ad_ctr v{FIRST} serves"]
         assert looked.against_access() == []
         time.sleep(3)
         assert told.evaluate("element => element.seen"), "an alert that is put in again is read aloud again"
