@@ -16,8 +16,8 @@ from cli import output
 from cli.entry import CHECKOUT, settings
 from cli.options import Json
 from kappa.core.refusals import Refusal
+from kappa.status.causes import MEANINGS
 from stack.alerts import targets, wording
-from stack.alerts.causes import MEANINGS
 from stack.alerts.incidents import Incident
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter

@@ -7,14 +7,12 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from kappa.status.causes import READ_FROM_REGISTRY, Cause, of_registry
 from stack.alerts.backlog import Backlogs
-from stack.alerts.causes import READ_FROM_REGISTRY, Cause
 from stack.alerts.incidents import Finding
 from stack.monitor.look import Look
 from stack.services import kafka, postgres, readiness
 
-_PROOF = "does not equal its replay"
-"""What the reason says of a version that gave up since a proof found a difference (`_refute` in the verb replay)."""
 _OF_STACK = {"down": Cause.DOWN, "registry": Cause.REGISTRY}
 _OF_PART = {
     postgres.NAME: Cause.POSTGRES,
@@ -60,9 +58,7 @@ def cause_of(line: dict[str, Any]) -> Cause | None:
     """The cause of a red line; None for a process that nobody needs to be told of: the monitor, which is alive."""
     if line["line"] in ("process", "part"):
         return _OF_PART.get(line["of"])
-    if line["line"] == "failed" and _PROOF in line["what"]:
-        return Cause.PROOF
-    return _OF_STACK.get(line["line"]) or Cause(line["line"])
+    return _OF_STACK.get(line["line"]) or of_registry(line["line"], line["what"])
 
 
 def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:

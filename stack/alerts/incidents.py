@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from stack.alerts.causes import PARTS, STANDS_STILL, SYMPTOMS, Cause, kind
+from kappa.status.causes import PARTS, STANDS_STILL, SYMPTOMS, Cause, kind
 
 OPENS_AFTER_SECONDS = 15.0
 """What is gone within this is told to nobody: a part that is started again, say."""

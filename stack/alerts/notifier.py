@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kappa.core.installation.alerts import Alerts
+from kappa.status.causes import MEANINGS
 from stack.alerts import outbox, wording
 from stack.alerts.backlog import Backlogs
-from stack.alerts.causes import MEANINGS
 from stack.alerts.findings import findings, unknown
 from stack.alerts.incidents import Change, Incident, decide
 from stack.alerts.memory import Memory, MemoryFile

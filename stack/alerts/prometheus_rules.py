@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from stack.alerts.causes import MEANINGS, SYMPTOMS, Cause, Meaning
+from kappa.status.causes import MEANINGS, SYMPTOMS, Cause, Meaning
 
 HEAD = """\
-# Alerts of Kappa Ads for Prometheus. Made by stack/alerts/prometheus_rules.py of the causes in stack/alerts/causes.py;
-# rules_test.yml beside it is what they must do: promtool test rules rules_test.yml
+# Alerts of Kappa Ads for Prometheus. Made by stack/alerts/prometheus_rules.py of the causes in
+# plugins/kappa/status/causes.py. What they must do is rules_test.yml beside it: promtool test rules rules_test.yml
 groups:
   - name: kappa
     rules:

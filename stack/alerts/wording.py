@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from stack.alerts.causes import MEANINGS
+from kappa.status.causes import MEANINGS
 from stack.alerts.incidents import Incident
 
 LINES = 6

@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from kappa.status.causes import MEANINGS, Cause
 from stack.alerts import prometheus_rules
-from stack.alerts.causes import MEANINGS, Cause
 from stack.services import monitor
 from tests.integration.injected import kill_and_await
 from tests.rigs.prometheus import PROMETHEUS, firing, scraping

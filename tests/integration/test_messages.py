@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.status import red_lines
-from stack.alerts.causes import Cause
+from kappa.status.causes import Cause
 from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching

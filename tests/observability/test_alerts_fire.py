@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kappa.core.installation.settings import Settings
+from kappa.status.causes import Cause
 from stack.alerts import prometheus_rules
-from stack.alerts.causes import Cause
 from stack.layout import Layout
 from stack.waiting import until
 from tests.rigs.prometheus import NOT_BUILT, PROMETHEUS, firing, has_scraped, scraping

@@ -15,8 +15,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from kappa.core.metrics import METRICS
+from kappa.status.causes import Cause
 from stack.alerts import prometheus_rules
-from stack.alerts.causes import Cause
 from stack.provisioning import prometheus
 
 ROOT = Path(__file__).resolve().parents[2]

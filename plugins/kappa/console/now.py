@@ -12,6 +12,7 @@ from kappa.console.database import Database
 from kappa.console.latency import Look, quantile, stretches
 from kappa.console.text import epoch, plain
 from kappa.status import red_lines
+from kappa.status.causes import MEANINGS, of_registry
 
 LOOK_SECONDS = 240
 """Over so long the latencies of *Now* are taken."""
@@ -72,12 +73,15 @@ class Now:
         self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
-        """{"at", "versions": [...], "red": [...], as `red_lines` has them}. Raises NotReadable, TooSlow."""
+        """{"at", "versions": [...], "red": [...], as `red_lines` has them, with "readers": its meaning for readers}.
+        Raises NotReadable, TooSlow."""
         at = self._clock()
         with self._database.reading() as connection:
             rows = connection.execute(_VERSIONS).fetchall()
             red = red_lines.read(connection, self._retention)
         red += red_lines.broken_accounts(rows)
+        for line in red:
+            line["readers"] = MEANINGS[of_registry(line["line"], line["what"])].readers
         return {"at": at, "versions": [self._version(row, at) for row in rows], "red": plain(red)}
 
     def hours(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.commands.alerts import NobodyIsTold
 from cli.main import application
 from kappa.core.installation.settings import load
-from stack.alerts.causes import Cause
+from kappa.status.causes import Cause
 from stack.alerts.incidents import Book, Incident
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter

@@ -12,7 +12,7 @@ from bench.live import Database
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import embedded
 from kappa.core.verb_steps import Verb
-from stack.alerts.causes import MEANINGS, STANDS_STILL, Cause
+from kappa.status.causes import MEANINGS, STANDS_STILL, Cause
 from stack.services.passwords import PERSON
 from tests.integration.beside import load
 from tests.integration.duty import Watched, watching

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stack.alerts.causes import READ_FROM_REGISTRY, Cause
+from kappa.status.causes import READ_FROM_REGISTRY, Cause
 from stack.alerts.incidents import Book, Finding, Incident, decide
 
 SILENT = Finding(Cause.SILENT, "ad_ctr v1", "ad_ctr v1 silent: no heartbeat", 90.0)

@@ -21,7 +21,7 @@ VERSION: dict[str, Any] = {
 }  # fmt: skip
 REGISTRY = Registry(
     [VERSION],
-    [{"line": "silent", "of": "ad_ctr v3"}],
+    [{"line": "silent", "what": "", "of": "ad_ctr v3"}],
     [{"phase": "catching up"}],
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,

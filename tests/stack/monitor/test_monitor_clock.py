@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kappa.core.spark_environment import search_path
-from stack.alerts.causes import MEANINGS, Cause
+from kappa.status.causes import MEANINGS, Cause
 from stack.layout import Layout
 from stack.monitor import process
 from stack.services import monitor

@@ -19,9 +19,9 @@ function fact(title, value, small = "") {
 const utc = (iso) => iso ? `${moment(iso)} UTC` : "none";
 
 function alert(line) {
-  const since = line.since ? `since ${utc(line.since)}` : "";
+  const since = line.since ? `since ${utc(line.since)}` : "since a time that is not known";
   return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "), line.what, " ",
-    el("span", {class: "quiet"}, since, " What to do: ", line.runbook, ", the entry of this name."));
+    el("span", {class: "quiet"}, `${since}. For readers: ${line.readers} What to do: ${line.runbook}, the entry of this name.`));
 }
 
 function capacity(version) {

@@ -19,6 +19,7 @@ from kappa.cluster import Capacity, Host
 from kappa.console.app import PAGES, protect, router
 from kappa.core.advice.size import Advice, Size
 from kappa.core.installation.settings import Settings
+from kappa.status.causes import MEANINGS, Cause
 from stack.waiting import until
 from tests.plugins.kappa.console.conftest import EVIL, add_up_clients, batch, beat, refuse
 from tests.rigs.browser import NARROW, SCHEMES, WIDE, Looked, chromium, looking
@@ -278,6 +279,7 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
         hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', now(), %s)", FIRST, "<i>why")
         told = looked.page.get_by_role("alert").filter(has_text=f"ad_ctr v{FIRST} query: <i>why")
         told.wait_for()
+        assert MEANINGS[Cause.QUERY].readers in told.inner_text()
         told.evaluate("element => { element.seen = true; }")
         marked = looked.page.locator(".is-red").get_by_role("heading", level=2).all_inner_texts()
         assert marked == [f"ad_ctr v{FIRST} serves"]

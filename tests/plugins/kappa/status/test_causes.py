@@ -9,10 +9,10 @@ import pytest
 import typer
 
 from cli.main import application
-from stack.alerts.causes import MEANINGS, Cause
+from kappa.status.causes import MEANINGS, Cause
 from stack.alerts.findings import cause_of
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 HEADINGS = re.findall(r"^#{2,3} (.*)$", (ROOT / "docs" / "runbook.md").read_text(), flags=re.MULTILINE)
 CONTRACT = (ROOT / "docs" / "contract.md").read_text().split("## 8. ")[1]
 

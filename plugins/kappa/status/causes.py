@@ -170,6 +170,15 @@ SYMPTOMS = frozenset({*STANDS_STILL, Cause.HELD, Cause.WATCHER})
 """What a part that is away brings about: of these nobody is told beside it, only if they stay once it is back."""
 
 
+_PROOF = "does not equal its replay"
+"""What the reason says of a version that gave up since a proof found a difference (`_refute` in the verb replay)."""
+
+
+def of_registry(line: str, what: str) -> Cause:
+    """The cause of a red line that the registry knows, by its name and its words."""
+    return Cause.PROOF if line == Cause.FAILED and _PROOF in what else Cause(line)
+
+
 def kind(cause: Cause) -> str:
     """What is the same for causes that are one incident."""
     return "stands still" if cause in STANDS_STILL else cause.value
