@@ -4,7 +4,6 @@ messages that it began and that it is over."""
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,14 +18,14 @@ from kappa.status.causes import Cause
 from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
-from tests.integration.injected import HEALTHY, JVM, away, changed, kill_of
+from tests.integration.injected import HEALTHY, changed, standing_still
 from tests.rigs.running_stack import Stack
 from traffic.log import KafkaLog
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
 Fault = Callable[[Stack], AbstractContextManager[None]]
 FLOOD = 5_000
-STOPPED, KILLED = "quarantine", "client_spend"
+STOPPED = "quarantine"
 PARTS = {Cause.POSTGRES: postgres.NAME, Cause.KAFKA: kafka.NAME}
 TOLD_SECONDS, OVER_SECONDS = 240.0, 600.0
 
@@ -80,23 +79,15 @@ def _short_of_time(stack: Stack) -> Iterator[None]:
         stack.kappa("start", STOPPED, "--reason", "test")
 
 
-@contextmanager
-def _killed(stack: Stack) -> Iterator[None]:
-    """A driver's JVM is killed; Airflow starts the driver again, and nothing is to be undone."""
-    kill_of(stack, JVM, KILLED)
-    yield
-
-
 def _postgres_away(stack: Stack) -> AbstractContextManager[None]:
-    return away(stack, postgres.NAME, signal.SIGQUIT)
+    return standing_still(stack, postgres.NAME)
 
 
 def _broker_away(stack: Stack) -> AbstractContextManager[None]:
-    return away(stack, kafka.NAME, signal.SIGTERM)
+    return standing_still(stack, kafka.NAME)
 
 
 FAULTS: dict[Cause, Fault] = {
-    Cause.SILENT: _killed,
     Cause.POSTGRES: _postgres_away,
     Cause.KAFKA: _broker_away,
     Cause.QUERY: _crash_loop,
