@@ -64,7 +64,8 @@ class Advice(Serializable):
         rescale or, for larger batches, of a deployment."""
         settings = [f"{name}={value}" for name, value in self.wanted.items()]
         fields = {"settings": settings} if self.size is Size.LARGER_BATCHES else dict(self.form)
-        return super().to_json() | {"command": self.command, "form": {"job": self.job, **fields}}
+        form = {"job": self.job, **fields} if fields else {}
+        return super().to_json() | {"command": self.command, "form": form}
 
 
 def advise(load: Load, free: Free | None) -> Advice:

@@ -17,19 +17,24 @@ from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS, resolve
 from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
-from tests.rigs.served_by_hand import FIRST, ByHand
+from tests.rigs.served_by_hand import FIRST, RULES, ByHand
 
 pytestmark = pytest.mark.rig
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def rows(hand: ByHand) -> None:
-    """Two clients; a minute that is final and one that is not. Spend is beyond what a float holds."""
+    """Two clients; a minute that is final and one that is not, whatever the test before left. Spend is beyond what a
+    float holds."""
 
     def row(client: str, ad: str, at: Any, impressions: int, clicks: int, micros: int) -> dict[str, Any]:
         return {"client_id": client, "ad_id": ad, "window_start": at, "impressions": impressions, "clicks": clicks,
                 "impression_micros": micros}  # fmt: skip
 
+    hand.execute("delete from data.ad_ctr_minute where version = %s", FIRST)
+    hand.execute("update registry.job_version set settings = %s where job = 'ad_ctr'", Jsonb(dict(RULES)))
+    for job in ("ad_ctr", "client_spend"):
+        hand.through(job, FIRST, OPEN)
     hand.rows("ad_ctr", FIRST, [
         row("c1", "a1", FINAL, 10, 1, 2**60 + 1), row("c1", "a2", FINAL, 30, 1, 7), row("c2", "a1", FINAL, 5, 0, 3),
         row("c1", "a1", OPEN, 4, 2, 9), row("c1", "a1", FINAL - timedelta(hours=2), 1, 0, 1),

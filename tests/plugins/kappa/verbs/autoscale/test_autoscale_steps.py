@@ -52,8 +52,9 @@ def test_with_the_policy_off_nothing_is_looked_at(hand: ByHand) -> None:
     there = platform(hand, Autoscaling(), Untouched())
     plan = plan_autoscale(there)
     assert plan.enabled is False
-    assert ask(there, plan, BY) == []
-    assert there.registry.entries(BY.run_id) == []
+    nobody = Author("airflow", "run-0")
+    assert ask(there, plan, nobody) == []
+    assert there.registry.entries(nobody.run_id) == []
 
 
 def test_it_is_written_down_with_its_numbers_asked_for_and_not_again(hand: ByHand) -> None:
