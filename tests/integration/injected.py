@@ -101,20 +101,6 @@ def away(stack: Stack, part: str, by: signal.Signals) -> Iterator[None]:
     _await_back(stack, part, victim)
 
 
-@contextmanager
-def standing_still(stack: Stack, part: str) -> Iterator[None]:
-    """A supervised part, with its children, stopped by SIGSTOP while the body runs: it accepts and never answers."""
-    stopped = leftovers.family([_part(stack, part)])
-    for process in stopped:
-        process.suspend()
-    try:
-        yield
-    finally:
-        for process in stopped:
-            with suppress(psutil.NoSuchProcess):
-                process.resume()
-
-
 def _part(stack: Stack, part: str) -> psutil.Process:
     (running,) = (p for p in Supervisor(Layout(stack.settings, CHECKOUT)).processes() if p.name == part)
     assert running.pid, f"{part} is {running.state}: there is nobody to kill"

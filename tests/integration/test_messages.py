@@ -15,11 +15,13 @@ from psycopg.rows import dict_row
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.status import red_lines
 from kappa.status.causes import Cause
+from stack.layout import Layout
 from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
-from tests.integration.injected import HEALTHY, changed, standing_still
-from tests.rigs.running_stack import Stack
+from tests.integration.injected import HEALTHY, changed
+from tests.rigs.running_stack import CHECKOUT, Stack
+from tests.rigs.small_stack import standing_still
 from traffic.log import KafkaLog
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
@@ -80,11 +82,11 @@ def _short_of_time(stack: Stack) -> Iterator[None]:
 
 
 def _postgres_away(stack: Stack) -> AbstractContextManager[None]:
-    return standing_still(stack, postgres.NAME)
+    return standing_still(Layout(stack.settings, CHECKOUT), postgres.NAME)
 
 
 def _broker_away(stack: Stack) -> AbstractContextManager[None]:
-    return standing_still(stack, kafka.NAME)
+    return standing_still(Layout(stack.settings, CHECKOUT), kafka.NAME)
 
 
 FAULTS: dict[Cause, Fault] = {

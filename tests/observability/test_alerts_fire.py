@@ -12,7 +12,7 @@ from stack.alerts import prometheus_rules
 from stack.layout import Layout
 from stack.waiting import until
 from tests.rigs.prometheus import NOT_BUILT, PROMETHEUS, firing, has_scraped, scraping
-from tests.stack.alerts.test_notifier import standing_still
+from tests.rigs.small_stack import standing_still
 from tests.stack.monitor.test_monitor import settings, watched
 
 pytestmark = [

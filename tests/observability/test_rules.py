@@ -17,7 +17,7 @@ import yaml  # type: ignore[import-untyped]
 from kappa.core.metrics import METRICS
 from kappa.status.causes import Cause
 from stack.alerts import prometheus_rules
-from stack.provisioning import prometheus
+from tests.rigs.prometheus import BUILT
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "observability"
@@ -25,7 +25,6 @@ RULES = FOLDER / "prometheus" / "rules.yml"
 DASHBOARD = json.loads((FOLDER / "grafana" / "dashboard.json").read_text())
 KNOWN = {metric.name for metric in METRICS}
 NAME = re.compile(r"\bkappa_\w+")
-BUILT = prometheus.folder(ROOT, os.environ)
 PROMTOOL = shutil.which("promtool", path=f"{BUILT}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
 
 

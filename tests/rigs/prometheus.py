@@ -19,7 +19,8 @@ from tests.rigs.small_stack import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "observability" / "prometheus"
-PROMETHEUS = building.folder(ROOT, os.environ) / "prometheus"
+BUILT = building.folder(ROOT, os.environ)
+PROMETHEUS = BUILT / "prometheus"
 NOT_BUILT = "prometheus is not built (observability/README.md)"
 
 

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import fields, replace
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -149,3 +150,15 @@ def free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [int(each.getsockname()[1]) for each in sockets]
+
+
+@contextmanager
+def standing_still(parts: Layout, name: str) -> Iterator[None]:
+    """A part and all its processes are stopped while the body runs."""
+    (found,) = (p for p in Supervisor(parts).processes() if p.name == name)
+    parent = psutil.Process(found.pid)
+    with ExitStack() as held:
+        for process in [parent, *parent.children(recursive=True)]:
+            process.suspend()
+            held.callback(process.resume)
+        yield

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from kappa.core.installation.alerts import Alerts
@@ -20,7 +18,7 @@ from stack.layout import Layout
 from stack.monitor.look import Disk, Look, look
 from stack.monitor.registry import Registry
 from stack.services import postgres
-from stack.supervision import Supervisor
+from tests.rigs.small_stack import standing_still
 from tests.stack.alerts.receiver import Receiver, put_address, receiver
 
 NIGHT = 1_790_000_000.0
@@ -182,18 +180,6 @@ def test_two_do_not_tell_of_one_installation(tmp_path: Path) -> None:
         with pytest.raises(NotifierRuns), MemoryFile(tmp_path).held():
             pass
     assert not file.is_held
-
-
-@contextmanager
-def standing_still(parts: Layout, name: str) -> Iterator[None]:
-    """A part and all its processes are stopped while the body runs."""
-    (found,) = (p for p in Supervisor(parts).processes() if p.name == name)
-    parent = psutil.Process(found.pid)
-    with ExitStack() as held:
-        for process in [parent, *parent.children(recursive=True)]:
-            process.suspend()
-            held.callback(process.resume)
-        yield
 
 
 @pytest.mark.rig

@@ -23,7 +23,7 @@ from stack.monitor import process
 from stack.monitor.look import look
 from stack.services import monitor
 from stack.waiting import until
-from tests.stack.alerts.test_notifier import standing_still
+from tests.rigs.small_stack import standing_still
 
 
 def scrape(settings: Settings) -> str:

@@ -1,6 +1,6 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
-import {airflow, ask, bytes, el, every, fill, head, moment, seconds, section, verbs, whole} from "./page.js";
+import {airflow, ask, bytes, el, every, fill, head, seconds, section, utc, verbs, whole} from "./page.js";
 import {count, gaps, Plot} from "./plots.js";
 
 head("now");
@@ -15,8 +15,6 @@ let lines = {}, advised = {}, redNow = [], redTold = null, jobsTold = null;
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
 }
-
-const utc = (iso) => iso ? `${moment(iso)} UTC` : "none";
 
 function alert(line) {
   const since = line.since ? `since ${utc(line.since)}` : "since a time that is not known";

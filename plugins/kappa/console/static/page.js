@@ -126,6 +126,8 @@ export const clock = (epoch) => `${new Date(epoch * 1000).toISOString().slice(11
 
 export const moment = (iso) => iso ? `${String(iso).slice(0, 19).replace("T", " ")}` : "none";
 
+export const utc = (iso) => iso ? `${moment(iso)} UTC` : "none";
+
 export function field(title, control) {
   return el("label", {}, title, control);
 }

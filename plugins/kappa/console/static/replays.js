@@ -1,6 +1,6 @@
 // The page Replays: what is computed anew just now, how far it is, and what became of earlier ones.
 
-import {airflow, el, every, fill, head, moment, seconds, section, table, verbs, whole} from "./page.js";
+import {airflow, el, every, fill, head, moment, seconds, section, table, utc, verbs, whole} from "./page.js";
 
 head("replays");
 const running = section("Under way");
@@ -26,7 +26,7 @@ function replay(held) {
   const page = `dags/reprocess_stream/runs/${encodeURIComponent(held.run_id)}`;
   const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Whoever asked for it may not answer.") : null;
   return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity}`),
-    el("p", {}, `asked by ${held.asked_by} at ${moment(held.begun_at)} UTC${held.reason ? `, because: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
+    el("p", {}, `asked by ${held.asked_by} at ${utc(held.begun_at)}${held.reason ? `, because: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
     held.candidates.map(progress));
 }
 

@@ -61,7 +61,7 @@ class LogFacts:
 class Weight:
     """What the live version of a job weighs in the database, in its checkpoint and in state; None: not known."""
 
-    rows: Weighed
+    weighed: Weighed
     checkpoint_bytes: int
     state_keys: int | None = None
 
@@ -113,7 +113,7 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
     A candidate that reads no faster than records arrive has an endless ETA (`math.inf`).
     """
     records = sum(to_read(starts, log.ends).values())
-    expected = {job: forecast(weight.rows, most[job]) for job, weight in weights.items()}
+    expected = {job: forecast(weight.weighed, most[job]) for job, weight in weights.items()}
     speeds = {job: one.per_s for job, one in expected.items()}
     keys = [weight.state_keys for weight in weights.values() if weight.state_keys is not None]
     slack = min((s for v in speeds.values() if (s := slack_seconds(log, starts, v)) is not None), default=None)
@@ -121,11 +121,11 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
         records=records * len(weights),
         bytes=round(records * len(weights) * log.bytes_per_record),
         eta_seconds=max((eta_seconds(records, one, log.arrivals_per_s) for one in expected.values()), default=0.0),
-        disk_bytes=sum(weight.rows.rows_bytes + weight.checkpoint_bytes for weight in weights.values()),
+        disk_bytes=sum(weight.weighed.rows_bytes + weight.checkpoint_bytes for weight in weights.values()),
         state_keys=sum(keys) if keys else None,
         retention_slack_seconds=slack,
         speeds=speeds,
-        assumed=tuple(job for job, weight in weights.items() if weight.rows.replays_per_s is None),
+        assumed=tuple(job for job, weight in weights.items() if weight.weighed.replays_per_s is None),
     )
 
 

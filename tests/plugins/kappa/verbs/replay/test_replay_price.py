@@ -39,13 +39,14 @@ def test_the_price_counts_what_all_candidates_read_and_keep() -> None:
 
 
 def test_a_speed_that_was_never_measured_is_assumed_and_said_to_be() -> None:
-    plan = planned(weight=replace(WEIGHT, rows=Weighed(3_000_000, None)))
+    plan = planned(weight=replace(WEIGHT, weighed=Weighed(3_000_000, None)))
     assert plan.price.assumed == BOTH
     assert "ad_ctr 7,000/s, assumed" in dict(plan.rows())["ETA"]
 
 
 def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
-    assumed, slow = planned().price, planned(weight=replace(WEIGHT, rows=replace(WEIGHT.rows, start_s=80.0))).price
+    slowly = replace(WEIGHT, weighed=replace(WEIGHT.weighed, start_s=80.0))
+    assumed, slow = planned().price, planned(weight=slowly).price
     by_arrivals = 50.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
     assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(50.0 + by_arrivals)
 
