@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shlex
+import socket
 import subprocess
 import tempfile
 import xmlrpc.client
@@ -14,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from supervisor.xmlrpc import SupervisorTransport
 
+from kappa.core.refusals import Refusal
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
 from stack.waiting import until
 
+NAME = "supervisor"
 SOCKET_LIMIT = 100
+PATIENCE_SECONDS = 30.0
+"""How long an answer is waited for by what needs one; whoever only looks waits less."""
 ALIVE = ("STARTING", "RUNNING", "BACKOFF")
 HEAD = """\
 [unix_http_server]
@@ -79,6 +84,18 @@ class Process:
         return max(self.started, self.ended) if self.ended else self.started
 
 
+class SupervisorSilent(Refusal):
+    """There is a supervisor, and it does not answer in time: nobody knows what runs."""
+
+    def __init__(self, layout: Layout, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(
+            f"the supervisor did not answer within {seconds:g} s. Nothing was started or stopped. Its pid is in "
+            f"{layout.run / 'supervisord.pid'}: kill -CONT lets it go on if it was stopped; if it does not answer "
+            "then, './kappa down' ends it and all that it keeps, and './kappa up' starts them anew."
+        )
+
+
 def render(layout: Layout, programs: Iterable[Program], socket: Path, root: bool) -> str:
     """supervisord.conf; a `%` in a value is written twice, as supervisor wants it."""
     head = HEAD.format(
@@ -91,10 +108,10 @@ def render(layout: Layout, programs: Iterable[Program], socket: Path, root: bool
 
 
 class Supervisor:
-    """The supervisor of one stack."""
+    """The supervisor of one stack; who waits for an answer for more than so many seconds raises SupervisorSilent."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, seconds: float = PATIENCE_SECONDS) -> None:
+        self.layout, self.seconds = layout, seconds
         self.configuration = layout.run / "supervisord.conf"
 
     def running(self) -> bool:
@@ -152,16 +169,19 @@ class Supervisor:
             psutil.wait_procs([process], timeout=30)
 
     def process(self) -> psutil.Process | None:
-        """The supervisor's own process."""
+        """The supervisor's own process; none when it does not run, or does not answer."""
         try:
             return psutil.Process(self._ask("getPID"))
-        except (OSError, xmlrpc.client.Error, psutil.Error):
+        except (SupervisorSilent, OSError, xmlrpc.client.Error, psutil.Error):
             return None
 
     def _ask(self, question: str, *arguments: object) -> Any:
-        transport = SupervisorTransport(None, None, f"unix://{self._socket()}")
-        with xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport) as server:
-            return getattr(server.supervisor, question)(*arguments)
+        transport = _Transport(self._socket(), self.seconds)
+        try:
+            with xmlrpc.client.ServerProxy("http://localhost", transport=transport) as server:
+                return getattr(server.supervisor, question)(*arguments)
+        except (TimeoutError, BlockingIOError) as error:  # the latter: too many wait to be let in already
+            raise SupervisorSilent(self.layout, self.seconds) from error
 
     def _socket(self) -> Path:
         """Where the socket is: beside the pid file, or where the recorded short folder says."""
@@ -177,6 +197,30 @@ class Supervisor:
         if not (record.exists() and Path(record.read_text()).parent.is_dir()):
             record.write_text(f"{tempfile.mkdtemp(prefix='kappa-')}/supervisor.sock")
         return Path(record.read_text())
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP by a socket in the file system; each read and write ends after so many seconds."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__("localhost", timeout=seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class _Transport(xmlrpc.client.Transport):
+    """One question by such a connection."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__()
+        self._made = _Connection(path, seconds)
+
+    def make_connection(self, host: Any) -> _Connection:
+        return self._made
 
 
 def _process(info: dict[str, Any]) -> Process:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from kappa.status.causes import READ_FROM_REGISTRY, Cause, of_registry
+from kappa.status.causes import READ_FROM_REGISTRY, READ_FROM_SUPERVISOR, Cause, of_registry
+from stack import supervision
 from stack.alerts.backlog import Backlogs
 from stack.alerts.incidents import Finding
 from stack.monitor.look import Look
@@ -17,9 +18,12 @@ _OF_STACK = {"down": Cause.DOWN, "registry": Cause.REGISTRY}
 _OF_PART = {
     postgres.NAME: Cause.POSTGRES,
     kafka.NAME: Cause.KAFKA,
+    supervision.NAME: Cause.SUPERVISOR,
     **dict.fromkeys(readiness.SPARK, Cause.SPARK),
     **dict.fromkeys(readiness.AIRFLOW, Cause.AIRFLOW),
 }
+_WHOLE = (Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY)
+"""What is named by its cause alone."""
 WAITS = "waiting for an answer"
 CLOCK_SECONDS = 30.0
 """Half of what finality allows clocks to differ by (contract, section 3)."""
@@ -35,7 +39,8 @@ def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]
 
 def unknown(seen: Look) -> Collection[Cause]:
     """Of what this look cannot tell whether it is there."""
-    return frozenset() if seen.registry is not None else READ_FROM_REGISTRY
+    of_registry = READ_FROM_REGISTRY if seen.registry is None else frozenset()
+    return of_registry | (READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset())
 
 
 def _changing(seen: Look) -> set[str]:
@@ -49,7 +54,7 @@ def _red(lines: Iterable[dict[str, Any]], changing: Collection[str]) -> Iterator
         cause = cause_of(line)
         if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
             continue
-        about_part = cause in (Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY)
+        about_part = cause in _WHOLE
         if cause is not None:
             yield Finding(cause, "" if about_part else line["of"], line["what"], _epoch(line["since"]))
 

@@ -16,8 +16,8 @@ from stack.monitor.registry import Registry, Row
 from stack.services import kafka, postgres
 from stack.status import outages
 from stack.status.outages import DoesNotAnswer, NoRegistry
-from stack.status.overview import of_stack
-from stack.supervision import Process, Supervisor
+from stack.status.overview import of_stack, of_supervisor
+from stack.supervision import Process
 
 LOOK_SECONDS = 5.0
 """A look is good for so long."""
@@ -51,8 +51,7 @@ def look(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECO
     """Ask everybody, each for so many seconds at most. Nothing that is away makes it fail."""
     at, begun = time.time(), time.monotonic()
     of_broker = outages.ask_broker(settings, seconds)
-    processes = Supervisor(Layout(settings, checkout)).processes()
-    problems: list[DoesNotAnswer | NoRegistry] = []
+    processes, problems = of_supervisor(Layout(settings, checkout), seconds)
     found: Registry | None = None
     try:
         with outages.reading(settings, "kappa_operator", seconds) as connection:
@@ -91,4 +90,4 @@ class Looks:
 
 
 PARTS = (postgres.NAME, kafka.NAME)
-"""The parts that a look asks."""
+"""The parts that streams need, and that a look asks."""

@@ -1,5 +1,5 @@
-"""Whether Postgres, the broker and a monitor elsewhere answer, asked with a bound of this side's own: a server that
-accepts and then never answers keeps to no time-out that it is told."""
+"""Whether Postgres, the broker, the supervisor and a monitor elsewhere answer, asked with a bound of this side's own: a
+server that accepts and then never answers keeps to no time-out that it is told."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from kappa.core.installation.kafka_access import UserUnknown
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status.deadline import cut_off
+from stack import supervision
+from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import monitor, postgres
+from stack.supervision import Process, Supervisor, SupervisorSilent
 
 BOUND_SECONDS = 4.0
 """The longest that one part is waited for; with the start of the command itself `status` takes less than 10 s."""
@@ -88,6 +91,14 @@ def ask_monitor(settings: Settings, seconds: float = BOUND_SECONDS) -> Told:
     """Ask the monitor that the settings name, if they name any; the supervisor knows of that of the embedded stack."""
     url = settings.metrics.url
     return _beside(monitor.NAME, url, partial(monitor.ask, url, seconds), seconds) if url else lambda: None
+
+
+def ask_supervisor(layout: Layout, seconds: float = BOUND_SECONDS) -> list[Process]:
+    """The processes of the stack, none where it is down. Raises DoesNotAnswer."""
+    try:
+        return Supervisor(layout, seconds).processes()
+    except SupervisorSilent as silent:
+        raise DoesNotAnswer(supervision.NAME, f"no answer on its socket within {seconds:g} s") from silent
 
 
 def _beside(part: str, where: str, question: Callable[[], None], seconds: float) -> Told:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,26 @@ from typing import Any
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.status.red_lines import RUNBOOK
+from stack import supervision
 from stack.layout import Layout
 from stack.services import monitor
 from stack.status import job as job_status
 from stack.status import outages
 from stack.status.outages import DoesNotAnswer, NoRegistry
-from stack.supervision import Process, Supervisor
+from stack.supervision import Process
 
 Line = dict[str, Any]
 
 
 def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECONDS) -> dict[str, Any]:
-    """The document of `status --json`; Postgres, the broker and a monitor elsewhere, asked side by side, have so many
-    seconds to answer.
+    """The document of `status --json`; the supervisor, and then Postgres, the broker and a monitor elsewhere side by
+    side, have so many seconds to answer.
 
     {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
     "replays": [...], "red": [{"what", "since", "runbook", "line", "of"}]}
     """
     asked = [ask(settings, seconds) for ask in (outages.ask_broker, outages.ask_monitor)]
-    processes = Supervisor(Layout(settings, checkout)).processes()
-    problems: list[DoesNotAnswer | NoRegistry] = []
+    processes, problems = of_supervisor(Layout(settings, checkout), seconds)
     try:
         versions, lines, replays = job_status.read(settings, seconds)
     except (DoesNotAnswer, NoRegistry) as problem:
@@ -62,12 +62,20 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
     }
 
 
+def of_supervisor(layout: Layout, seconds: float) -> tuple[list[Process], list[DoesNotAnswer | NoRegistry]]:
+    """The processes that the supervisor tells of, or that it does not answer."""
+    try:
+        return outages.ask_supervisor(layout, seconds), []
+    except DoesNotAnswer as silent:
+        return [], [silent]
+
+
 def of_stack(
-    processes: list[Process], problems: Iterable[DoesNotAnswer | NoRegistry], embedded: bool = True
+    processes: list[Process], problems: Collection[DoesNotAnswer | NoRegistry], embedded: bool = True
 ) -> list[Line]:
     """A red line for each process that does not run and each part that does not answer; of a stack that is down, that
     it is says all. Of an installation elsewhere there are no processes to see. `of` names the process or the part."""
-    if embedded and not processes:
+    if embedded and not processes and all(problem.part != supervision.NAME for problem in problems):
         return [_line("the stack is down", None, "down", "")]
     since = {p.name: p.since.isoformat() if p.since else None for p in processes if p.state != "RUNNING"}
     of_processes = [

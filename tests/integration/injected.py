@@ -17,6 +17,7 @@ from stack.layout import Layout
 from stack.services import kafka, monitor, postgres, spark
 from stack.supervision import Supervisor
 from tests.rigs.running_stack import CHECKOUT, Stack
+from tests.rigs.small_stack import suspended
 
 HEALTHY: dict[str, Callable[[Settings], bool]] = {
     kafka.NAME: kafka.healthy,
@@ -89,15 +90,11 @@ def changed(stack: Stack, statement: str, back: str) -> Iterator[None]:
 def away(stack: Stack, part: str, by: signal.Signals) -> Iterator[None]:
     """A supervised part, with its children, ended by a signal and away while the body runs: who would start it again
     is stopped meanwhile. It is back and healthy afterwards."""
-    victim, supervisor = _part(stack, part), Supervisor(Layout(stack.settings, CHECKOUT)).process()
-    assert supervisor is not None, "the stack is down"
-    supervisor.suspend()
-    try:
+    victim = _part(stack, part)
+    with suspended(Layout(stack.settings, CHECKOUT)):
         _end(stack, victim, by)
         yield
         assert not HEALTHY[part](stack.settings), f"{part} was not away"
-    finally:
-        supervisor.resume()
     _await_back(stack, part, victim)
 
 

@@ -17,11 +17,12 @@ from kappa.status import red_lines
 from kappa.status.causes import Cause
 from stack.layout import Layout
 from stack.services import kafka, postgres
+from stack.status.overview import of_supervisor
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
 from tests.integration.injected import HEALTHY, changed
 from tests.rigs.running_stack import CHECKOUT, Stack
-from tests.rigs.small_stack import standing_still
+from tests.rigs.small_stack import standing_still, suspended
 from traffic.log import KafkaLog
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=4)]
@@ -85,11 +86,16 @@ def _postgres_away(stack: Stack) -> AbstractContextManager[None]:
     return standing_still(Layout(stack.settings, CHECKOUT), postgres.NAME)
 
 
+def _supervisor_away(stack: Stack) -> AbstractContextManager[None]:
+    return suspended(Layout(stack.settings, CHECKOUT))
+
+
 def _broker_away(stack: Stack) -> AbstractContextManager[None]:
     return standing_still(Layout(stack.settings, CHECKOUT), kafka.NAME)
 
 
 FAULTS: dict[Cause, Fault] = {
+    Cause.SUPERVISOR: _supervisor_away,
     Cause.POSTGRES: _postgres_away,
     Cause.KAFKA: _broker_away,
     Cause.QUERY: _crash_loop,
@@ -133,6 +139,8 @@ def _seen(watched: Watched, cause: Cause, before: int, word: str, fires: bool, s
 
 def _is_red(watched: Watched, cause: Cause) -> bool:
     settings = watched.stack.settings
+    if cause is Cause.SUPERVISOR:
+        return bool(of_supervisor(Layout(settings, CHECKOUT), 4.0)[1])
     if cause in PARTS:
         return not HEALTHY[PARTS[cause]](settings)
     with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:

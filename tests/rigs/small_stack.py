@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
@@ -157,8 +157,23 @@ def standing_still(parts: Layout, name: str) -> Iterator[None]:
     """A part and all its processes are stopped while the body runs."""
     (found,) = (p for p in Supervisor(parts).processes() if p.name == name)
     parent = psutil.Process(found.pid)
+    with _stopped([parent, *parent.children(recursive=True)]):
+        yield
+
+
+@contextmanager
+def suspended(parts: Layout) -> Iterator[None]:
+    """The supervisor alone is stopped while the body runs."""
+    process = Supervisor(parts).process()
+    assert process is not None, "there is no supervisor"
+    with _stopped([process]):
+        yield
+
+
+@contextmanager
+def _stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
     with ExitStack() as held:
-        for process in [parent, *parent.children(recursive=True)]:
+        for process in processes:
             process.suspend()
             held.callback(process.resume)
         yield

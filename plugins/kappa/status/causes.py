@@ -12,6 +12,7 @@ class Cause(StrEnum):
     """Why somebody is told. Each red line of the contract, section 8, has the name of its cause."""
 
     DOWN = "down"
+    SUPERVISOR = "supervisor"
     POSTGRES = "postgres"
     KAFKA = "kafka"
     REGISTRY = "registry"
@@ -56,6 +57,11 @@ MEANINGS: dict[Cause, Meaning] = {
         "the stack is down",
         "Numbers can be read only if Postgres still runs, and grow old; what producers send is lost unless they keep "
         "it.", "the stack is down", "./kappa up",
+    ),
+    Cause.SUPERVISOR: Meaning(
+        "the supervisor does not answer",
+        "None: what runs goes on. But a part that ends is not started again, and nobody knows what runs.",
+        "supervisor does not answer: ...", "./kappa status",
     ),
     Cause.POSTGRES: Meaning(
         "Postgres is away",
@@ -159,9 +165,11 @@ MEANINGS: dict[Cause, Meaning] = {
 }  # fmt: skip
 
 READ_FROM_REGISTRY = frozenset(Cause) - {
-    Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK, Cause.AIRFLOW, Cause.DISK,
+    Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK, Cause.AIRFLOW, Cause.DISK,
 }  # fmt: skip
 """What nobody knows while the registry cannot be read: neither that it is there nor that it is over."""
+READ_FROM_SUPERVISOR = frozenset({Cause.SPARK, Cause.AIRFLOW})
+"""The same while the supervisor does not answer."""
 
 PARTS = frozenset({Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK})
 STANDS_STILL = (Cause.QUERY, Cause.COMMIT, Cause.SILENT, Cause.STALLED, Cause.BACKLOG)

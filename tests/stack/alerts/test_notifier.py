@@ -150,6 +150,17 @@ def test_a_full_disk_is_told_though_nothing_can_be_remembered(
     assert hook.titles == ["red: the disk is nearly full"]
 
 
+def test_while_the_supervisor_does_not_answer_nobody_knows_that_a_process_is_back(watch: Watch, hook: Receiver) -> None:
+    ended = {"what": "process spark-worker is FATAL", "since": None, "line": "process", "of": "spark-worker"}
+    silent = {"what": "supervisor does not answer: why", "since": None, "line": "part", "of": "supervisor"}
+    watch.see(60, replace(WELL, red=[ended]))
+    watch.see(120, replace(WELL, red=[silent], away=frozenset({"supervisor"})))
+    spark, supervisor = "a part of Spark does not run: spark-worker", "the supervisor does not answer"
+    assert hook.titles == [f"red: {spark}", f"red: {supervisor}"]
+    watch.see(120, WELL)
+    assert sorted(hook.titles[2:]) == [f"over: {spark}", f"over: {supervisor}"]
+
+
 def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hook: Receiver) -> None:
     """On a busy machine the first heartbeat of a deployment comes after more than the half minute that is red."""
     version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": True}

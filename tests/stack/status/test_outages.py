@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 import typer
@@ -29,7 +27,8 @@ from stack.services import kafka as broker
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER
 from stack.status.overview import endpoints, of_stack, status
-from stack.supervision import Process, Supervisor
+from stack.supervision import Process, Supervisor, SupervisorSilent
+from tests.rigs.small_stack import standing_still, suspended
 from tests.stack.silent_parts import let_in, listening
 
 BOUND_SECONDS = 2.0
@@ -180,18 +179,6 @@ def test_who_may_read_and_who_may_write_the_log_is_in_a_file_each(tmp_path: Path
     assert (endpoints(plain)["kafka_reader"], endpoints(plain)["kafka_producer"]) == (None, None)
 
 
-@contextmanager
-def stopped(parts: Layout, name: str) -> Iterator[None]:
-    """The process of a part and all its children stand still while the body runs."""
-    (found,) = (p for p in Supervisor(parts).processes() if p.name == name)
-    parent = psutil.Process(found.pid)
-    with ExitStack() as held:
-        for process in [parent, *parent.children(recursive=True)]:
-            process.suspend()
-            held.callback(process.resume)
-        yield
-
-
 def timed(parts: Layout, settings: Settings | None = None) -> dict[str, str]:
     """The red lines of `status` with the bounds that it has."""
     begun = time.monotonic()
@@ -204,9 +191,19 @@ def timed(parts: Layout, settings: Settings | None = None) -> dict[str, str]:
 @pytest.mark.parametrize("part", [postgres.NAME, broker.NAME])
 def test_a_part_that_stands_still_is_red_while_it_does(parts: Layout, part: str) -> None:
     assert timed(parts) == {}
-    with stopped(parts, part):
+    with standing_still(parts, part):
         found = timed(parts)
     assert set(found) == {f"{part} does not answer"}
+    assert timed(parts) == {}
+
+
+@pytest.mark.rig
+def test_while_the_supervisor_stands_still_it_is_red_and_the_stack_is_not_down(parts: Layout) -> None:
+    with suspended(parts):
+        found = timed(parts)
+        with pytest.raises(SupervisorSilent, match=r"within 1 s.*supervisord\.pid"):
+            Supervisor(parts, 1.0).running()
+    assert set(found) == {"supervisor does not answer"}
     assert timed(parts) == {}
 
 

@@ -47,6 +47,7 @@ def test_each_red_line_of_the_stack_has_a_cause() -> None:
         ("part", "postgres"): Cause.POSTGRES,
         ("process", "postgres"): Cause.POSTGRES,
         ("part", "kafka"): Cause.KAFKA,
+        ("part", "supervisor"): Cause.SUPERVISOR,
         ("process", "spark-worker"): Cause.SPARK,
         ("process", "airflow-scheduler"): Cause.AIRFLOW,
         ("process", "monitor"): None,
