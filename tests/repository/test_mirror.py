@@ -24,6 +24,7 @@ BY_OTHER_MEANS = {
     "tests/installed": "a wheel, built and installed",
     "tests/jobs/transforms/test_unstamped.py": "a driver on rig R1",
     "tests/observability": "YAML and JSON, read as such and by promtool",
+    "tests/plugins/kappa/console/test_now_page.py": "the page in a browser, from the console that its conftest serves",
     "tests/plugins/kappa/verbs/test_killed_anywhere.py": "all verbs, by tests/plugins/kill_trials.py",
     "tests/plugins/kappa/verbs/test_killed_in_replays.py": "the replays' verbs, by tests/plugins/replay_kill_trials.py",
     "tests/plugins/kappa/verbs/test_killed_on_postgres.py": "all verbs, by tests/plugins/kill_trials.py",

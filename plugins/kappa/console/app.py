@@ -125,7 +125,7 @@ def _add_files(routes: APIRouter) -> None:
     @routes.get("/page/verbs")
     def verbs() -> dict[str, Any]:
         """The verbs by the DAGs whose forms ask for them, the jobs, and of these the ones whose rows are windows."""
-        listed = [{"verb": verb.value, "dag_id": verb.dag_id} for verb in Verb]
+        listed = [{"verb": verb.value, "dag_id": verb.dag_id, "meaning": verb.meaning} for verb in Verb]
         return {"verbs": listed, "jobs": list(JOBS), "windowed": comparison.windowed()}
 
     @routes.get("/{page}")

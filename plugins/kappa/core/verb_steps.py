@@ -28,7 +28,24 @@ class Verb(StrEnum):
         """The DAG that does it."""
         return _DAGS.get(self, f"{self}_stream")
 
+    @property
+    def meaning(self) -> str:
+        """What it does, in a few words."""
+        return _MEANINGS[self]
 
+
+_MEANINGS = {
+    Verb.DEPLOY: "start jobs, or give running ones new code or settings in place",
+    Verb.STOP: "stop jobs until they are started again",
+    Verb.RESCALE: "give a job other partitions, cores or executors, its state kept",
+    Verb.AUTOSCALE: "rescale by the advice, within the bounds of the settings",
+    Verb.REPAIR: "compare what should run with what does, and mend it",
+    Verb.REPROCESS: "compute jobs anew from the log beside the live versions, and promote them once approved",
+    Verb.PROVE: "compute what is served anew from the log, and say whether it is equal",
+    Verb.PROMOTE: "let validated candidates serve, by hand",
+    Verb.ROLLBACK: "take the newest release back: what served before serves again",
+    Verb.RETIRE: "delete the rows and state of versions that nobody needs any more",
+}
 _DAGS = {Verb.PROVE: "prove_replay", Verb.RETIRE: "retire_versions"}
 
 CONCLUDE = "conclude"

@@ -1,11 +1,13 @@
-// Two versions of a job compared, window by window, at the press of a button: a part of the page Releases.
+// Two versions of a job compared, window by window, at the press of a button or by a link that names them: a part of
+// the page Releases.
 
 import {ask, el, field, fill, moment, money, section, select, table, whole} from "./page.js";
 
 const SPANS = [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]];
-const chosen = {job: "", left: "", right: "", span: "1h"};
+const asked = new URLSearchParams(location.search);
+const chosen = {job: asked.get("job") ?? "", left: asked.get("left") ?? "", right: asked.get("right") ?? "", span: "1h"};
 const form = el("div"), result = el("div", {"aria-live": "polite"});
-let shown = "";
+let shown = "", linked = asked.has("left") && asked.has("right");
 
 // Puts its section where the page has come to.
 export function begin() {
@@ -19,6 +21,10 @@ export function offer(versions, jobs) {
   shown = told;
   if (!jobs.includes(chosen.job)) chosen.job = jobs.find((job) => of(versions, job).length > 1) ?? jobs[0];
   draw(versions, jobs);
+  if (!linked) return;
+  linked = false;
+  form.scrollIntoView();
+  compare(null);
 }
 
 const of = (versions, job) => versions.filter((row) => row.job === job).map((row) => [String(row.version), `v${row.version}, ${row.state}`]);
@@ -41,10 +47,10 @@ function choice(jobs, changed, ...others) {
 }
 
 async function compare(until) {
-  const asked = {...chosen, ...(until === null ? {} : {until})};
+  const wanted = {...chosen, ...(until === null ? {} : {until})};
   fill(result, el("p", {class: "quiet"}, "comparing ..."));
   try {
-    explain(await ask(`data/comparison?${new URLSearchParams(asked)}`));
+    explain(await ask(`data/comparison?${new URLSearchParams(wanted)}`));
   } catch (problem) {
     fill(result, el("p", {class: "bad"}, problem.message));
   }

@@ -145,6 +145,6 @@ export async function verbs(host) {
   fill(host, el("h2", {}, "Change something"), el("p", {class: "quiet"},
     "Each leads to the DAG in Airflow; its Trigger button has the form, with a dry run. ",
     "The same from a terminal: ./kappa VERB --help."),
-    el("ul", {class: "verbs"}, verbs.map(({verb, dag_id}) =>
-      el("li", {}, airflow(`dags/${dag_id}`, verb, {class: "button"})))));
+    el("ul", {class: "verbs"}, verbs.map(({verb, dag_id, meaning}) =>
+      el("li", {}, airflow(`dags/${dag_id}`, verb, {class: "button"}), ` ${meaning}`))));
 }

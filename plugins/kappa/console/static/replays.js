@@ -19,7 +19,8 @@ function progress(candidate) {
   const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)}\u00a0%`;
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
-    el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`));
+    el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`),
+    el("p", {}, el("a", {href: `releases?${new URLSearchParams({job: candidate.job, left: candidate.live, right: candidate.version})}`}, `Compare it with v${candidate.live}, window by window`)));
 }
 
 function replay(held) {

@@ -79,9 +79,7 @@ def advise(load: Load, free: Free | None) -> Advice:
         return _none(load, free, unknown)
     busy, behind = _is_busy(load), load.lag_seconds >= LOOK_SECONDS
     if not busy and not behind:
-        waits = load.lag_seconds >= WAITING_SECONDS
-        fits = f"records wait, but not for {LOOK_SECONDS // 60} min yet" if waits else "its size fits"
-        return _fewer(load, free) if _is_idle(load) else _none(load, free, fits)
+        return _fewer(load, free) if _is_idle(load) else _none(load, free, _fits(load))
     growth = load.growth_per_second
     if growth is not None and growth < 0 and (left := load.lag_events / -growth) <= SOON_SECONDS:
         return _none(load, free, f"it catches up by itself in about {left / 60:.0f} min")
@@ -102,6 +100,15 @@ def _not_judged(load: Load) -> str:
     if load.unchanged_seconds < LOOK_SECONDS:
         return f"it has been as it is for {load.unchanged_seconds:.0f} s only, of {LOOK_SECONDS} that are looked at"
     return ""
+
+
+def _fits(load: Load) -> str:
+    """Why a version is left as it is that is neither overrun nor idle."""
+    if load.lag_seconds >= WAITING_SECONDS:
+        return f"records wait, but not for {LOOK_SECONDS // 60} min yet"
+    if load.utilisation >= WITHOUT_PAUSE:
+        return "its size fits: its short batches leave no pause, but nothing waits for them"
+    return "its size fits"
 
 
 def _is_busy(load: Load) -> bool:

@@ -1,22 +1,44 @@
-"""A database as a stack in use has it: versions that serve, their rows, batches and refused records."""
+"""A database as a stack in use has it, versions that serve, their rows, batches and refused records; and the console
+over it in a real browser."""
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
 from psycopg.types.json import Jsonb
 
+from kappa.cluster import Capacity, Host
+from kappa.console.app import protect, router
 from kappa.console.database import Database
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
 from kappa.core.measures import MEASURES
+from stack.waiting import until
+from tests.rigs.browser import Looked, chromium
 from tests.rigs.rig import Rig
 from tests.rigs.served_by_hand import FIRST, ByHand, by_hand
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 FINAL, OPEN = datetime(2026, 1, 31, 12, 0, tzinfo=UTC), datetime(2026, 1, 31, 12, 1, tzinfo=UTC)
 EVIL = b'<script>alert("\xe9")</script>\x00'
+SCRIPT = '<script>alert("ad")</script>'
+SECOND = FIRST + 1
+"""A version of ad_ctr that does not serve; it has other clicks of one ad, and not all rows."""
+CAPACITY = Capacity((Host(8, 3, 16_384, 4_096), Host(4, 4, 8_192, 8_192))).to_json()
+SHOWN = {
+    "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
+    "releases": "deploy.done", "replays": "No replay is under way",
+}  # fmt: skip
+"""What each page says once it has its data."""
 MONEY = ", ".join(f"{fate.value}_micros" for fate in Fate if fate is not Fate.DEAD_LETTER)
 
 
@@ -88,3 +110,61 @@ def refuse(hand: ByHand, offset: int, fate: str, reason: str, value: bytes | Non
         "value_bytes) values (%s, 'ad_events', 0, %s, clock_timestamp() - interval '1 minute', %s, %s, %s, %s, %s)",
         FIRST, offset, fate, reason, b"user", value, None if value is None else len(value),
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def base(hand: ByHand, settings: Settings) -> Iterator[str]:
+    """The console, served by itself; with records of the last minutes, of which some are hostile."""
+    _fill(hand)
+    app = FastAPI()
+    protect(app)
+    app.include_router(router(lambda: settings, lambda: CAPACITY))
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    running = threading.Thread(target=server.run, daemon=True)
+    running.start()
+    assert until(lambda: server.started, 60)
+    yield f"http://127.0.0.1:{port}/console"
+    server.should_exit = True
+    running.join(30)
+
+
+def _fill(hand: ByHand) -> None:
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    rows = [
+        {"client_id": client, "ad_id": ad, "window_start": minute - timedelta(minutes=age), "impressions": 50 + age,
+         "clicks": 1 + age % 3, "impression_micros": 1_000_000}
+        for client, ad in (("c1", "a1"), ("c1", "a2"), ("c2", SCRIPT)) for age in range(30)
+    ]  # fmt: skip
+    hand.rows("ad_ctr", FIRST, rows)
+    add_up_clients(hand)
+    hand.through("ad_ctr", FIRST, minute - timedelta(minutes=10))
+    hand.stage("ad_ctr", SECOND)
+    hand.rows("ad_ctr", SECOND, [{**row, "clicks": 0} if row["ad_id"] == "a2" else row for row in rows[:50]])
+    hand.through("ad_ctr", SECOND, minute)
+    for job in ("client_spend", "quarantine"):
+        hand.through(job, FIRST, minute)
+    beat(hand, newest=minute)
+    for number in range(20):
+        batch(hand, number, 20 + 50 * number, counted=100 + number, late=number % 4, dead_letter=1)
+    refuse(hand, 1, "dead_letter", "not JSON: <b>", EVIL)
+    hand.execute("update registry.job_version set desired = 'stopped'")
+    hand.execute(
+        "insert into registry.audit (actor, action, job, version, reason, run_id, evidence) values "
+        "('ada', 'deploy.done', 'ad_ctr', 1, %s, 'run-1', '{\"sentence\": \"<img src=x>\"}')",
+        "<script>alert(1)</script>",
+    )  # fmt: skip
+
+
+def opened(looked: Looked, base: str, page: str) -> None:
+    """A page, with its data, at which nothing has gone wrong."""
+    looked.page.goto(f"{base}/{page}")
+    looked.page.get_by_text(SHOWN[page]).first.wait_for()

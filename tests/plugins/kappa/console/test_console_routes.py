@@ -16,6 +16,7 @@ from kappa.console.text import plain
 from kappa.core.advice.load import Free, free_of
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
+from kappa.core.verb_steps import Verb
 from kappa.unavailable import Unreachable
 
 UPLOT = {
@@ -147,7 +148,8 @@ def test_while_postgres_is_away_a_page_says_so(client: TestClient) -> None:
         assert re.match(
             r"Postgres at 127.0.0.1:1 gave no answer: .*\./kappa status says more", answer.json()["refused"]
         )
-    assert client.get("/console/page/verbs").json()["verbs"][0] == {"verb": "deploy", "dag_id": "deploy_stream"}
+    first = client.get("/console/page/verbs").json()["verbs"][0]
+    assert first == {"verb": "deploy", "dag_id": "deploy_stream", "meaning": Verb.DEPLOY.meaning}
 
 
 def test_while_the_cluster_is_away_only_what_it_has_is_not_told(client: TestClient) -> None:

@@ -1,0 +1,106 @@
+"""The page Now in a real browser: what it tells, how it begins and how it says what is red."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kappa.core.advice.size import Advice, Size
+from kappa.status.causes import MEANINGS, Cause
+from tests.plugins.kappa.console.conftest import opened
+from tests.rigs.browser import looking
+from tests.rigs.served_by_hand import FIRST, ByHand
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
+
+
+def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Browser, base: str, hand: ByHand) -> None:
+    hand.execute("update registry.heartbeat set action_ms = 310 where job = 'ad_ctr' and version = %s", FIRST)
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        looked.page.get_by_text("310 ms to read and compute, 90 ms to commit; ").wait_for()
+        looked.page.get_by_text("5 of 12").wait_for()
+        looked.page.get_by_text("12,288 of 24,576 MB").wait_for()
+        looked.page.route("**/data/capacity", lambda route: route.fulfill(status=503, json={"refused": "It is away."}))
+        looked.page.reload()
+        looked.page.get_by_text("Not known now. It is away.").wait_for()
+        looked.page.get_by_text("310 ms to read and compute").wait_for()
+
+
+def test_where_nothing_is_deployed_now_says_how_to_begin(browser: Browser, base: str) -> None:
+    nothing: dict[str, Any] = {"red": [], "versions": []}
+    with looking(browser) as looked:
+        looked.page.route("**/data/now", lambda route: route.fulfill(json=nothing))
+        looked.page.goto(f"{base}/now")
+        looked.page.get_by_text("Nothing is deployed yet: deploy_stream does it, or ./kappa deploy.").wait_for()
+        looked.page.unroute("**/data/now")
+        looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").wait_for()
+        assert looked.page.get_by_text("Nothing is deployed yet").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted", "dag", "form"),
+    [
+        (Size.MORE, {"executor_cores": 2}, "rescale_stream", {"job": "ad_ctr", "cores": 2}),
+        (Size.LARGER_BATCHES, {"records_per_batch": 900}, "deploy_stream",
+         {"job": "ad_ctr", "settings": ["records_per_batch=900"]}),
+    ],
+)  # fmt: skip
+def test_the_values_of_an_advice_are_copied_for_the_form(
+    browser: Browser, base: str, size: Size, wanted: dict[str, int], dag: str, form: dict[str, Any]
+) -> None:
+    advice = Advice("ad_ctr", FIRST, size, "It is busy", wanted).to_json()
+    with looking(browser) as looked:
+        looked.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        looked.page.route("**/data/advice", lambda route: route.fulfill(json={"advice": [advice]}))
+        opened(looked, base, "now")
+        assert looked.page.get_by_role("link", name=f"Form of {dag}").get_attribute("href").endswith(f"dags/{dag}")
+        looked.page.get_by_role("button", name="Copy its values").click()
+        looked.page.get_by_role("button", name="Copied").wait_for()
+        assert json.loads(looked.page.evaluate("navigator.clipboard.readText()")) == form | {
+            "reason": "as advised", "dry_run": False,
+        }  # fmt: skip
+        assert looked.against_access() == []
+        looked.picture(f"advice-{size}")
+
+
+def test_lines_have_gaps_where_nobody_looked_and_axes_short_numbers(browser: Browser, base: str) -> None:
+    script = """async (address) => {
+        const {count, gaps} = await import(address);
+        return [gaps([10, 11, 500, 501], [1, 2, 3, 4], 60), [0, 99999, 1234567].map(count)];
+    }"""
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        known, numbers = looked.page.evaluate(script, f"{base}/static/plots.js")
+    assert known == {"at": [10, 11, 12, 500, 501], "values": [1, 2, None, 3, 4]}
+    assert numbers == ["0", "99,999", "1.23M"]
+
+
+def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
+    browser: Browser, base: str, hand: ByHand
+) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', now(), %s)", FIRST, "<i>why")
+        told = looked.page.get_by_role("alert").filter(has_text=f"ad_ctr v{FIRST} query: <i>why")
+        told.wait_for()
+        assert MEANINGS[Cause.QUERY].readers in told.inner_text()
+        told.evaluate("element => { element.seen = true; }")
+        marked = looked.page.locator(".is-red").get_by_role("heading", level=2).all_inner_texts()
+        assert marked == [f"ad_ctr v{FIRST} serves"]
+        assert looked.against_access() == []
+        time.sleep(3)
+        assert told.evaluate("element => element.seen"), "an alert that is put in again is read aloud again"
+        looked.picture("red")
+        hand.execute("delete from registry.red_line")
+        looked.page.get_by_text("Nothing is red").wait_for()
+        looked.page.route("**/data/now", lambda route: route.fulfill(status=503, json={"refused": "Postgres is away."}))
+        looked.page.get_by_text(re.compile(r"Postgres is away\. What is shown is of \d")).wait_for()
+        assert looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").count() == 1
