@@ -95,7 +95,7 @@ def test_two_versions_are_compared_and_differing_rows_are_shown(browser: Browser
 
 
 def test_a_link_that_names_two_versions_shows_them_compared(browser: Browser, base: str) -> None:
-    with looking(browser) as looked:
+    with looking(browser, size=NARROW) as looked:
         looked.page.goto(f"{base}/releases?job=ad_ctr&left={FIRST}&right={SECOND}")
         told = looked.page.get_by_text(re.compile("^NOT EQUAL: of "))
         told.wait_for()
