@@ -23,8 +23,7 @@ export function offer(versions, jobs) {
   draw(versions, jobs);
   if (!linked) return;
   linked = false;
-  form.scrollIntoView();
-  compare(null);
+  compare(null).then(() => form.scrollIntoView());  // by then what is above it is drawn
 }
 
 const of = (versions, job) => versions.filter((row) => row.job === job).map((row) => [String(row.version), `v${row.version}, ${row.state}`]);
