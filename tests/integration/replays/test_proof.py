@@ -31,13 +31,21 @@ RATE = 400
 
 @pytest.fixture(scope="module")
 def watched(grown: Stack) -> Iterator[Watched]:
-    """The stack under traffic, with proofs switched on."""
+    """The stack under traffic."""
     with load(grown, random.randrange(10**6), rate=60), watching(grown) as watched:
-        _pause(grown, False)
         yield watched
-        _pause(grown, True)
 
 
+@pytest.fixture
+def proving(watched: Watched) -> Iterator[None]:
+    """Proofs are switched on; Airflow then begins one of its own, too, and nobody else gets the job before its end."""
+    _pause(watched.stack, False)
+    yield
+    _pause(watched.stack, True)
+    watched.stack.until("no proof goes on", lambda: not _held(watched.stack), LONGEST_SECONDS)
+
+
+@pytest.mark.usefixtures("proving")
 def test_a_proof_says_over_how_many_records_live_equals_its_replay(watched: Watched) -> None:
     stack = watched.stack
     run, state = _proven(stack)
@@ -48,6 +56,7 @@ def test_a_proof_says_over_how_many_records_live_equals_its_replay(watched: Watc
     assert stack.query("select count(*) from ops.versions where state = 'CAUGHT_UP'") == [(0,)]
 
 
+@pytest.mark.usefixtures("proving")
 def test_a_served_number_that_the_log_does_not_give_is_refuted_red_and_told(watched: Watched) -> None:
     stack, before = watched.stack, len(watched.duty.told)
     database = Database(stack.settings)
@@ -93,6 +102,10 @@ def test_a_replay_that_stands_still_is_told_and_goes_on(watched: Watched) -> Non
 def _has_read(stack: Stack, version: int) -> bool:
     query = "select exists (select from ops.batches where job = %s and version = %s)"
     return stack.query(query, JOB, version) == [(True,)]
+
+
+def _held(stack: Stack) -> bool:
+    return stack.query("select exists (select from ops.leases where verb = %s)", Verb.PROVE) == [(True,)]
 
 
 def _titles(watched: Watched, before: int, word: str, version: str) -> list[str]:

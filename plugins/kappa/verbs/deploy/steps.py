@@ -103,10 +103,19 @@ def done_sentence(plan: DeployPlan) -> str:
     return f"{name} runs already with this artifact and these settings; nothing was changed."
 
 
+_WOULD = {
+    Action.FIRST: "be deployed for the first time",
+    Action.RESUME: "run again as it is",
+    Action.IN_PLACE: "be changed in place",
+    Action.UNCHANGED: "stay as it is, for it runs with this artifact and these settings",
+    Action.REFUSED: "be refused",
+}
+
+
 def dry_sentence(plan: DeployPlan) -> str:
     """What a dry run found, in one sentence."""
-    steps = " -> ".join(plan.steps) or "nothing"
-    return f"dry run: {plan.wanted.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
+    steps = f" ({' -> '.join(plan.steps)})" if plan.steps else ""
+    return f"dry run: {plan.wanted.job} v{plan.version} would {_WOULD[plan.action]}{steps}; nothing was changed."
 
 
 def carry_out(platform: Platform, plan: DeployPlan, by: Author, say: Callable[[str], None]) -> str:

@@ -60,10 +60,17 @@ def state_facts(platform: Platform, version: Version) -> StateFacts | None:
     )
 
 
+_WOULD = {
+    Action.UNCHANGED: "stay as it is, for it has this size already",
+    Action.RESTART: "be restarted, its state as it is",
+    Action.REPARTITION: "be restarted, its state in other partitions",
+}
+
+
 def dry_sentence(plan: RescalePlan) -> str:
     """What a dry run found, in one sentence."""
-    steps = " -> ".join(plan.steps) or "nothing"
-    return f"dry run: {plan.job} v{plan.version} would be {plan.action} ({steps}); nothing was changed."
+    steps = f" ({' -> '.join(plan.steps)})" if plan.steps else ""
+    return f"dry run: {plan.job} v{plan.version} would {_WOULD[plan.action]}{steps}; nothing was changed."
 
 
 def unchanged(platform: Platform, plan: RescalePlan, by: Author) -> str:

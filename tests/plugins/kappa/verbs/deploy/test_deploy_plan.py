@@ -56,6 +56,14 @@ def test_the_same_again_is_unchanged(live: Stage) -> None:
     assert (plan.action, plan.version, plan.steps) == (Action.UNCHANGED, 1, ())
 
 
+@pytest.mark.parametrize("action", Action)
+def test_a_dry_run_says_what_would_become_of_the_version(stage: Stage, action: Action) -> None:
+    plan = replace(plan_deploy(stage.platform, AD_CTR), action=action)
+    sentence = deploy.dry_sentence(plan)
+    assert sentence.startswith("dry run: ad_ctr v1 would ")
+    assert sentence.endswith("; nothing was changed.")
+
+
 def test_settings_that_are_not_named_stay_as_they_are(stage: Stage, author: Author) -> None:
     first = plan_deploy(stage.platform, DeployRequest("ad_ctr", settings={"cadence_ms": "500"}))
     deploy.carry_out(stage.platform, first, author, lambda _: None)
