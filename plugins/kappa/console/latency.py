@@ -3,7 +3,8 @@
 The registry has, of each version, up to which append time every partition was read, the newest append time that was
 read, and when the newest batch was committed. Between two looks, what was newly read was appended after the first
 look's `through` and at or before the second look's `newest`, and became visible at `committed`. So each look is a
-stretch of latencies with a number of records; records within it are taken to have come evenly.
+stretch of latencies with a number of records; records within it are taken to have come evenly. Where nobody looked for
+a while nothing is told: of the commits between two looks only the newest is known.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+APART_SECONDS = 5.0
+"""Looks that are further apart tell nothing of what was read between them."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,20 @@ class Stretch:
     records: int
 
 
+def watched(looks: Sequence[Look]) -> list[tuple[Look, Look]]:
+    """The pairs of looks, in order, between which nothing was missed."""
+    return [(before, after) for before, after in pairwise(looks) if after.at - before.at <= APART_SECONDS]
+
+
+def watched_seconds(looks: Sequence[Look]) -> float:
+    """How long that was in all."""
+    return sum(after.at - before.at for before, after in watched(looks))
+
+
 def stretches(looks: Sequence[Look]) -> list[Stretch]:
-    """One for each pair of looks between which something was committed, in order."""
+    """One for each watched pair of looks between which something was committed, in order."""
     found = []
-    for before, after in pairwise(looks):
+    for before, after in watched(looks):
         records = after.records - before.records
         if records <= 0 or after.committed is None or after.newest is None:
             continue

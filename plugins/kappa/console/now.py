@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kappa.console.database import Database
-from kappa.console.latency import Look, quantile, stretches
+from kappa.console.latency import Look, quantile, stretches, watched_seconds
 from kappa.console.text import epoch, plain
 from kappa.status import red_lines
 from kappa.status.causes import MEANINGS, of_registry
@@ -95,10 +95,11 @@ class Now:
 
     def _version(self, row: Mapping[str, Any], at: float) -> dict[str, Any]:
         looks = self._looked((row["job"], row["version"]), look(row, at))
-        recent = stretches([each for each in looks if each.at >= at - LOOK_SECONDS])
+        recent = [each for each in looks if each.at >= at - LOOK_SECONDS]
+        found = stretches(recent)
         latency = {
-            "p50": quantile(recent, 0.5), "p99": quantile(recent, 0.99), "records": sum(s.records for s in recent),
-            "seconds": min(LOOK_SECONDS, at - looks[0].at),
+            "p50": quantile(found, 0.5), "p99": quantile(found, 0.99), "records": sum(s.records for s in found),
+            "seconds": watched_seconds(recent),
         }  # fmt: skip
         return {**plain({name: value for name, value in row.items() if name not in _INNER}), "latency": latency}
 

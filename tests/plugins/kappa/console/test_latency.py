@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kappa.console.latency import Look, Stretch, quantile, stretches
+from kappa.console.latency import Look, Stretch, quantile, stretches, watched_seconds
 
 T = 1_800_000_000.0
 
@@ -31,6 +31,19 @@ def test_a_partition_that_was_empty_until_now_is_read_through_until_now() -> Non
     (found,) = stretches([silent, look(1, 101, committed=1, newest=0.6, through=0.6)])
     assert found.least == pytest.approx(0.4)
     assert found.most == pytest.approx(1.1)
+
+
+def test_what_was_committed_while_nobody_looked_is_told_by_nobody() -> None:
+    """It was seen at commits that nobody knows of; by the newest one it would have taken minutes."""
+    looks = [
+        look(0, 100, committed=-0.5, newest=-1, through=-1),
+        look(1, 150, committed=1, newest=0.5, through=0.5),
+        look(180, 9_000, committed=179.5, newest=179, through=179),
+        look(182, 9_100, committed=181.5, newest=181, through=181),
+    ]
+    assert [found.records for found in stretches(looks)] == [50, 100]
+    assert max(found.most for found in stretches(looks)) == 2.5
+    assert watched_seconds(looks) == 3.0
 
 
 def test_clocks_that_differ_make_no_latency_below_nothing() -> None:
