@@ -56,13 +56,26 @@ def test_it_takes_a_hundred_records_and_more_than_a_tenth(
     cases: Rig, fate: str, refused: int, others: int, red: int
 ) -> None:
     case = cases.case()
+    commit(case, 0, refused + others, {fate: refused, "counted": others}, 0)
+    assert len(lines(case)) == red
+
+
+@pytest.mark.parametrize("fate", ["future", "dead_letter"])
+def test_it_began_with_the_first_batch_of_which_more_than_a_tenth_was_refused(cases: Rig, fate: str) -> None:
+    case = cases.case()
+    for number, (refused, ago) in enumerate([(1, 240), (100, 60), (100, 30)]):
+        commit(case, number, 100, {fate: refused, "counted": 100 - refused}, ago)
+    (said,) = case.query("select extract(epoch from clock_timestamp() - since) as seconds from ops.red_lines")
+    assert 60 <= said["seconds"] < 120
+
+
+def commit(case: Case, number: int, read: int, counts: dict[str, int], ago_seconds: int) -> None:
+    """A batch of ad_ctr with these fates, committed so long ago."""
     fates = ["counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter"]
-    counts = {"read": refused + others, fate: refused, "counted": others}
-    names = ["read", *fates, "rows_changed"]
-    micros = [f"{each}_micros" for each in fates[:6]]
-    values = ", ".join(str(counts.get(name, 0)) for name in [*names, *micros])
+    names = ["read", *fates, "rows_changed", *(f"{each}_micros" for each in fates[:6])]
+    values = ", ".join(str({"read": read, **counts}.get(name, 0)) for name in names)
     case.query(
         "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
-        f"{', '.join([*names, *micros])}) values ('ad_ctr', 1, 1, 0, 1, 'id', '{{}}', '{{}}', {values})"
+        f"committed_at, {', '.join(names)}) values ('ad_ctr', 1, 1, {number}, 1, 'id', '{{}}', '{{}}', "
+        f"clock_timestamp() - interval '{ago_seconds} seconds', {values})"
     )
-    assert len(lines(case)) == red
