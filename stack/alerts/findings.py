@@ -31,7 +31,7 @@ CLOCK_SECONDS = 30.0
 
 def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]:
     """All that is wrong, a line for each subject and cause; `backlogs` have taken this look in."""
-    found = [*_red(seen.red, _changing(seen)), *_disk(seen, disk_free_mb)]
+    found = [*_red(seen), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
         found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
     return found
@@ -49,14 +49,22 @@ def _changing(seen: Look) -> set[str]:
     return {f"{version['job']} v{version['version']}" for version in versions if version["is_changing"]}
 
 
-def _red(lines: Iterable[dict[str, Any]], changing: Collection[str]) -> Iterator[Finding]:
-    for line in lines:
+def _unread(seen: Look) -> set[str]:
+    """The versions that do not serve."""
+    versions = seen.registry.versions if seen.registry is not None else []
+    return {f"{version['job']} v{version['version']}" for version in versions if not version["serves"]}
+
+
+def _red(seen: Look) -> Iterator[Finding]:
+    changing, unread = _changing(seen), _unread(seen)
+    for line in seen.red:
         cause = cause_of(line)
         if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
             continue
         about_part = cause in _WHOLE
         if cause is not None:
-            yield Finding(cause, "" if about_part else line["of"], line["what"], _epoch(line["since"]))
+            subject = "" if about_part else line["of"]
+            yield Finding(cause, subject, line["what"], _epoch(line["since"]), line["of"] not in unread)
 
 
 def cause_of(line: dict[str, Any]) -> Cause | None:

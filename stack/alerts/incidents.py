@@ -19,12 +19,13 @@ Key = tuple[str, str]
 @dataclass(frozen=True)
 class Finding:
     """Something that one look found wrong: with what (a job's version, a part), in which words, since when (epoch
-    seconds; None where nobody knows)."""
+    seconds; None where nobody knows). A version that does not `serve` is read by nobody."""
 
     cause: Cause
     subject: str
     what: str
     since: float | None = None
+    serves: bool = True
 
     @property
     def key(self) -> Key:
@@ -42,7 +43,8 @@ class Pending:
 
 @dataclass(frozen=True)
 class Incident:
-    """One cause, with all that it concerned when it opened; `what` are its newest words, times are epoch seconds."""
+    """One cause, with all that it concerned when it opened, and whether any of that serves; `what` are its newest
+    words, times are epoch seconds."""
 
     number: int
     cause: Cause
@@ -51,6 +53,7 @@ class Incident:
     since: float
     opened: float
     seen: float
+    serves: bool = True
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -137,7 +140,8 @@ def _opened(kinds: set[str], fresh: Iterable[Finding], last_number: int, at: flo
 def _incident(number: int, found: Sequence[Finding], at: float) -> Incident:
     since = min([at, *(finding.since for finding in found if finding.since is not None)])
     subjects = tuple(dict.fromkeys(finding.subject for finding in found))
-    return Incident(number, found[0].cause, subjects, tuple(finding.what for finding in found), since, at, at)
+    serves = any(finding.serves for finding in found)
+    return Incident(number, found[0].cause, subjects, tuple(finding.what for finding in found), since, at, at, serves)
 
 
 _ORDER = (*(cause for cause in Cause if cause not in STANDS_STILL), *STANDS_STILL)

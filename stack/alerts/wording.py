@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kappa.status.causes import MEANINGS
+from kappa.status.causes import MEANINGS, readers
 from stack.alerts.incidents import Incident
 
 LINES = 6
@@ -18,7 +18,7 @@ def opening(incident: Incident, where: str) -> tuple[str, str]:
     body = [
         *_what(incident),
         f"Since: {_time(incident.since)}",
-        f"Readers: {meaning.readers}",
+        f"Readers: {readers(incident.cause, incident.serves)}",
         f'Runbook: {RUNBOOK}, "{meaning.runbook}"',
         f"Next: {next_command(incident)}",
         f"Incident {incident.number} of {where}",

@@ -12,7 +12,7 @@ from kappa.console.database import Database
 from kappa.console.latency import Look, quantile, stretches, watched_seconds
 from kappa.console.text import epoch, plain
 from kappa.status import red_lines
-from kappa.status.causes import MEANINGS, of_registry
+from kappa.status.causes import of_registry, readers
 
 LOOK_SECONDS = 240
 """Over so long the latencies of *Now* are taken."""
@@ -80,8 +80,9 @@ class Now:
             rows = connection.execute(_VERSIONS).fetchall()
             red = red_lines.read(connection, self._retention)
         red += red_lines.broken_accounts(rows)
+        unread = {f"{row['job']} v{row['version']}" for row in rows if not row["serves"]}
         for line in red:
-            line["readers"] = MEANINGS[of_registry(line["line"], line["what"])].readers
+            line["readers"] = readers(of_registry(line["line"], line["what"]), line["of"] not in unread)
         return {"at": at, "versions": [self._version(row, at) for row in rows], "red": plain(red)}
 
     def hours(self) -> dict[str, Any]:

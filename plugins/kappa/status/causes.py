@@ -164,6 +164,13 @@ MEANINGS: dict[Cause, Meaning] = {
     ),
 }  # fmt: skip
 
+
+def readers(cause: Cause, serves: bool) -> str:
+    """What a cause means for those who read numbers; where it is about versions of which none serves, nothing. A proof
+    that failed is told of the version that it made, and means the live one."""
+    return MEANINGS[cause].readers if serves or cause is Cause.PROOF else "None: nobody reads numbers of it."
+
+
 READ_FROM_REGISTRY = frozenset(Cause) - {
     Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK, Cause.AIRFLOW, Cause.DISK,
 }  # fmt: skip

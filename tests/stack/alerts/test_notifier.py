@@ -170,6 +170,22 @@ def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hoo
     assert len(hook.titles) == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (SILENT, "Readers: None: nobody reads numbers of it."),
+        ({**SILENT, "line": "failed", "what": "ad_ctr v1 failed: live v0 does not equal its replay: 1 row"},
+         "Readers: Numbers that are served may be wrong."),
+    ],
+)  # fmt: skip
+def test_of_a_version_that_does_not_serve_readers_need_not_know_but_of_a_refuted_proof(
+    watch: Watch, hook: Receiver, line: dict[str, str], said: str
+) -> None:
+    version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": False}
+    watch.see(60, replace(WELL, red=[line], registry=Registry([version])))
+    assert said in hook.told[0]["message"]
+
+
 def test_clocks_that_differ_are_told(watch: Watch, hook: Receiver) -> None:
     watch.see(60, replace(WELL, clock_ahead_seconds=29.0))
     assert hook.titles == []

@@ -16,6 +16,7 @@ from kappa.console.now import Now
 from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS, resolve
+from kappa.status.causes import MEANINGS, Cause
 from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
 from tests.rigs.served_by_hand import FIRST, RULES, ByHand
 
@@ -112,8 +113,8 @@ def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings,
     assert 2 <= second["latency"]["p50"] <= second["latency"]["p99"]
     hand.through("ad_ctr", FIRST, OPEN)
     hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', clock_timestamp(), %s)", FIRST, "<b>why")
-    red = [line["what"] for line in now.read()["red"]]
-    assert f"ad_ctr v{FIRST} query: <b>why" in red
+    red = {line["what"]: line["readers"] for line in now.read()["red"]}
+    assert red[f"ad_ctr v{FIRST} query: <b>why"] == MEANINGS[Cause.QUERY].readers
     hours = now.hours()["versions"][f"ad_ctr v{FIRST}"]
     assert (hours["read"][0], hours["batches"][0]) == (63, 1)
     assert hours["minute"][-1] < time.time() // 60 * 60, "the present minute is not over"
@@ -208,6 +209,18 @@ def test_a_connection_that_was_ended_is_opened_again(hand: ByHand, database: Dat
         connection.execute("select 1")
     with database.reading() as connection:
         assert connection.info.backend_pid != pid
+
+
+def test_of_a_version_that_does_not_serve_readers_need_not_know(
+    hand: ByHand, settings: Settings, database: Database
+) -> None:
+    candidate = FIRST + 7
+    hand.stage("ad_ctr", candidate)
+    hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', clock_timestamp(), 'why')", candidate)
+    red = {line["what"]: line["readers"] for line in Now(database, settings.topic.retention_hours).read()["red"]}
+    hand.execute("delete from registry.red_line")
+    hand.execute("update registry.job_version set state = 'RETIRED' where version = %s", candidate)
+    assert red[f"ad_ctr v{candidate} query: why"] == "None: nobody reads numbers of it."
 
 
 def _version(told: dict[str, Any]) -> dict[str, Any]:
