@@ -11,7 +11,7 @@ from typing import Any
 from kappa.console.database import Database
 from kappa.console.latency import Look, quantile, stretches, watched_seconds
 from kappa.console.text import epoch, plain
-from kappa.status import red_lines
+from kappa.status import red_lines, replays
 from kappa.status.causes import of_registry, readers
 
 LOOK_SECONDS = 240
@@ -73,17 +73,19 @@ class Now:
         self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
-        """{"at", "versions": [...], "red": [...], as `red_lines` has them, with "readers": its meaning for readers}.
-        Raises NotReadable, TooSlow."""
+        """{"at", "versions": [...], "red": [...], as `red_lines` has them, with "readers": its meaning for readers,
+        "questions": how many replays wait to be approved or rejected}. Raises NotReadable, TooSlow."""
         at = self._clock()
         with self._database.reading() as connection:
             rows = connection.execute(_VERSIONS).fetchall()
             red = red_lines.read(connection, self._retention)
+            questions = replays.questions(connection)
         red += red_lines.broken_accounts(rows)
         unread = {f"{row['job']} v{row['version']}" for row in rows if not row["serves"]}
         for line in red:
             line["readers"] = readers(of_registry(line["line"], line["what"]), line["of"] not in unread)
-        return {"at": at, "versions": [self._version(row, at) for row in rows], "red": plain(red)}
+        shown = [self._version(row, at) for row in rows]
+        return {"at": at, "versions": shown, "red": plain(red), "questions": questions}
 
     def hours(self) -> dict[str, Any]:
         """By version "JOB vN" the minutes of the last hours: {"minute": [s], "read": [...], "rows": [...],

@@ -43,6 +43,9 @@ cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
         and b.committed_at > statement_timestamp() - interval '5 minutes') l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
+_QUESTIONS = """
+select count(*) as number from ops.replays
+where ended_at is null and (validation ->> 'success')::boolean and promote and answer is null and approval <> 'auto'"""
 _BEHIND = ("STAGED", "CATCHING_UP")
 _OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")
 
@@ -50,6 +53,12 @@ _OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")
 def read(connection: psycopg.Connection[dict[str, Any]]) -> list[dict[str, Any]]:
     """The replays that have not ended, the oldest first: see `by_replay`."""
     return by_replay(connection.execute(_REPLAYS).fetchall())
+
+
+def questions(connection: psycopg.Connection[dict[str, Any]]) -> int:
+    """How many replays wait to be approved or rejected."""
+    (row,) = connection.execute(_QUESTIONS).fetchall()
+    return int(row["number"])
 
 
 def by_replay(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
-import {airflow, ask, bytes, el, every, fill, head, seconds, section, utc, verbs, whole} from "./page.js";
+import {airflow, ask, bytes, el, every, fill, head, remind, seconds, section, utc, verbs, whole} from "./page.js";
 import {count, gaps, Plot} from "./plots.js";
 
 head("now");
@@ -59,12 +59,13 @@ function card(version, name) {
     const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
       el("div", {class: "plots"}, read.host, lag.host, pace.host));
     held = {host, facts, advice, read, lag, pace};
-    fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
   held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
   fill(held.facts, facts(version));
-  held.host.classList.toggle("is-red", redNow.some((line) => line.of === name));
+  const isRed = redNow.some((line) => line.of === name);
+  if (held.host.classList.toggle("is-red", isRed) !== held.wasRed) advise(name, held);
+  held.wasRed = isRed;
   return held.host;
 }
 
@@ -91,11 +92,18 @@ function said({size, sentence, form, command}) {
 
 function drawAdvice(found) {
   advised = Object.fromEntries(found.advice.map((each) => [`${each.job} v${each.version}`, each]));
-  for (const [name, held] of cards) fill(held.advice, advised[name] ? said(advised[name]) : null);
+  for (const [name, held] of cards) advise(name, held);
+}
+
+// What is red is mended first: what it had to do until then says nothing of its size.
+function advise(name, held) {
+  const isRed = held.host.classList.contains("is-red");
+  fill(held.advice, isRed ? "no advice on its size while it is red" : advised[name] ? said(advised[name]) : null);
 }
 
 function draw(found) {
   const told = JSON.stringify(found.red);
+  remind(found);
   redNow = found.red;
   if (told !== redTold) {  // an alert that is put in again is read aloud again
     fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));

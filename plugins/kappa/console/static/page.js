@@ -21,8 +21,27 @@ export function fill(host, ...children) {
 
 export function head(page) {
   const links = PAGES.map(([name, title]) =>
-    el("li", {}, el("a", {href: name, "aria-current": name === page ? "page" : null}, title)));
+    el("li", {}, el("a", {href: name, "aria-current": name === page ? "page" : null, "data-title": title}, title)));
   document.getElementById("pages").append(el("ul", {}, links));
+  if (page === "now") return;
+  const look = async () => {
+    try { if (!document.hidden) remind(await ask("data/now")); } catch { /* the page itself says what is wrong */ }
+  };
+  setInterval(look, 5000);
+  look();
+}
+
+// Say in the navigation what nobody may miss, whichever page is open.
+export function remind({red, questions}) {
+  mark("now", red.length ? `${red.length} red` : "");
+  mark("replays", questions ? "a question waits" : "");
+}
+
+function mark(name, word) {
+  const link = document.querySelector(`#pages a[href="${name}"]`), {title} = link.dataset;
+  const text = word ? `${title}: ${word}` : title;
+  if (link.textContent !== text) link.textContent = text;
+  link.classList.toggle("bad", word !== "");
 }
 
 export function section(title) {
@@ -37,10 +56,15 @@ function say(text, bad = false) {
   said.className = bad ? "bad" : "";
 }
 
+let answered = 0;
+
 // The JSON at an address below the console; throws with the server's own sentence.
 export async function ask(address) {
   const answer = await fetch(address, {headers: {accept: "application/json"}, credentials: "same-origin"});
-  if (answer.ok) return answer.json();
+  if (answer.ok) {
+    answered = Date.parse(answer.headers.get("date")) || Date.now();
+    return answer.json();
+  }
   if (answer.status === 401) throw new Error("Nobody is signed in any more: sign in to Airflow again.");
   if (answer.status === 403) throw new Error("Your role in Airflow may not look at the streams.");
   let told = {};
@@ -57,7 +81,8 @@ export function every(milliseconds, address, draw) {
     try {
       draw(await ask(address()));
       say("");
-      last = Date.now();
+      last = answered;
+      document.getElementById("as-of").textContent = `as of ${clock(last / 1000)}`;
     } catch (problem) {
       const old = last ? ` What is shown is of ${clock(last / 1000)}.` : "";
       say(problem.message + old, true);

@@ -211,6 +211,25 @@ def test_a_connection_that_was_ended_is_opened_again(hand: ByHand, database: Dat
         assert connection.info.backend_pid != pid
 
 
+def test_a_replay_that_waits_for_an_answer_is_counted_until_it_has_one(
+    hand: ByHand, settings: Settings, database: Database
+) -> None:
+    now = Now(database, settings.topic.retention_hours)
+    hand.execute(
+        "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, "
+        "price) values (gen_random_uuid(), 'run', '{}', '{}', 'exact', '[]', 'ask', true, 'ada', '{}')"
+    )
+    counted = [now.read()["questions"]]
+    for change in (
+        "validation = '{\"success\": false}'", "validation = '{\"success\": true}'",
+        "answer = 'approved', answered_at = now()", "outcome = 'promoted', ended_at = now()",
+    ):  # fmt: skip
+        hand.execute(f"update registry.replay set {change} where run_id = 'run'")
+        counted.append(now.read()["questions"])
+    hand.execute("delete from registry.replay where run_id = 'run'")
+    assert counted == [0, 0, 1, 0, 0]
+
+
 def test_of_a_version_that_does_not_serve_readers_need_not_know(
     hand: ByHand, settings: Settings, database: Database
 ) -> None:

@@ -34,6 +34,15 @@ def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Bro
         looked.page.get_by_text("310 ms to read and compute").wait_for()
 
 
+def test_a_question_that_waits_is_told_on_each_page(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        for page in ("now", "releases"):
+            looked.page.route("**/data/now", lambda route: route.fulfill(json={**route.fetch().json(), "questions": 1}))
+            opened(looked, base, page)
+            looked.page.get_by_role("link", name="Replays: a question waits").wait_for()
+        assert looked.wrong == []
+
+
 def test_where_nothing_is_deployed_now_says_how_to_begin(browser: Browser, base: str) -> None:
     nothing: dict[str, Any] = {"red": [], "versions": []}
     with looking(browser) as looked:
@@ -95,12 +104,20 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
         told.evaluate("element => { element.seen = true; }")
         marked = looked.page.locator(".is-red").get_by_role("heading", level=2).all_inner_texts()
         assert marked == [f"ad_ctr v{FIRST} serves"]
+        assert "no advice on its size while it is red" in looked.page.locator(".is-red").inner_text()
         assert looked.against_access() == []
         time.sleep(3)
         assert told.evaluate("element => element.seen"), "an alert that is put in again is read aloud again"
         looked.picture("red")
+        with looking(browser) as other:
+            opened(other, base, "fates")
+            other.page.get_by_role("link", name="Now: 1 red").wait_for()
+            assert other.against_access() == []
+            other.picture("red-elsewhere")
         hand.execute("delete from registry.red_line")
         looked.page.get_by_text("Nothing is red").wait_for()
+        assert looked.page.get_by_role("link", name="Now", exact=True).count() == 1
+        looked.page.get_by_text(re.compile(r"^as of \d\d:\d\d:\d\d UTC$")).wait_for()
         looked.page.route("**/data/now", lambda route: route.fulfill(status=503, json={"refused": "Postgres is away."}))
         looked.page.get_by_text(re.compile(r"Postgres is away\. What is shown is of \d")).wait_for()
         assert looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").count() == 1
