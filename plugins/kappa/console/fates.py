@@ -13,6 +13,16 @@ from kappa.core.job_catalog import JOBS
 from kappa.core.refusals import Refusal
 
 FATES = tuple(fate.value for fate in Fate)
+MEANINGS = {
+    Fate.DEAD_LETTER: "cannot be read, or breaks a rule of the format",
+    Fate.BEFORE_START: "happened before the version's first window",
+    Fate.FUTURE: "claims a time too far ahead of its append",
+    Fate.LATE: "appended later than the allowed lateness after it happened",
+    Fate.DUPLICATE: "another copy of its impression is counted",
+    Fate.REPEATED_CLICK: "another click of this user on this ad is counted in its interval",
+    Fate.COUNTED: "is in the numbers",
+}
+"""In a few words; the contract, section 2, has the rules."""
 RECORDS = 50
 """Refused records that a page shows; the count is of all."""
 REASONS = 100
@@ -57,8 +67,8 @@ class NoSuchRecord(Refusal):
 
 
 def read(database: Database, job: str, span: str) -> dict[str, Any]:
-    """{"job", "span", "step", "fates", "minutes": [{"at", "read", one for each fate}], "totals"} of the version that
-    serves. Raises NoSuchChoice, NotReadable, TooSlow."""
+    """{"job", "span", "step", "fates", "meanings", "minutes": [{"at", "read", one for each fate}], "totals"} of the
+    version that serves. Raises NoSuchChoice, NotReadable, TooSlow."""
     if job not in JOBS:
         raise NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
     minutes = _minutes(span)
@@ -66,7 +76,8 @@ def read(database: Database, job: str, span: str) -> dict[str, Any]:
     with database.reading() as connection:
         rows = connection.execute(_MINUTES, {"job": job, "minutes": minutes, "step": step}).fetchall()
         totals = connection.execute(_TOTALS, {"job": job}).fetchone()
-    return {"job": job, "span": span, "step": step, "fates": FATES, "minutes": plain(rows), "totals": plain(totals)}
+    told = {"fates": FATES, "meanings": MEANINGS, "minutes": plain(rows), "totals": plain(totals)}
+    return {"job": job, "span": span, "step": step, **told}
 
 
 def refused(database: Database, span: str, fate: str, reason: str) -> dict[str, Any]:

@@ -141,6 +141,7 @@ def test_fates_by_minute_add_up(hand: ByHand, database: Database) -> None:
     [minute] = told["minutes"]
     assert (minute["read"], minute["counted"], minute["duplicate"], minute["late"]) == (8, 5, 2, 1)
     assert (told["totals"]["read"], told["totals"]["residual"]) == (8, 0)
+    assert set(told["meanings"]) == set(told["fates"])
     hand.execute("delete from registry.batch; delete from registry.batch_total")
 
 
