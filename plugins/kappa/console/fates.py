@@ -17,7 +17,7 @@ MEANINGS = {
     Fate.DEAD_LETTER: "cannot be read, or breaks a rule of the format",
     Fate.BEFORE_START: "happened before the version's first window",
     Fate.FUTURE: "claims a time too far ahead of its append",
-    Fate.LATE: "appended later than the allowed lateness after it happened",
+    Fate.LATE: "was appended later than the allowed lateness after it happened",
     Fate.DUPLICATE: "another copy of its impression is counted",
     Fate.REPEATED_CLICK: "another click of this user on this ad is counted in its interval",
     Fate.COUNTED: "is in the numbers",

@@ -32,8 +32,8 @@ function draw(told) {
   if (!key.childElementCount) fill(key, legend(others.map((fate, i) => [fate, COLOURS[i]])));
   if (!told.totals) { fill(totals, el("p", {}, "No version of this job serves.")); return; }
   const sum = told.totals;
-  fill(totals, table(`v${sum.version}, ${sum.state}`, [["fate"], ["means that the record"], ["records", "n"], ["of all", "n"]],
-    [...told.fates.map((fate) => [fate, told.meanings[fate], whole(sum[fate]), sum.read ? `${(100 * sum[fate] / sum.read).toFixed(3)}\u00a0%` : ""]), ["read", "", whole(sum.read), ""]]),
+  fill(totals, table(`v${sum.version}, ${sum.state}`, [["fate"], ["records", "n"], ["of all", "n"], ["means that the record"]],
+    [...told.fates.map((fate) => [fate, whole(sum[fate]), sum.read ? `${(100 * sum[fate] / sum.read).toFixed(3)}\u00a0%` : "", told.meanings[fate]]), ["read", whole(sum.read), "", ""]]),
     el("p", {class: Number(sum.residual) ? "bad" : "good"}, Number(sum.residual) ? `NOT EQUAL: ${whole(sum.residual)} records without a fate.` : "equal: the fates add up to what was read."));
 }
 
