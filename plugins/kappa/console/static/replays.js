@@ -7,6 +7,8 @@ const running = section("Under way");
 const ended = section("Ended");
 const actions = section("");
 
+const PARITY = {exact: "each row must equal the live one", declared: "differences within the bands that were declared", report: "differences are told, none is refused"};
+
 function left(candidate) {
   const about = candidate.eta_seconds === null ? "" : `about ${seconds(candidate.eta_seconds)} left`;
   if (candidate.state === "CAUGHT_UP") return "it has caught up";
@@ -25,8 +27,8 @@ function progress(candidate) {
 
 function replay(held) {
   const page = `dags/reprocess_stream/runs/${encodeURIComponent(held.run_id)}`;
-  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Whoever asked for it may not answer.") : null;
-  return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity}`),
+  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), "The candidates passed their comparison with what serves: approved, they serve from then on; rejected, what serves stays. ", airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Whoever asked for it may not answer.") : null;
+  return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity} (${PARITY[held.parity]})`),
     el("p", {}, `asked by ${held.asked_by} at ${utc(held.begun_at)}${held.reason ? `, because: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
     held.candidates.map(progress));
 }

@@ -103,6 +103,28 @@ def test_a_link_that_names_two_versions_shows_them_compared(browser: Browser, ba
         assert looked.wrong == []
 
 
+def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers(browser: Browser, base: str) -> None:
+    candidate = {
+        "job": "ad_ctr", "version": SECOND, "live": FIRST, "state": "CAUGHT_UP", "read": 10, "unread": 0,
+        "rate_per_second": 1.0, "eta_seconds": 0.0,
+    }  # fmt: skip
+    replay = {
+        "phase": "waiting for an answer", "parity": "exact", "from": None, "run_id": "run 1", "asked_by": "ada",
+        "begun_at": "2026-11-26T10:00:00+00:00", "reason": "a new rule", "candidates": [candidate],
+    }  # fmt: skip
+    with looking(browser) as looked:
+        told = {"replays": [replay], "ended": []}
+        looked.page.route("**/data/replays", lambda route: route.fulfill(json=told))
+        looked.page.goto(f"{base}/replays")
+        looked.page.get_by_text("approved, they serve from then on; rejected, what serves stays.").wait_for()
+        looked.page.get_by_text("parity exact (each row must equal the live one)").wait_for()
+        assert looked.against_access() == []
+        looked.picture("question")
+        looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()
+        looked.page.get_by_text(re.compile("^NOT EQUAL: of ")).wait_for()
+        assert looked.wrong == []
+
+
 def test_a_refused_record_can_be_downloaded_byte_by_byte(browser: Browser, base: str) -> None:
     with looking(browser) as looked:
         opened(looked, base, "fates")
