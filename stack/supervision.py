@@ -88,7 +88,6 @@ class SupervisorSilent(Refusal):
     """There is a supervisor, and it does not answer in time: nobody knows what runs."""
 
     def __init__(self, layout: Layout, seconds: float) -> None:
-        self.seconds = seconds
         super().__init__(
             f"the supervisor did not answer within {seconds:g} s. Nothing was started or stopped. Its pid is in "
             f"{layout.run / 'supervisord.pid'}: kill -CONT lets it go on if it was stopped; if it does not answer "
@@ -217,10 +216,7 @@ class _Transport(xmlrpc.client.Transport):
 
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__()
-        self._made = _Connection(path, seconds)
-
-    def make_connection(self, host: Any) -> _Connection:
-        return self._made
+        self._connection = "localhost", _Connection(path, seconds)  # as if it had been asked there before
 
 
 def _process(info: dict[str, Any]) -> Process:

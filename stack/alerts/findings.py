@@ -49,14 +49,14 @@ def _changing(seen: Look) -> set[str]:
     return {f"{version['job']} v{version['version']}" for version in versions if version["is_changing"]}
 
 
-def _unread(seen: Look) -> set[str]:
+def _not_serving(seen: Look) -> set[str]:
     """The versions that do not serve."""
     versions = seen.registry.versions if seen.registry is not None else []
     return {f"{version['job']} v{version['version']}" for version in versions if not version["serves"]}
 
 
 def _red(seen: Look) -> Iterator[Finding]:
-    changing, unread = _changing(seen), _unread(seen)
+    changing, not_serving = _changing(seen), _not_serving(seen)
     for line in seen.red:
         cause = cause_of(line)
         if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
@@ -64,7 +64,7 @@ def _red(seen: Look) -> Iterator[Finding]:
         about_part = cause in _WHOLE
         if cause is not None:
             subject = "" if about_part else line["of"]
-            yield Finding(cause, subject, line["what"], _epoch(line["since"]), line["of"] not in unread)
+            yield Finding(cause, subject, line["what"], _epoch(line["since"]), line["of"] not in not_serving)
 
 
 def cause_of(line: dict[str, Any]) -> Cause | None:

@@ -81,9 +81,9 @@ class Now:
             red = red_lines.read(connection, self._retention)
             questions = replays.questions(connection)
         red += red_lines.broken_accounts(rows)
-        unread = {f"{row['job']} v{row['version']}" for row in rows if not row["serves"]}
+        not_serving = {f"{row['job']} v{row['version']}" for row in rows if not row["serves"]}
         for line in red:
-            line["readers"] = readers(of_registry(line["line"], line["what"]), line["of"] not in unread)
+            line["readers"] = readers(of_registry(line["line"], line["what"]), line["of"] not in not_serving)
         shown = [self._version(row, at) for row in rows]
         return {"at": at, "versions": shown, "red": plain(red), "questions": questions}
 
