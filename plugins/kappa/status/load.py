@@ -9,6 +9,10 @@ import psycopg
 
 from kappa.core.advice.load import LOOK_SECONDS, QUIET_HOURS, Load
 from kappa.core.job_catalog import JOBS, resolve
+from kappa.status.causes import Cause
+
+FAILING = (Cause.QUERY, Cause.COMMIT, Cause.TOPIC, Cause.FAILED)
+"""Red lines of batches that are not committed, whatever the size of the version."""
 
 # The clock is read once: with clock_timestamp() no index on committed_at could be used.
 _LOADS = """
@@ -18,7 +22,9 @@ select v.job, v.version, v.state, v.desired, v.settings,
     d.batch_ms, d.state_rows, d.state_bytes, g.gap_ms,
     coalesce(c.lag_events, 0) as lag_events, coalesce(c.lag_seconds, 0)::double precision as lag_seconds,
     coalesce(g.read, 0)::double precision / %(look)s as reads_per_second,
-    coalesce(p.read, 0)::double precision / 60 as peak_per_second
+    coalesce(p.read, 0)::double precision / 60 as peak_per_second,
+    coalesce((select string_agg(r.what, ', ' order by r.what) from ops.red_lines r
+        where (r.job, r.version) = (v.job, v.version) and r.what = any(%(failing)s)), '') as failing
 from ops.segments s
 join ops.versions v using (job, version)
 left join ops.drivers d using (job, version)
@@ -42,7 +48,7 @@ order by v.job"""
 
 def read(connection: psycopg.Connection[dict[str, Any]]) -> list[Load]:
     """The loads of the jobs of the catalogue that something serves, in the order of their names."""
-    values = {"look": LOOK_SECONDS, "hours": QUIET_HOURS, "jobs": list(JOBS)}
+    values = {"look": LOOK_SECONDS, "hours": QUIET_HOURS, "jobs": list(JOBS), "failing": list(FAILING)}
     return [_load(row) for row in connection.execute(_LOADS, values).fetchall()]
 
 

@@ -59,13 +59,12 @@ function card(version, name) {
     const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
       el("div", {class: "plots"}, read.host, lag.host, pace.host));
     held = {host, facts, advice, read, lag, pace};
+    fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
   held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
   fill(held.facts, facts(version));
-  const isRed = redNow.some((line) => line.of === name);
-  if (held.host.classList.toggle("is-red", isRed) !== held.wasRed) advise(name, held);
-  held.wasRed = isRed;
+  held.host.classList.toggle("is-red", redNow.some((line) => line.of === name));
   return held.host;
 }
 
@@ -92,13 +91,7 @@ function said({size, sentence, form, command}) {
 
 function drawAdvice(found) {
   advised = Object.fromEntries(found.advice.map((each) => [`${each.job} v${each.version}`, each]));
-  for (const [name, held] of cards) advise(name, held);
-}
-
-// What is red is mended first: what it had to do until then says nothing of its size.
-function advise(name, held) {
-  const isRed = held.host.classList.contains("is-red");
-  fill(held.advice, isRed ? "no advice on its size while it is red" : advised[name] ? said(advised[name]) : null);
+  for (const [name, held] of cards) fill(held.advice, advised[name] ? said(advised[name]) : null);
 }
 
 function draw(found) {

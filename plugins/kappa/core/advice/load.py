@@ -42,7 +42,8 @@ class Load(Serializable):
     never). `batch_ms`: how long its newest batch took. `gap_ms`: the time from one commit to the next, which nine of
     ten batches of the last LOOK_SECONDS reach or exceed (None: fewer than two batches). `reads_per_second`: records,
     over the same time. `peak_per_second`: records read in the busiest full minute of the last QUIET_HOURS.
-    `lag_events`, `lag_seconds`: unread records, and for how long the oldest waits.
+    `lag_events`, `lag_seconds`: unread records, and for how long the oldest waits. `failing`: the red lines that say
+    that its batches fail, by name.
     """
 
     job: str
@@ -60,6 +61,7 @@ class Load(Serializable):
     peak_per_second: float
     state_rows: int | None = None
     state_bytes: int | None = None
+    failing: str = ""
 
     @property
     def name(self) -> str:

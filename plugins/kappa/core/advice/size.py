@@ -93,6 +93,8 @@ def advise(load: Load, free: Free | None) -> Advice:
 
 def _not_judged(load: Load) -> str:
     """Why nothing can be told of a version; empty where something can."""
+    if load.failing:
+        return f"it is red ({load.failing}), which is to be mended first"
     if load.desired != "running" or load.state != "LIVE":
         return f"it is {load.state} and wanted {load.desired}"
     if load.beat_seconds is None or load.beat_seconds > SILENT_SECONDS or load.batch_ms is None:

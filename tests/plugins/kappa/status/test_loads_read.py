@@ -96,6 +96,15 @@ def test_one_quick_batch_in_ten_does_not_hide_that_the_others_take_long(hand: By
     assert told(hand).gap_ms == pytest.approx(20_000, abs=50)
 
 
+def test_that_its_batches_fail_is_told_by_its_red_lines(hand: ByHand) -> None:
+    assert told(hand).failing == ""
+    for version, what in ((FIRST, "watcher"), (FIRST, "query"), (FIRST, "commit"), (FIRST + 1, "topic")):
+        hand.execute("insert into registry.red_line values ('ad_ctr', %s, %s, clock_timestamp(), 'why')", version, what)
+    found = told(hand).failing
+    hand.execute("delete from registry.red_line")
+    assert found == "commit, query"
+
+
 def test_what_waits_is_told_as_the_views_tell_it(hand: ByHand) -> None:
     hand.execute(
         "update registry.progress set next_offset = 10, end_offset = 510, read_append_time = clock_timestamp() - "

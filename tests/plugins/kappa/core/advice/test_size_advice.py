@@ -130,6 +130,7 @@ def test_nothing_is_taken_away_before_it_is_sure(load: Load) -> None:
         (replace(BUSY, beat_seconds=None), "not at work"),
         (replace(BUSY, batch_ms=None), "not at work"),
         (replace(BUSY, unchanged_seconds=599.0), "for 599 s only"),
+        (replace(BUSY, failing="query"), "it is red (query), which is to be mended first"),
         (FITS, "its size fits ("),
         (replace(FITS, batch_ms=980), "its size fits: its short batches leave no pause, but nothing waits for them"),
         (replace(FITS, lag_seconds=60.0, lag_events=60_000), "records wait, but not for 10 min yet"),
