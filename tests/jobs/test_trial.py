@@ -20,7 +20,7 @@ from tests.jobs import streams
 from tests.rigs.checkpoint_folders import folder_of, in_folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of one event, which the stream below has read."""
     folder = tmp_path_factory.mktemp("source")
