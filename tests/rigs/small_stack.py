@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -172,8 +172,10 @@ def suspended(parts: Layout) -> Iterator[None]:
 
 @contextmanager
 def _stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
+    """Of Postgres a process may end by itself between being listed and being stopped."""
     with ExitStack() as held:
         for process in processes:
-            process.suspend()
-            held.callback(process.resume)
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+                held.callback(process.resume)
         yield
