@@ -3,7 +3,7 @@ a disk that is nearly full, clocks that differ."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -43,20 +43,16 @@ def unknown(seen: Look) -> Collection[Cause]:
     return of_registry | (READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset())
 
 
-def _changing(seen: Look) -> set[str]:
-    """The versions that a run started or stops just now: that no driver beats is what it does, for five minutes."""
+def _versions(seen: Look, are_meant: Callable[[Mapping[str, Any]], bool]) -> set[str]:
+    """The names of the versions that are meant; none while the registry cannot be read."""
     versions = seen.registry.versions if seen.registry is not None else []
-    return {f"{version['job']} v{version['version']}" for version in versions if version["is_changing"]}
-
-
-def _not_serving(seen: Look) -> set[str]:
-    """The versions that do not serve."""
-    versions = seen.registry.versions if seen.registry is not None else []
-    return {f"{version['job']} v{version['version']}" for version in versions if not version["serves"]}
+    return {f"{version['job']} v{version['version']}" for version in versions if are_meant(version)}
 
 
 def _red(seen: Look) -> Iterator[Finding]:
-    changing, not_serving = _changing(seen), _not_serving(seen)
+    # That no driver beats is what a run does that starts or stops it just now, for five minutes.
+    changing = _versions(seen, lambda version: bool(version["is_changing"]))
+    not_serving = _versions(seen, lambda version: not version["serves"])
     for line in seen.red:
         cause = cause_of(line)
         if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:

@@ -16,7 +16,7 @@ from stack.monitor.registry import Registry, Row
 from stack.services import kafka, postgres
 from stack.status import outages
 from stack.status.outages import DoesNotAnswer, NoRegistry
-from stack.status.overview import of_stack, of_supervisor
+from stack.status.overview import of_stack
 from stack.supervision import Process
 
 LOOK_SECONDS = 5.0
@@ -51,7 +51,7 @@ def look(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECO
     """Ask everybody, each for so many seconds at most. Nothing that is away makes it fail."""
     at, begun = time.time(), time.monotonic()
     of_broker = outages.ask_broker(settings, seconds)
-    processes, problems = of_supervisor(Layout(settings, checkout), seconds)
+    processes, problems = outages.ask_supervisor(Layout(settings, checkout), seconds)
     found: Registry | None = None
     try:
         with outages.reading(settings, "kappa_operator", seconds) as connection:

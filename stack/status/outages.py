@@ -93,12 +93,14 @@ def ask_monitor(settings: Settings, seconds: float = BOUND_SECONDS) -> Told:
     return _beside(monitor.NAME, url, partial(monitor.ask, url, seconds), seconds) if url else lambda: None
 
 
-def ask_supervisor(layout: Layout, seconds: float = BOUND_SECONDS) -> list[Process]:
-    """The processes of the stack, none where it is down. Raises DoesNotAnswer."""
+def ask_supervisor(
+    layout: Layout, seconds: float = BOUND_SECONDS
+) -> tuple[list[Process], list[DoesNotAnswer | NoRegistry]]:
+    """The processes of the stack, none where it is down, or that the supervisor does not answer."""
     try:
-        return Supervisor(layout, seconds).processes()
-    except SupervisorSilent as silent:
-        raise DoesNotAnswer(supervision.NAME, f"no answer on its socket within {seconds:g} s") from silent
+        return Supervisor(layout, seconds).processes(), []
+    except SupervisorSilent:
+        return [], [DoesNotAnswer(supervision.NAME, f"no answer on its socket within {seconds:g} s")]
 
 
 def _beside(part: str, where: str, question: Callable[[], None], seconds: float) -> Told:

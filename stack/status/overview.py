@@ -29,7 +29,7 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
     "replays": [...], "red": [{"what", "since", "runbook", "line", "of"}]}
     """
     asked = [ask(settings, seconds) for ask in (outages.ask_broker, outages.ask_monitor)]
-    processes, problems = of_supervisor(Layout(settings, checkout), seconds)
+    processes, problems = outages.ask_supervisor(Layout(settings, checkout), seconds)
     try:
         versions, lines, replays = job_status.read(settings, seconds)
     except (DoesNotAnswer, NoRegistry) as problem:
@@ -60,14 +60,6 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
         "kafka_reader": str(settings.kafka_access(KafkaUser.READER).file) if asks else None,
         "kafka_producer": str(settings.kafka_access(KafkaUser.PRODUCER).file) if asks else None,
     }
-
-
-def of_supervisor(layout: Layout, seconds: float) -> tuple[list[Process], list[DoesNotAnswer | NoRegistry]]:
-    """The processes that the supervisor tells of, or that it does not answer."""
-    try:
-        return outages.ask_supervisor(layout, seconds), []
-    except DoesNotAnswer as silent:
-        return [], [silent]
 
 
 def of_stack(

@@ -17,7 +17,7 @@ from kappa.status import red_lines
 from kappa.status.causes import Cause
 from stack.layout import Layout
 from stack.services import kafka, postgres
-from stack.status.overview import of_supervisor
+from stack.status import outages
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
 from tests.integration.injected import HEALTHY, changed
@@ -140,7 +140,7 @@ def _seen(watched: Watched, cause: Cause, before: int, word: str, fires: bool, s
 def _is_red(watched: Watched, cause: Cause) -> bool:
     settings = watched.stack.settings
     if cause is Cause.SUPERVISOR:
-        return bool(of_supervisor(Layout(settings, CHECKOUT), 4.0)[1])
+        return bool(outages.ask_supervisor(Layout(settings, CHECKOUT))[1])
     if cause in PARTS:
         return not HEALTHY[PARTS[cause]](settings)
     with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:

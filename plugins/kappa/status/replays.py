@@ -43,9 +43,9 @@ cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
         and b.committed_at > statement_timestamp() - interval '5 minutes') l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
-_QUESTIONS = """
-select count(*) as number from ops.replays
-where ended_at is null and (validation ->> 'success')::boolean and promote and answer is null and approval <> 'auto'"""
+_ANSWERS = """
+select (validation ->> 'success')::boolean as validated, promote, answer, approval from ops.replays
+where ended_at is null"""
 _BEHIND = ("STAGED", "CATCHING_UP")
 _OF_CANDIDATE = ("job", "version", "live", "state", "read", "unread")
 
@@ -57,8 +57,7 @@ def read(connection: psycopg.Connection[dict[str, Any]]) -> list[dict[str, Any]]
 
 def questions(connection: psycopg.Connection[dict[str, Any]]) -> int:
     """How many replays wait to be approved or rejected."""
-    (row,) = connection.execute(_QUESTIONS).fetchall()
-    return int(row["number"])
+    return sum(map(_waits, connection.execute(_ANSWERS).fetchall()))
 
 
 def by_replay(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,9 +90,16 @@ def _phase(rows: list[dict[str, Any]]) -> str:
         return "catching up"
     if first["validated"] is None:
         return "validating"
-    if first["validated"] and first["promote"] and first["answer"] is None:
-        return "promoting" if first["approval"] == "auto" else "waiting for an answer"
-    return "promoting" if first["answer"] == "approved" else "ending"
+    if _waits(first):
+        return "waiting for an answer"
+    by_itself = first["validated"] and first["promote"] and first["answer"] is None
+    return "promoting" if by_itself or first["answer"] == "approved" else "ending"
+
+
+def _waits(replay: Mapping[str, Any]) -> bool:
+    """Whether it is valid and somebody is asked whether to promote it."""
+    asks = replay["promote"] and replay["approval"] != "auto"
+    return bool(replay["validated"] and asks and replay["answer"] is None)
 
 
 def _candidate(row: Mapping[str, Any]) -> dict[str, Any]:

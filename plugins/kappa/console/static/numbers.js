@@ -49,7 +49,7 @@ function draw(told) {
   const at = times.length ? steps(Math.min(...times), Math.max(...times), told.step * 60) : [];
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
   const complete = told.complete_through[told.source];
-  state.textContent = `${whose}; to ${moment(told.end)} UTC; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
+  state.textContent = `${whose}; to ${utc(told.end)}; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
   ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
   spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
   impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});

@@ -24,11 +24,9 @@ export function head(page) {
     el("li", {}, el("a", {href: name, "aria-current": name === page ? "page" : null, "data-title": title}, title)));
   document.getElementById("pages").append(el("ul", {}, links));
   if (page === "now") return;
-  const look = async () => {
-    try { if (!document.hidden) remind(await ask("data/now")); } catch { /* the page itself says what is wrong */ }
-  };
-  setInterval(look, 5000);
-  look();
+  repeat(5000, async () => {
+    try { remind(await ask("data/now")); } catch { /* the page itself says what is wrong */ }
+  });
 }
 
 // Say in the navigation what nobody may miss, whichever page is open.
@@ -72,12 +70,10 @@ export async function ask(address) {
   throw new Error(told.refused || `The server answered ${answer.status}.`);
 }
 
-// Ask now and then every so many ms, as long as somebody looks; what goes wrong is said at the top, and asked again.
+// Ask now and then every so many ms; what goes wrong is said at the top, and asked again.
 export function every(milliseconds, address, draw) {
-  let last = 0, asking = false;
-  async function look() {
-    if (asking || document.hidden) return;
-    asking = true;
+  let last = 0;
+  return repeat(milliseconds, async () => {
     try {
       draw(await ask(address()));
       say("");
@@ -86,9 +82,17 @@ export function every(milliseconds, address, draw) {
     } catch (problem) {
       const old = last ? ` What is shown is of ${clock(last / 1000)}.` : "";
       say(problem.message + old, true);
-    } finally {
-      asking = false;
     }
+  });
+}
+
+// Do something now and then every so many ms, as long as somebody looks, and never twice at a time.
+function repeat(milliseconds, work) {
+  let working = false;
+  async function look() {
+    if (working || document.hidden) return;
+    working = true;
+    try { await work(); } finally { working = false; }
   }
   setInterval(look, milliseconds);
   document.addEventListener("visibilitychange", look);

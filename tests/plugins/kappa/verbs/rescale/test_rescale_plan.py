@@ -31,7 +31,6 @@ from kappa.verbs.rescale.plan import (
     decide_rescale,
     expected_pause_seconds,
 )
-from kappa.verbs.rescale.steps import dry_sentence
 from kappa.verbs.stop.plan import NothingDeployed
 
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -96,23 +95,6 @@ def test_the_same_numbers_again_are_success_and_nothing_is_done(partitions: int 
     plan = planned(partitions, cores, state=replace(STATE, provider="HDFSBackedStateStoreProvider"), free_cores=0)
     assert (plan.action, plan.steps, plan.expected_pause_seconds) == (Action.UNCHANGED, (), 0.0)
     assert plan.old == plan.new
-
-
-@pytest.mark.parametrize(
-    ("plan", "would"),
-    [
-        (planned(partitions=2), "stay as it is, for it has this size already; "),
-        (planned(cores=3), "be restarted, its state as it is (begin -> standby -> "),
-        (
-            planned(partitions=4),
-            "be restarted, its state in other partitions (begin -> standby -> hold -> repartition ",
-        ),
-    ],
-)
-def test_a_dry_run_says_what_would_become_of_the_version(plan: RescalePlan, would: str) -> None:
-    sentence = dry_sentence(plan)
-    assert sentence.startswith(f"dry run: ad_ctr v1 would {would}")
-    assert sentence.endswith("; nothing was changed.")
 
 
 @pytest.mark.parametrize("numbers", [{"partitions": 4}, {"cores": 3}])

@@ -11,9 +11,10 @@ from kappa.core.requests.lifecycle import DeployRequest, RescaleRequest
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.rescale import steps as rescale
-from kappa.verbs.rescale.plan import Action
+from kappa.verbs.rescale.plan import Action, RescalePlan
 from kappa.verbs.rescale.steps import OldArtifact
 from tests.plugins.conftest import Stage
+from tests.plugins.kappa.verbs.rescale.test_rescale_plan import planned
 from tests.rigs.checkpoint_folders import folder_of
 
 JOB = "ad_ctr"
@@ -54,3 +55,20 @@ def test_the_plan_shows_what_lies_in_the_checkpoint(stage: Stage, author: Author
     assert plan.state is not None
     assert (plan.action, plan.state.partitions, plan.state.operators) == (Action.REPARTITION, 2, ("stateStoreSave",))
     assert (plan.old.generation, plan.new.generation) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("plan", "would"),
+    [
+        (planned(partitions=2), "stay as it is, for it has this size already; "),
+        (planned(cores=3), "be restarted, its state as it is (begin -> standby -> "),
+        (
+            planned(partitions=4),
+            "be restarted, its state in other partitions (begin -> standby -> hold -> repartition ",
+        ),
+    ],
+)
+def test_a_dry_run_says_what_would_become_of_the_version(plan: RescalePlan, would: str) -> None:
+    sentence = rescale.dry_sentence(plan)
+    assert sentence.startswith(f"dry run: ad_ctr v1 would {would}")
+    assert sentence.endswith("; nothing was changed.")
