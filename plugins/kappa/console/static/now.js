@@ -16,10 +16,23 @@ function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
 }
 
-function alert(line) {
-  const since = line.since ? `since ${utc(line.since)}` : "since a time that is not known";
-  return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "), line.what, " ",
-    el("span", {class: "quiet"}, `${since}. For readers: ${line.readers} What to do: ${line.runbook}, the entry of this name.`));
+const since = (line) => line.since ? `since ${utc(line.since)}` : "since a time that is not known";
+
+// Lines of one cause, which mean the same for readers: what is wrong with each version, then what to do, once.
+function alert(same) {
+  const [{line, readers, runbook}] = same, what = same.map((each) => [each.what, " ", el("span", {class: "quiet"}, `${since(each)}.`)]);
+  return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "),
+    same.length === 1 ? what : [`${line}, ${same.length} versions`, el("ul", {}, what.map((each) => el("li", {}, each)))], " ",
+    el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}, the entry of this name.`));
+}
+
+function byCause(lines) {
+  const causes = new Map();
+  for (const line of lines) {
+    const key = JSON.stringify([line.line, line.readers, line.runbook]);
+    causes.set(key, [...causes.get(key) ?? [], line]);
+  }
+  return [...causes.values()];
 }
 
 function capacity(version) {
@@ -99,7 +112,7 @@ function draw(found) {
   remind(found);
   redNow = found.red;
   if (told !== redTold) {  // an alert that is put in again is read aloud again
-    fill(red, found.red.length ? found.red.map(alert) : el("p", {class: "good"}, "Nothing is red."));
+    fill(red, found.red.length ? byCause(found.red).map(alert) : el("p", {class: "good"}, "Nothing is red."));
     redTold = told;
   }
   const names = found.versions.map((version) => `${version.job} v${version.version}`);

@@ -2,10 +2,12 @@
 
 import {begin, offer} from "./comparison.js";
 import {airflow, ask, el, every, field, fill, head, moment, section, select, table} from "./page.js";
+import {timeline} from "./timeline.js";
 
 head("releases");
 const chosen = {job: ""};
 const form = section("");
+const drawLanes = timeline(section("Time line"));
 const serving = section("What serves");
 const released = section("Releases, the newest first");
 const versions = section("Versions, the newest first");
@@ -28,12 +30,13 @@ function evidence(held) {
 function draw(told) {
   latest = told;
   if (windowed.length) offer(told.versions, windowed);
+  drawLanes(told, chosen.job);
   if (audit.contains(document.activeElement) || released.contains(document.activeElement)) return;
   const of = (rows) => rows.filter((row) => !chosen.job || row.job === chosen.job);
   fill(serving, table("Segments", [["job"], ["version"], ["from window"], ["to window"]],
     of(told.segments).map((row) => [row.job, `v${row.version}`, edge(row.from_window), edge(row.to_window)])));
-  fill(released, table("Releases", [["release"], ["when, UTC"], ["jobs"], ["by"], ["approved by"], ["before"], ["after"], ["evidence"]],
-    told.releases.filter((row) => !chosen.job || row.jobs.includes(chosen.job)).map((row) => [row.release_id, moment(row.promoted_at), row.jobs.join(", "), row.promoted_by, row.approved_by ?? "",
+  fill(released, table("Releases", [["release"], ["is a"], ["when, UTC"], ["jobs"], ["by"], ["approved by"], ["before"], ["after"], ["evidence"]],
+    told.releases.filter((row) => !chosen.job || row.jobs.includes(chosen.job)).map((row) => [row.release_id, row.kind, moment(row.promoted_at), row.jobs.join(", "), row.promoted_by, row.approved_by ?? "",
       lines(row.segments_before), lines(row.segments_after), evidence(row.evidence)]), `${told.releases.length}`));
   fill(versions, table("Versions", [["version"], ["state"], ["wanted"], ["made, UTC"], ["starts, UTC"], ["artifact"], ["result digest"], ["pinned"]],
     of(told.versions).map((row) => [`${row.job} v${row.version}`, row.state, row.desired, moment(row.created_at), row.starts_at ? moment(row.starts_at) : "with the log",

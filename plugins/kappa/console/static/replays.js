@@ -11,13 +11,14 @@ const PARITY = {exact: "each row must equal the live one", declared: "difference
 
 function left(candidate) {
   const about = candidate.eta_seconds === null ? "" : `about ${seconds(candidate.eta_seconds)} left`;
-  if (candidate.state === "CAUGHT_UP") return "it has caught up";
+  if (candidate.state === "CAUGHT_UP") return "it has caught up, and reads what arrives";
   if (candidate.state === "STAGED" || !Number(candidate.read)) return `its driver is starting${about && `, ${about}`}`;
   return about || (Number(candidate.rate_per_second) ? "it comes no nearer now" : "the time left is not known yet");
 }
 
 function progress(candidate) {
-  const all = Number(candidate.read) + Number(candidate.unread), done = all ? Number(candidate.read) / all : 0;
+  const all = Number(candidate.read) + Number(candidate.unread);
+  const done = candidate.state === "CAUGHT_UP" ? 1 : all ? Number(candidate.read) / all : 0;
   const name = `${candidate.job} v${candidate.version}`, percent = `${(100 * done).toFixed(1)}\u00a0%`;
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),

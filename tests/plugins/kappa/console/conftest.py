@@ -36,7 +36,7 @@ SECOND = FIRST + 1
 CAPACITY = Capacity((Host(8, 3, 16_384, 4_096), Host(4, 4, 8_192, 8_192))).to_json()
 SHOWN = {
     "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
-    "releases": "deploy.done", "replays": "No replay is under way",
+    "releases": "All of it: ./kappa audit", "replays": "No replay is under way",
 }  # fmt: skip
 """What each page says once it has its data."""
 MONEY = ", ".join(f"{fate.value}_micros" for fate in Fate if fate is not Fate.DEAD_LETTER)

@@ -42,7 +42,7 @@ def test_what_looks_like_a_script_is_text(browser: Browser, base: str) -> None:
         looked.page.get_by_text(r'<script>alert("\xe9")</script>\x00').wait_for()
         looked.page.get_by_text("not JSON: <b>").first.wait_for()
         opened(looked, base, "releases")
-        looked.page.get_by_text("<script>alert(1)</script>").first.wait_for()
+        looked.page.get_by_role("region", name="Audit").get_by_text("<script>alert(1)</script>").wait_for()
         assert looked.page.evaluate("document.querySelectorAll('main script, main img, main b b').length") == 0
         assert looked.wrong == []
 
@@ -105,7 +105,7 @@ def test_a_link_that_names_two_versions_shows_them_compared(browser: Browser, ba
 
 def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers(browser: Browser, base: str) -> None:
     candidate = {
-        "job": "ad_ctr", "version": SECOND, "live": FIRST, "state": "CAUGHT_UP", "read": 10, "unread": 0,
+        "job": "ad_ctr", "version": SECOND, "live": FIRST, "state": "CAUGHT_UP", "read": 1000, "unread": 4,
         "rate_per_second": 1.0, "eta_seconds": 0.0,
     }  # fmt: skip
     replay = {
@@ -118,6 +118,7 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
         looked.page.goto(f"{base}/replays")
         looked.page.get_by_text("approved, they serve from then on; rejected, what serves stays.").wait_for()
         looked.page.get_by_text("parity exact (each row must equal the live one)").wait_for()
+        looked.page.get_by_text("100.0\u00a0%: 1,000 records read, 4 unread, 1/s, it has caught up").wait_for()
         assert looked.against_access() == []
         looked.picture("question")
         looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()

@@ -121,3 +121,22 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
         looked.page.route("**/data/now", lambda route: route.fulfill(status=503, json={"refused": "Postgres is away."}))
         looked.page.get_by_text(re.compile(r"Postgres is away\. What is shown is of \d")).wait_for()
         assert looked.page.get_by_role("heading", name=f"ad_ctr v{FIRST}").count() == 1
+
+
+def test_versions_that_are_red_for_one_cause_are_one_entry(browser: Browser, base: str) -> None:
+    def line(of: str, cause: str, readers: str = "Numbers grow old.") -> dict[str, Any]:
+        return {"what": f"{of} {cause}: no commit", "since": "2026-11-26T10:00:00+00:00", "runbook": "docs/runbook.md",
+                "line": cause, "of": of, "readers": readers}  # fmt: skip
+
+    red = [line("ad_ctr v1", "stalled"), line("ad_ctr v1", "query"), line("client_spend v1", "stalled")]
+    with looking(browser) as looked:
+        looked.page.route("**/data/now", lambda route: route.fulfill(json={"red": red, "versions": [], "questions": 0}))
+        looked.page.goto(f"{base}/now")
+        looked.page.get_by_role("link", name="Now: 3 red").wait_for()
+        both, one = looked.page.get_by_role("alert").all_inner_texts()
+        assert both.startswith("red: stalled, 2 versions")
+        assert both.count("no commit since 2026-11-26 10:00:00 UTC.") == 2
+        assert both.count("Numbers grow old.") == 1
+        assert one.startswith("red: ad_ctr v1 query: no commit")
+        assert looked.against_access() == []
+        looked.picture("one-cause")

@@ -1,0 +1,60 @@
+"""The time line of the page *Releases*: from when to when each version was there and when it served, and what became
+of a release: a promotion or a roll-back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kappa.core.versions import OVER
+
+Row = Mapping[str, Any]
+Span = tuple[datetime | None, datetime | None]
+"""A time that a version served: since (None: since it was made) and until (None: it still does)."""
+
+
+def is_rollback(release: Row) -> bool:
+    """Whether a release let versions serve that are older than what served before it: a candidate is always newer."""
+    before, after = (_serving(release[name]) for name in ("segments_before", "segments_after"))
+    return any(after[job] < version for job, version in before.items() if job in after)
+
+
+def lanes(versions: Iterable[Row], releases: Iterable[Row], segments: Sequence[Row]) -> list[dict[str, Any]]:
+    """[{"job", "version", "state", "made", "ended", "served": [{"since", "until"}]}] by job, the oldest first.
+
+    `ended` is None while it is kept, `until` None while it serves. What served before the oldest of the releases given
+    is taken to have served since it was made.
+    """
+    served = _served(releases, segments)
+    shown = sorted(versions, key=lambda row: (row["job"], row["version"]))
+    return [_lane(row, served[row["job"], row["version"]]) for row in shown]
+
+
+def _lane(row: Row, spans: Iterable[Span]) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in ("job", "version", "state")},
+        "made": row["created_at"],
+        "ended": row["updated_at"] if row["state"] in OVER else None,
+        "served": [{"since": since or row["created_at"], "until": until} for since, until in spans],
+    }
+
+
+def _served(releases: Iterable[Row], segments: Sequence[Row]) -> defaultdict[tuple[str, int], list[Span]]:
+    spans: defaultdict[tuple[str, int], list[Span]] = defaultdict(list)
+    since: dict[str, datetime] = {}
+    for release in sorted(releases, key=lambda row: row["promoted_at"]):
+        after = _serving(release["segments_after"])
+        for job, version in _serving(release["segments_before"]).items():
+            if after.get(job) != version:
+                spans[job, version].append((since.get(job), release["promoted_at"]))
+                since[job] = release["promoted_at"]
+    for job, version in _serving(segments).items():
+        spans[job, version].append((since.get(job), None))
+    return spans
+
+
+def _serving(segments: Sequence[Row]) -> dict[str, int]:
+    """The version of each job that serves the newest windows."""
+    return {segment["job"]: segment["version"] for segment in segments if segment["to_window"] == "infinity"}
