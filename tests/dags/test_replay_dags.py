@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +20,8 @@ from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verb_steps import Verb
 from kappa.verbs.drivers.size import size_of
 
-DAGS = Path(__file__).resolve().parents[2] / "dags"
 REPLAYS = ["prove_replay", "reprocess_stream"]
 MOVES = ["promote_stream", "rollback_stream"]
-
-
-@pytest.fixture(scope="module")
-def bag() -> DagBag:
-    return DagBag(str(DAGS), safe_mode=False)
 
 
 @pytest.mark.parametrize("dag_id", REPLAYS + MOVES)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from psycopg.errors import IdleInTransactionSessionTimeout, TransactionTimeout
 
 from jobs import postgres as transactions
@@ -31,65 +27,14 @@ from jobs.sinks.observations import Tally
 from kappa.core import job_catalog
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings
-from stack.services.passwords import SUPERUSER
-from stack.waiting import until
 from tests.jobs.books import FIRST, SECOND, Desk, quarantined, stored, totals
 from tests.rigs.case import Case
 from tests.rigs.checkpoint_folders import in_folder
+from tests.rigs.transactions import PATIENCE_SECONDS, Wire, await_waiting, holding
 
-rig = pytest.mark.rig
-PATIENCE_SECONDS = 60.0
+pytestmark = pytest.mark.rig
 SHORT = "-c transaction_timeout=1s -c idle_in_transaction_session_timeout=1s -c timezone=UTC"
 GATE = 7
-
-
-class Wire:
-    """A TCP wire to Postgres that can be cut at the driver's end: the server is not told, and believes in it."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._server = ("127.0.0.1", settings.ports.postgres)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._near: list[socket.socket] = []
-        self._far: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-        self.settings = replace(settings, ports=replace(settings.ports, postgres=self._listener.getsockname()[1]))
-
-    def cut(self) -> None:
-        """The driver's end of all connections breaks."""
-        for near in self._near:
-            near.shutdown(socket.SHUT_RDWR)
-        self._near = []
-
-    def close(self) -> None:
-        """Now the server is told, too."""
-        self._listener.close()
-        for far in self._far:
-            far.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._server)
-            self._near.append(near)
-            self._far.append(far)
-            threading.Thread(target=_carry, args=(near, far), daemon=True).start()
-            threading.Thread(target=_answer, args=(far, near), daemon=True).start()
-
-
-def _carry(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError):
-        while data := one.recv(65_536):
-            other.sendall(data)
-
-
-def _answer(server: socket.socket, driver: socket.socket) -> None:
-    """The driver is told when the server hangs up."""
-    _carry(server, driver)
-    with suppress(OSError):
-        driver.shutdown(socket.SHUT_RDWR)
 
 
 def sink_of(settings: Settings, owner: Owner) -> BatchSink:
@@ -112,30 +57,6 @@ def write(sink: BatchSink, batch: Batch) -> Written:
     """The transaction of one batch, again and again as in a driver."""
     with closing(sink):
         return sink._write(batch, None, answered())
-
-
-def await_waiting(
-    case: Case, where: Callable[[str], bool] = lambda _: True, goes_on: Callable[[], bool] = lambda: True, many: int = 1
-) -> None:
-    """Wait until so many of the writer's backends, one after another, have waited for such a lock."""
-    pids: set[int] = set()
-
-    def seen() -> bool:
-        found = case.query("select pid, wait_event from pg_stat_activity where usename = 'kappa_writer' "
-                           "and datname = current_database() and wait_event_type = 'Lock'")  # fmt: skip
-        pids.update(row["pid"] for row in found if where(row["wait_event"]))
-        return len(pids) >= many
-
-    assert until(lambda: seen() or not goes_on(), PATIENCE_SECONDS)
-
-
-@contextmanager
-def holding(case: Case, *statements: str) -> Iterator[psycopg.Connection[Any]]:
-    """Another session, within a transaction that has made these statements."""
-    with psycopg.connect(case.settings.dsn(SUPERUSER)) as other:
-        for statement in statements:
-            other.execute(statement)
-        yield other
 
 
 @pytest.fixture
@@ -169,7 +90,6 @@ LEFT_BEHIND: dict[str, Callable[[Desk, Desk], Batch]] = {
 }
 
 
-@rig
 @pytest.mark.parametrize("kind", LEFT_BEHIND)
 def test_a_retry_beside_its_own_first_transaction_waits_for_it_and_is_a_rewrite(
     desk: Desk, keeper: Desk, kind: str
@@ -203,7 +123,6 @@ def gate(case: Case) -> Iterator[None]:
     case.query("drop function public.wait_at_commit cascade")
 
 
-@rig
 @pytest.mark.usefixtures("gate")
 def test_a_connection_cut_during_commit_ends_as_a_rewrite(desk: Desk) -> None:
     case, batch = desk.case, desk.book.batch(0, FIRST)
@@ -219,7 +138,6 @@ def test_a_connection_cut_during_commit_ends_as_a_rewrite(desk: Desk) -> None:
     assert totals(case) == desk.book.totals
 
 
-@rig
 @pytest.mark.usefixtures("impatient")
 def test_a_connection_cut_within_copy_does_not_keep_the_driver_from_its_own_fence(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -240,7 +158,6 @@ def test_a_connection_cut_within_copy_does_not_keep_the_driver_from_its_own_fenc
     assert totals(case) == desk.book.totals
 
 
-@rig
 @pytest.mark.fault("F12", "no failed run: the batch is tried again after the deadlock")
 def test_a_deadlock_with_another_writer_is_tried_again(desk: Desk, timeouts: list[type[Exception]]) -> None:
     case = desk.case
@@ -261,7 +178,6 @@ def test_a_deadlock_with_another_writer_is_tried_again(desk: Desk, timeouts: lis
     assert totals(case) == desk.book.totals
 
 
-@rig
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("locked", ["data.ad_ctr_minute", "registry.batch", "registry.progress", "registry.fence"])
 def test_a_table_locked_for_longer_than_the_time_out_is_waited_for(desk: Desk, locked: str) -> None:
@@ -274,7 +190,6 @@ def test_a_table_locked_for_longer_than_the_time_out_is_waited_for(desk: Desk, l
     assert totals(desk.case) == desk.book.totals
 
 
-@rig
 @pytest.mark.usefixtures("impatient")
 def test_a_transaction_that_idled_for_too_long_is_tried_again(desk: Desk, timeouts: list[type[Exception]]) -> None:
     """The machine was busy with something else."""
@@ -301,7 +216,6 @@ def slow(case: Case) -> Iterator[None]:
     case.query("drop function public.take_long cascade")
 
 
-@rig
 @pytest.mark.usefixtures("impatient", "slow")
 @pytest.mark.parametrize(
     ("rows_per_base", "seen"), [(1, []), (100_000, [TransactionTimeout])],
@@ -325,28 +239,9 @@ def test_a_batch_that_takes_longer_than_the_base_time_out_is_committed(
     assert limit == ("1s",), "what one batch was given is not the next one's"
 
 
-@rig
 def test_progress_and_rows_of_a_stored_batch_are_those_of_its_first_transaction(desk: Desk) -> None:
     batch = desk.book.batch(0, FIRST)
     desk.write(batch)
     before = stored(desk.case, desk.book.owner.job)
     assert write(sink_of(desk.case.settings, desk.book.owner), batch).rewrite
     assert stored(desk.case, desk.book.owner.job) == before
-
-
-@pytest.mark.parametrize("name", job_catalog.JOBS)
-def test_the_largest_batch_that_may_be_set_fits_into_the_longest_time(name: str) -> None:
-    job = job_catalog.find(name)
-    most = next(s.most for s in job.settings if s.name == "records_per_batch")
-    assert transactions.seconds_for(most, 0) <= transactions.LONGEST_SECONDS / 2, "it may time out once, and fit then"
-    with pytest.raises(job_catalog.JobSettingOutOfRange):
-        job_catalog.resolve(job, {"records_per_batch": most + 1})
-
-
-@given(rows=st.integers(0, 10**7), timed_out=st.integers(0, 60))
-def test_the_time_never_shrinks_with_rows_or_time_outs(rows: int, timed_out: int) -> None:
-    seconds = transactions.seconds_for(rows, timed_out)
-    assert seconds >= transactions.BASE_SECONDS
-    assert seconds <= transactions.seconds_for(rows + 1, timed_out)
-    assert seconds <= transactions.seconds_for(rows, timed_out + 1)
-    assert rows / transactions.seconds_for(rows, 0) <= transactions.ROWS_PER_BASE / transactions.BASE_SECONDS
