@@ -1,6 +1,6 @@
 """Writes eight records of one user, of now, as NDJSON: one or more for each fate that a record can have.
 
-`python3 examples/every_fate.py > /tmp/every_fate.ndjson && ./kappa produce /tmp/every_fate.ndjson --as-is`
+`python3 examples/every_fate.py > /tmp/every_fate.ndjson && ./kappa produce --source /tmp/every_fate.ndjson --as-is`
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class NotOurs(Refusal):
 
 
 def make_secrets(host: Path, volumes: Path, choice: Chosen) -> None:
-    """The installation file, passwords and certificates in the checkout, each unless it is there, and what each group
-    is given of them. Raises NotOurs, NoCertificate; NoAddress, PlainTarget where nobody could be told."""
+    """The installation file, anew; passwords and certificates in the checkout, each unless it is there; and what each
+    group is given of them. Raises NotOurs, NoCertificate; NoAddress, PlainTarget where nobody could be told."""
     for folder in (host, host / "secrets", host / "shared", host / "state" / "alerts"):
         if not os.access(folder, os.W_OK | os.X_OK):
             raise NotOurs(folder)

@@ -80,7 +80,7 @@ def _checkov(checkout: Path, environment: Mapping[str, str]) -> Check:
     own = checkout / ".kappa" / "uv" / "bin" / "uv"
     uv = str(own) if own.exists() else _on_path("uv", environment)
     if uv is None:
-        return Check("checkov", missing="there is no uv, which would bring it; ./kappa does")
+        return Check("checkov", missing="there is no uv, which would bring it; the launcher does")
     tool = [uv, "tool", "run", "--quiet", "--from", CHECKOV]
     if subprocess.run([*tool, "python", "-c", ""], capture_output=True, stdin=subprocess.DEVNULL).returncode:
         return Check("checkov", missing=f"uv could not bring {CHECKOV}: is there a network?")

@@ -35,7 +35,7 @@ class NoJava(Refusal):
 
 
 def java(layout: Layout) -> str:
-    """The `java` of the caller's PATH; ./kappa has put one of the right age first. Raises NoJava."""
+    """The `java` of the caller's PATH; the launcher has put one of the right age first. Raises NoJava."""
     found = shutil.which("java", path=layout.environment.get("PATH"))
     if not found:
         raise NoJava
