@@ -73,7 +73,9 @@ def live(planned: Json) -> None:
 @task(task_id=DeployStep.BEGIN)
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.begin_change(run.platform, DeployPlan.from_json(planned), run.author)
+        made = DeployPlan.from_json(planned)
+        run.check_lease(made.version)
+        deploy.begin_change(run.platform, made, run.author)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])

@@ -47,6 +47,7 @@ def choose(planned: Json) -> str:
 def begin(planned: Json) -> None:
     with acting(rescale.VERB) as run:
         made = RescalePlan.from_json(planned)
+        run.check_lease(made.version)
         change.begin(run.platform, rescale.VERB, run.job, made.version, made.old, made.new, run.author)
 
 

@@ -62,7 +62,7 @@ class FakeChanges(Memory):
     def switch(self, change_id: UUID) -> None:
         if change := self._advance(change_id, {Phase.BEGUN, Phase.HELD}, Phase.SWITCHED):
             self._run_as(change, change.new)
-            self.alter(change.job, change.version, desired=change.desired)
+            self.alter(change.job, change.version, desired=change.wanted)
 
     def end_change(self, change_id: UUID, phase: Phase) -> None:
         if phase not in ENDED:
@@ -71,7 +71,7 @@ class FakeChanges(Memory):
             if (before.phase, phase) == (Phase.SWITCHED, Phase.UNDONE):
                 self._run_as(before, before.old)
                 self._revive(before.job, before.version)
-            self.alter(before.job, before.version, desired=before.desired)
+            self.alter(before.job, before.version, desired=before.wanted if phase is Phase.DONE else before.desired)
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
         self._mark(change_id, mark)

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from kappa.core.serialization import Serializable
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Desired
 
 
@@ -56,8 +57,8 @@ class RunsAs(Serializable):
 class Change(Serializable):
     """One change of a version in place, by one run of a verb.
 
-    `desired` is what the operator wants of the version, whatever the change holds it to meanwhile; `marks` are the
-    times (ISO 8601, UTC) of its moments, by Mark.
+    `desired` is what the operator wanted of the version when it began, whatever the change holds it to meanwhile;
+    `marks` are the times (ISO 8601, UTC) of its moments, by Mark.
     """
 
     change_id: UUID
@@ -80,6 +81,12 @@ class Change(Serializable):
     def repartitions(self) -> bool:
         """Whether the checkpoint is another one afterwards."""
         return self.old.generation != self.new.generation
+
+    @property
+    def wanted(self) -> Desired:
+        """What is wanted of the version once it is changed: a deployment means that the job runs, any other verb leaves
+        it as it was. One that is undone is wanted as `desired` says."""
+        return Desired.RUNNING if self.verb == Verb.DEPLOY else self.desired
 
     @property
     def name(self) -> str:

@@ -112,17 +112,18 @@ class PostgresChanges:
                 _desire(connection, change, Desired.STOPPED)
 
     def switch(self, change_id: UUID) -> None:
-        """Phase SWITCHED: the version is what the change makes of it and what its operator wants of it counts again."""
+        """Phase SWITCHED: the version is what the change makes of it, and wanted as the change says."""
         with self.database.transaction() as connection:
             if change := _advance(connection, change_id, {Phase.BEGUN, Phase.HELD}, Phase.SWITCHED):
                 _run_as(connection, change, change.new)
-                _desire(connection, change, change.desired)
+                _desire(connection, change, change.wanted)
 
     def end_change(self, change_id: UUID, phase: Phase) -> None:
         """End the change: DONE; or UNDONE, which gives the version back what it ran as, and a failed one that serves
         the live end its state LIVE.
 
-        What the operator wants of the version counts again. A change that has ended stays as it ended.
+        The version is wanted as the change says, or as it was before one that is undone. A change that has ended stays
+        as it ended.
         Raises ValueError for a phase that is no end.
         """
         if phase not in ENDED:
@@ -132,7 +133,7 @@ class PostgresChanges:
                 if (before.phase, phase) == (Phase.SWITCHED, Phase.UNDONE):
                     _run_as(connection, before, before.old)
                     connection.execute(_REVIVE, _key(before))
-                _desire(connection, before, before.desired)
+                _desire(connection, before, before.wanted if phase is Phase.DONE else before.desired)
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
         """Keep the time of a moment of a change; the first time counts."""

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.refusals import Refusal
-from kappa.core.verb_steps import RescaleStep, Verb
+from kappa.core.verb_steps import RescaleStep
 from kappa.core.versions import Desired
 from kappa.platform import Platform, wait_until
 from kappa.verbs.change.recovery import run_if_wanted, settle, wait_free
@@ -26,6 +26,17 @@ WARM_SECONDS = 290.0
 
 class ChangeUndone(Refusal):
     """A change was taken back, and the version runs as it did before."""
+
+
+class PlannedForAnother(Refusal):
+    """The version has been changed since the plan was made: a task of a run that is over was cleared."""
+
+    def __init__(self, name: str, planned: RunsAs, now: RunsAs) -> None:
+        since = ", ".join(_differing(planned, now))
+        super().__init__(
+            f"{name} is no longer what this was planned for: {since}. This run changed nothing. Clear it from the task "
+            "`plan` on, or ask anew."
+        )
 
 
 class EndedAtOnce(Refusal):
@@ -56,13 +67,14 @@ class NotProved(Refusal):
 
 
 def begin(platform: Platform, verb: str, job: str, version: int, old: RunsAs, new: RunsAs, by: Author) -> Change:
-    """Write down what the version is to become; this run's change where it has one. Raises Unsettled.
-
-    A deployment means that the job runs; any other verb leaves it wanted as it is.
+    """Write down what the version is to become; this run's change where it has one that is under way. Raises
+    Unsettled, PlannedForAnother.
     """
-    wanted = Desired.RUNNING if verb == Verb.DEPLOY else launching.version_of(platform, job, version).desired
-    made = Change(uuid4(), job, version, verb, by.run_id, wanted, old, new)
-    change = platform.registry.begin_change(made)
+    held = launching.version_of(platform, job, version)
+    now = RunsAs(held.artifact, held.settings, held.generation)
+    if platform.registry.open_change(job, version) is None and now != old:
+        raise PlannedForAnother(f"{job} v{version}", old, now)
+    change = platform.registry.begin_change(Change(uuid4(), job, version, verb, by.run_id, held.desired, old, new))
     if change.change_id not in _begun(platform, job, by):
         platform.registry.record(
             Entry(by, RescaleStep.BEGIN.action(verb), job, version, {"change_id": str(change.change_id)})
@@ -99,7 +111,7 @@ def switch(platform: Platform, change: Change) -> None:
 def launch(platform: Platform, change: Change, by: Author) -> None:
     """Start the changed version's driver, if the version is wanted running. Raises CheckpointHeld."""
     current = platform.registry.change(change.change_id)
-    if current.desired is Desired.STOPPED or current.phase is not Phase.SWITCHED:
+    if current.wanted is Desired.STOPPED or current.phase is not Phase.SWITCHED:
         return
     wait_free(platform, current.job, current.version)
     launching.revive(platform, current.job, current.version)
@@ -115,8 +127,8 @@ def ready(platform: Platform, change: Change, by: Author) -> None:
     current = platform.registry.change(change.change_id)
     if current.phase is Phase.UNDONE:
         run_if_wanted(platform, current.job, current.version)
-        raise ChangeUndone(f"the {current.verb} of {current.name} was undone; it is what it was before.")
-    if current.desired is Desired.STOPPED or current.phase is Phase.DONE:
+        raise _undone(current)
+    if current.wanted is Desired.STOPPED or current.phase is Phase.DONE:
         return
     opened = platform.registry.open_launch(current.job, current.version)
     try:
@@ -129,19 +141,22 @@ def ready(platform: Platform, change: Change, by: Author) -> None:
 
 
 def conclude(platform: Platform, change: Change, by: Author) -> str:
-    """End the change, remove what only it needed, and say what was done."""
+    """End the change, remove what only it needed, and say what was done, to the audit once. Raises ChangeUndone."""
     platform.registry.end_change(change.change_id, Phase.DONE)
     current = platform.registry.change(change.change_id)
-    said = done_sentence(current)
-    evidence: dict[str, Any] = {
-        "sentence": said,
-        "change_id": str(current.change_id),
-        "old": current.old.to_json(),
-        "new": current.new.to_json(),
-        "marks": dict(current.marks),
-        "work": _outcomes(platform, current),
-    }
-    platform.registry.record(Entry(by, f"{current.verb}.done", current.job, current.version, evidence))
+    if current.phase is Phase.UNDONE:
+        raise _undone(current)
+    said, action = done_sentence(current), f"{current.verb}.done"
+    if current.change_id not in _said(platform, current.job, by, action):
+        evidence: dict[str, Any] = {
+            "sentence": said,
+            "change_id": str(current.change_id),
+            "old": current.old.to_json(),
+            "new": current.new.to_json(),
+            "marks": dict(current.marks),
+            "work": _outcomes(platform, current),
+        }
+        platform.registry.record(Entry(by, action, current.job, current.version, evidence))
     _tidy(platform, current)
     return said
 
@@ -159,22 +174,31 @@ def of_run(platform: Platform, job: str, by: Author) -> Change:
 
 def _begun(platform: Platform, job: str, by: Author) -> list[UUID]:
     """The changes of the job that the run has said it began, the newest last."""
-    begun = f".{RescaleStep.BEGIN.told}"
-    said = (e for e in platform.registry.entries(by.run_id) if e.job == job and e.action.endswith(begun))
+    return _said(platform, job, by, f".{RescaleStep.BEGIN.told}")
+
+
+def _said(platform: Platform, job: str, by: Author, ending: str) -> list[UUID]:
+    """The changes of the job of which the run's entries in the audit have an action that ends so, the newest last."""
+    said = (e for e in platform.registry.entries(by.run_id) if e.job == job and e.action.endswith(ending))
     return [UUID(str(entry.evidence["change_id"])) for entry in said]
+
+
+def _undone(change: Change) -> ChangeUndone:
+    return ChangeUndone(f"the {change.verb} of {change.name} was undone; it is what it was before.")
+
+
+def _differing(old: RunsAs, new: RunsAs) -> list[str]:
+    """What differs, as `name old -> new`."""
+    was, becomes = ({"artifact": r.artifact, **r.settings, "generation": r.generation} for r in (old, new))
+    names = {**becomes, **was}
+    return [f"{name} {was.get(name)} -> {becomes.get(name)}" for name in names if was.get(name) != becomes.get(name)]
 
 
 def done_sentence(change: Change) -> str:
     """What a change that came to its end did, in one sentence."""
-    differing = [
-        f"{name} {change.old.settings.get(name)} -> {value}"
-        for name, value in change.new.settings.items()
-        if change.old.settings.get(name) != value
-    ]
-    if change.old.artifact != change.new.artifact:
-        differing.insert(0, f"artifact {change.old.artifact} -> {change.new.artifact}")
+    differing = [told for told in _differing(change.old, change.new) if not told.startswith("generation ")]
     proved = "; its state was moved and proved equal" if change.repartitions else "; its state was not touched"
-    stays = "it stays stopped" if change.desired is Desired.STOPPED else "it runs"
+    stays = "it stays stopped" if change.wanted is Desired.STOPPED else "it runs"
     return f"{change.name}: {', '.join(differing) or 'nothing'} changed{proved}; {stays}."
 
 
@@ -201,12 +225,14 @@ def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:
 
 
 def _tidy(platform: Platform, change: Change) -> None:
-    """The last generation but one is kept until the next successful rescale; older ones, and scratch, go."""
+    """The last generation but one is kept until the next successful rescale; older ones, and scratch, go. Nothing of
+    a version that was changed since: a task that is cleared later concludes once more."""
     shutil.rmtree(finite_program.work_folder(platform.settings, change), ignore_errors=True)
     platform.settings.scratch(change.change_id).delete()
-    if not change.repartitions:
-        return
     key, numbers = (change.job, change.version), (change.old.generation, change.new.generation)
+    runs_on = launching.version_of(platform, *key).generation
+    if not change.repartitions or runs_on != change.new.generation or platform.registry.open_change(*key):
+        return
     kept = {platform.registry.folder(*key, number) for number in numbers}
     of_version = platform.settings.checkpoints(*key)
     for name in of_version.names() - kept:

@@ -62,7 +62,7 @@ def wait(platform: Platform, change: Change, by: Author) -> None:
 
 def _why_not(platform: Platform, change: Change) -> str | None:
     """Why no driver stands by, if so."""
-    if change.desired is Desired.STOPPED:
+    if change.wanted is Desired.STOPPED:
         return f"no driver stands by: {change.name} stays stopped"
     if not (platform.settings.artifacts / change.new.artifact / "jobs" / "standby.py").exists():
         return f"no driver stands by: artifact {change.new.artifact} is older than that"

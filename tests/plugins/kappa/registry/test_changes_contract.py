@@ -117,6 +117,22 @@ def test_an_undone_change_gives_back_what_ran_and_what_is_wanted(registry: Regis
     assert now(registry, job) == (OLD, Desired.RUNNING, State.STAGED)
 
 
+@pytest.mark.parametrize(("end", "wanted"), [(Phase.DONE, Desired.RUNNING), (Phase.UNDONE, Desired.STOPPED)])
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_deployment_means_that_the_job_runs_unless_it_is_undone(
+    registry: Registry, job: str, holds: bool, end: Phase, wanted: Desired
+) -> None:
+    registry.stage(version(job), BY, {})
+    registry.desire(job, 1, Desired.STOPPED)
+    change = registry.begin_change(Change(uuid4(), job, 1, "deploy", BY.run_id, Desired.STOPPED, OLD, NEW))
+    if holds:
+        registry.hold(change.change_id)
+    registry.switch(change.change_id)
+    assert now(registry, job) == (NEW, Desired.RUNNING, State.STAGED)
+    registry.end_change(change.change_id, end)
+    assert now(registry, job)[1] is wanted
+
+
 def test_a_change_stays_as_it_ended(registry: Registry, job: str) -> None:
     change = begun(registry, job)
     registry.end_change(change.change_id, Phase.UNDONE)
