@@ -16,9 +16,12 @@ from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
 from stack.layout import Layout
-from stack.services import kafka, passwords, postgres
+from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS, SUPERUSER
 from stack.supervision import Supervisor
+
+PERSON = "airflow:"
+"""What the names of secrets of Airflow's users begin with."""
 
 
 class Effect(StrEnum):
@@ -53,6 +56,16 @@ class NeedsStackUp(Refusal):
         super().__init__(
             f"{name} lets in who would tell Postgres of a new one: with its file alone replaced nobody could. Nothing "
             "was changed. Run ./kappa up first."
+        )
+
+
+class NotTold(Refusal):
+    """A server failed when it was told of a new password, and once more when it was told of the old one."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(
+            f"{name} was not replaced: its file has the old one again, but the server may hold the new one, for it "
+            f"failed twice ({error}). Run ./kappa up, which tells it what is in the file."
         )
 
 
@@ -103,7 +116,7 @@ def _of_kafka(settings: Settings) -> Iterator[Secret]:
     for user in KafkaUser:
         file, write = settings.kafka_access(user).file, partial(passwords.write_user, settings, user)
         if user in RIGHTS:
-            tell = partial(kafka.ensure_topic, settings)
+            tell = partial(kafka.ensure_users, settings)
             yield Secret(str(user), file, "a user of Kafka", Effect.AT_ONCE, write, tell)
         else:
             yield Secret(str(user), file, "a user of Kafka", Effect.AT_START, write)
@@ -111,7 +124,7 @@ def _of_kafka(settings: Settings) -> Iterator[Secret]:
 
 def _of_postgres(settings: Settings) -> Iterator[Secret]:
     for role in ROLES:
-        write, tell = partial(passwords.write_role, settings, role), partial(postgres.ensure_roles, settings)
+        write, tell = partial(passwords.write_role, settings, role), partial(postgres.tell_password, settings, role)
         yield Secret(role, settings.passfile(role), "a role of Postgres", Effect.AT_ONCE, write, tell)
     file, change = settings.passfile(SUPERUSER), partial(_superuser, settings)
     yield Secret(SUPERUSER, file, "the superuser of Postgres", Effect.WHILE_UP, change)
@@ -120,7 +133,7 @@ def _of_postgres(settings: Settings) -> Iterator[Secret]:
 def _of_airflow(settings: Settings) -> Iterator[Secret]:
     for person in AIRFLOW_USERS:
         change = partial(_person, settings, person)
-        yield Secret(f"airflow:{person}", users_file(settings), "a user of Airflow", Effect.AT_ONCE, change)
+        yield Secret(f"{PERSON}{person}", users_file(settings), "a user of Airflow", Effect.AT_ONCE, change)
     file, write = settings.passfile(AIRFLOW_ROLE), partial(passwords.write_role, settings, AIRFLOW_ROLE)
     yield Secret(AIRFLOW_ROLE, file, "Airflow, in its own database", Effect.AT_START, write)
     keys, renew = passwords.airflow_keys_file(settings), partial(passwords.write_airflow_keys, settings)
@@ -130,7 +143,7 @@ def _of_airflow(settings: Settings) -> Iterator[Secret]:
 def rotate(layout: Layout, name: str) -> Secret:
     """Replace a secret; a server that does not take it keeps the old one, and so does the file.
 
-    Raises NotEmbedded, UnknownSecret, NeedsStackDown, NeedsStackUp; what the server raises.
+    Raises NotEmbedded, UnknownSecret, NeedsStackDown, NeedsStackUp, NotTold; what the server raises.
     """
     settings = layout.settings
     if not settings.is_embedded:
@@ -140,11 +153,26 @@ def rotate(layout: Layout, name: str) -> Secret:
         raise NeedsStackDown(name)
     if secret.effect is Effect.WHILE_UP and not runs:
         raise NeedsStackUp(name)
-    with _kept(secret.file):
-        secret.replace()
+    try:
+        with _kept(secret.file):
+            secret.replace()
+            if runs:
+                secret.apply()
+    except Exception:
         if runs:
-            secret.apply()
+            _tell_again(secret)
+        raise
+    if name.startswith(PERSON) and airflow_connections.file(layout).exists():
+        airflow_connections.write(layout)
     return secret
+
+
+def _tell_again(secret: Secret) -> None:
+    """A server may have taken the new one before it failed: tell it what the file has again. Raises NotTold."""
+    try:
+        secret.apply()
+    except Exception as error:
+        raise NotTold(secret.name, error) from error
 
 
 def _found(settings: Settings, name: str) -> Secret:

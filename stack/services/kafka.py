@@ -149,6 +149,13 @@ def ask(settings: Settings, seconds: float = 5.0) -> None:
 
 
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
+def ensure_users(settings: Settings) -> None:
+    """Create the users, each with the password of its file, and their rights. Raises Refusal, KafkaError."""
+    with _admin(settings) as admin:
+        kafka_users.ensure(admin, settings)
+
+
+@retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
 def ensure_topic(settings: Settings, copies: int = 1) -> None:
     """Create the users, and the topic of the log unless it exists, each record on so many brokers; retention follows
     the settings. Raises Refusal if the topic differs.

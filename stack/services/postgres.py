@@ -153,6 +153,12 @@ def _is_superuser(connection: psycopg.Connection) -> bool:
     return connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,)
 
 
+def tell_password(settings: Settings, role: str) -> None:
+    """Let a role that exists in by the password of its file."""
+    with superuser(settings) as connection:
+        set_password(connection, role, passwords.password(settings, role))
+
+
 def set_password(connection: psycopg.Connection, role: str, word: str) -> None:
     """Let a role in by this password and no other; the server sees only the verifier of it."""
     verifier = connection.pgconn.encrypt_password(word.encode(), role.encode(), b"scram-sha-256").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +18,8 @@ from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog
 from stack import rotation
 from stack.layout import Layout
-from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, UnknownSecret
-from stack.services import kafka, passwords, postgres
+from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, NotTold, UnknownSecret
+from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
 
@@ -100,17 +101,44 @@ def test_a_server_that_does_not_take_it_keeps_what_was(down: Layout, monkeypatch
         raise ConnectionError("not now")
 
     monkeypatch.setattr(Supervisor, "running", lambda _: True)
-    monkeypatch.setattr(kafka, "ensure_topic", refuses)
-    monkeypatch.setattr(postgres, "ensure_roles", refuses)
+    monkeypatch.setattr(kafka, "ensure_users", refuses)
+    monkeypatch.setattr(postgres, "tell_password", lambda settings, _: refuses(settings))
     for name, file in (
         (KafkaUser.STREAM, down.settings.kafka_access(KafkaUser.STREAM).file),
         ("kappa_writer", down.settings.passfile("kappa_writer")),
     ):
         before = file.read_text()
-        with pytest.raises(ConnectionError):
+        with pytest.raises(NotTold, match=rf"{name} was not replaced: .*not now.*kappa up"):
             rotation.rotate(down, name)
         assert file.read_text() == before
         assert not list(down.settings.secrets.glob("*.old"))
+
+
+def test_a_server_that_took_it_and_failed_then_is_told_the_old_one_again(
+    down: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer was lost: what the broker holds and what the file has must not differ."""
+    file, told = down.settings.kafka_access(KafkaUser.STREAM).file, list[str]()
+
+    def takes(_: Settings) -> None:
+        told.append(file.read_text())
+        if len(told) == 1:
+            raise ConnectionError("no answer")
+
+    monkeypatch.setattr(Supervisor, "running", lambda _: True)
+    monkeypatch.setattr(kafka, "ensure_users", takes)
+    with pytest.raises(ConnectionError):
+        rotation.rotate(down, KafkaUser.STREAM)
+    assert told[-1] == file.read_text() != told[0]
+
+
+def test_the_connection_by_which_notes_are_left_has_the_new_password(down: Layout) -> None:
+    airflow_connections.file(down).parent.mkdir()
+    airflow_connections.write(down)
+    rotation.rotate(down, "airflow:operator")
+    _, password = passwords.airflow_login(down.settings)
+    held = json.loads(airflow_connections.file(down).read_text())
+    assert held[airflow_connections.NOTES_CONNECTION]["password"] == password
 
 
 def test_what_is_not_ours_and_what_nobody_knows_is_refused(down: Layout) -> None:
