@@ -69,6 +69,15 @@ def take_on(
     ]
 
 
+def renew(platform: Platform, verb: str, versions: Mapping[str, int], by: Author, seconds: float) -> None:
+    """Give the leases that the run holds on these versions a new end, so many seconds from now.
+
+    What it lost is not taken back: another run may have acted on it. Raises NotHolder, UnderWay.
+    """
+    check_all(platform, versions, by)
+    take_on(platform, verb, versions, by, seconds, 0.0, nobody_ended)
+
+
 def check_all(platform: Platform, versions: Mapping[str, int], by: Author) -> None:
     """Pass when the run holds all of these versions. Raises NotHolder."""
     for job, version in sorted(versions.items()):

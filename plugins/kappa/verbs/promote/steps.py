@@ -30,7 +30,9 @@ from kappa.verbs.retire.plan import kept_until
 from kappa.verbs.retire.steps import windows
 
 PROMOTE, ROLLBACK = Verb.PROMOTE, Verb.ROLLBACK
-HELD_SECONDS = 3600.0
+HELD_SECONDS = 600.0
+"""The longest that a roll-back in place still holds its versions, should its process be killed: it renews its leases
+while it waits for them to catch up."""
 
 
 class NothingToPromote(Refusal):
@@ -153,11 +155,15 @@ def dry_sentence(verb: str, plan: MovePlan) -> str:
 def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, say: Callable[[str], None]) -> str:
     """All steps of a roll-back, without Airflow; no lease outlives it. Raises what the steps raise."""
     targets = plan.hand.targets
+
+    def hold() -> None:
+        lease.renew(platform, ROLLBACK, targets, by, HELD_SECONDS)
+
     try:
         lease.take_on(platform, ROLLBACK, targets, by, HELD_SECONDS, 0.0, is_over)
         say("catch_up")
         pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by)
-        catch_up.caught_up(platform, ROLLBACK, targets, catch_up.wait(platform, pursuit), by)
+        catch_up.caught_up(platform, ROLLBACK, targets, catch_up.wait(platform, pursuit, hold), by)
         say("hand_over")
         return conclude(platform, ROLLBACK, hand_over(platform, ROLLBACK, plan.hand, by, is_over), by)
     finally:

@@ -10,7 +10,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.job_catalog import JOBS, find
 from kappa.core.kafka_log import MissingTopic
 from kappa.core.verb_steps import Verb
-from kappa.core.versions import OVER, Version
+from kappa.core.versions import OVER, Lease, Version
 from kappa.platform import Platform
 from kappa.registry.port import UnderWay
 from kappa.unavailable import Unreachable
@@ -24,6 +24,8 @@ from kappa.verbs.stop.steps import shut_out
 
 VERB = Verb.REPAIR
 LEASE_SECONDS = 600.0
+LEFT_OF = {Action.REPLACE: Action.RESTART}
+"""What may be left to do of an act: the driver that was to be replaced is gone, by itself or by an earlier try."""
 
 
 def plan_repair(platform: Platform, job: str | None = None, is_over: IsOver = nobody_ended) -> RepairPlan:
@@ -41,7 +43,10 @@ def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> lis
 
 
 def carry_out(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver = nobody_ended) -> str:
-    """Do what the plan says, each under a lease of its own, and say it; a finding that another run holds is left."""
+    """Do what the plan says, each under a lease of its own, and say it.
+
+    A version that another run holds, or that calls for something else by now, is left to the next repair.
+    """
     for finding in plan.findings:
         if finding.kind in (Kind.LOG_AWAY, Kind.LOG_BACK):
             told = {"found": finding.sentence}
@@ -95,9 +100,30 @@ def _repair(platform: Platform, finding: Finding, by: Author, is_over: IsOver) -
     except UnderWay as other:
         return str(other)
     try:
-        return ACTS[finding.action](platform, finding, by)
+        return _under_lease(platform, finding, by, is_over)
     finally:
         platform.registry.release_leases(by)
+
+
+def _under_lease(platform: Platform, planned: Finding, by: Author, is_over: IsOver) -> str:
+    """Only what is still called for is done: between plan and lease an operator may have stopped or started it."""
+    now = _found_now(platform, planned, by, is_over)
+    if now is None:
+        return f"{planned.name} is left: planned was '{planned.action}', by now it is over"
+    if now.action not in (planned.action, LEFT_OF.get(planned.action)):
+        would = f"{now.action}: {now.sentence}"
+        return f"{planned.name} is left: planned was '{planned.action}', by now it would be '{would}'"
+    return ACTS[now.action](platform, now, by)
+
+
+def _found_now(platform: Platform, planned: Finding, by: Author, is_over: IsOver) -> Finding | None:
+    """What the version calls for now that this run holds it; None once nothing is to run or to be served of it."""
+
+    def counts_for_nothing(lease: Lease) -> bool:
+        return lease.run_id == by.run_id or is_over(lease)
+
+    found = plan_repair(platform, planned.job, counts_for_nothing).findings
+    return next((finding for finding in found if finding.version == planned.version), None)
 
 
 def _settle(platform: Platform, finding: Finding, by: Author) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -147,10 +147,12 @@ class _LogView:
         return infeasible(name, standing, self.firsts, self.facts, per_s) if self.facts else None
 
 
-def wait(platform: Platform, pursuit: Pursuit) -> Progress:
-    """Look until the pursuit has come to one of its ends; the deadline is one."""
+def wait(platform: Platform, pursuit: Pursuit, hold: Callable[[], None] = lambda: None) -> Progress:
+    """Look until the pursuit has come to one of its ends; the deadline is one. `hold` is called after each look: it
+    renews what the run holds, which else would end before a catch-up of hours does. Raises what `hold` raises."""
     watch = Watch(platform, pursuit)
     while (progress := watch.look()).state not in END_STATES:
+        hold()
         platform.clock.sleep(POLL_SECONDS)
     return progress
 

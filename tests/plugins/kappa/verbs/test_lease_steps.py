@@ -49,3 +49,14 @@ def test_a_step_of_a_run_that_lost_the_job_does_not_act(stage: Stage, author: Au
     lease.release(stage.platform, OTHER)
     with pytest.raises(lease.NotHolder, match="nobody holds it"):
         lease.check(stage.platform, "ad_ctr", 1, author)
+
+
+def test_what_is_held_is_renewed_and_what_ran_out_is_not(stage: Stage, author: Author) -> None:
+    lease.take(stage.platform, "rollback", "ad_ctr", author, 600, 0, alive)
+    stage.clock.sleep(599)
+    lease.renew(stage.platform, "rollback", {"ad_ctr": 1}, author, 600)
+    stage.clock.sleep(599)
+    lease.check(stage.platform, "ad_ctr", 1, author)
+    stage.clock.sleep(1)
+    with pytest.raises(lease.NotHolder, match="nobody holds it"):
+        lease.renew(stage.platform, "rollback", {"ad_ctr": 1}, author, 600)
