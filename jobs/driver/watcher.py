@@ -127,10 +127,15 @@ class Watcher:
         self._tell(self._registry)
         if self._log is None:
             self._log = KafkaLog(self._settings.kafka_access(KafkaUser.STREAM), self._version.topic)
+        # What was read is looked up first, so it cannot lie beyond the ends; where it does, the log has lost its end.
+        read = self._committed().next_offsets
         self.ends = _ends(self._registry, self._log, self._version)
         self._rank(self.heartbeats.state)
-        self._registry.note_ends(self.ends, watermark.drained(self._committed().next_offsets, self.ends))
-        self._topic_trouble = topic_trouble(self._version, self._log.identity())
+        now = self._log.identity()
+        if now.topic_id == self._version.topic_id:
+            drained = watermark.drained(read, self.ends)
+            self._registry.note_ends(self.ends, [p for p in drained if read[p] == self.ends.offsets[p]])
+        self._topic_trouble = topic_trouble(self._version, now)
 
     def _rank(self, state: State) -> None:
         if self._priority is not None:
@@ -183,7 +188,7 @@ def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
     """The ends of the version's partitions; the clock is read first, so that all records before it are counted in."""
     now_ms = registry.now_ms()
     found = log.ends()
-    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found})
+    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found}, uncertain=log.short_of_replicas())
 
 
 def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets) -> Ends:

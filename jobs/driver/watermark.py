@@ -44,11 +44,15 @@ class ReachUnknown(Exception):  # noqa: N818 - it may pass
 @dataclass(frozen=True)
 class Ends:
     """The ends of the partitions, asked for after the database's clock said `at_ms`; `unread_from_ms` is append_time of
-    the first unread record, of the partitions for which it was asked."""
+    the first unread record, of the partitions for which it was asked.
+
+    Of the partitions in `uncertain` more may have been appended than their end tells: too few replicas were in sync.
+    """
 
     at_ms: int
     offsets: Mapping[int, int]
     unread_from_ms: Mapping[int, int] = field(default_factory=dict)
+    uncertain: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -85,9 +89,8 @@ class Reach:
 
 def drained(next_offsets: Mapping[int, int], ends: Ends | None) -> list[int]:
     """The partitions of which nothing was unread when their ends were asked for."""
-    if ends is None:
-        return []
-    return [p for p, offset in next_offsets.items() if p in ends.offsets and offset >= ends.offsets[p]]
+    known = {} if ends is None else {p: end for p, end in ends.offsets.items() if p not in ends.uncertain}
+    return [p for p, offset in next_offsets.items() if p in known and offset >= known[p]]
 
 
 def check_watermark(

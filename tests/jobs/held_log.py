@@ -51,6 +51,9 @@ class Held:
         self._reach()
         return {p: self.first[p] + len(self.times[p]) for p in self.first}
 
+    def short_of_replicas(self) -> frozenset[int]:
+        return frozenset()
+
     def appended(self, partition: int, offset: int) -> Appended | None:
         self.looked.append(offset)
         return Appended(self.times[partition][offset - self.first[partition]], 9, offset)

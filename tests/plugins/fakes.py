@@ -237,6 +237,9 @@ class FakeLog:
         index = offset - self.first[partition]
         return self.times[partition][index] if index < len(self.times[partition]) else None
 
+    def short_of_replicas(self) -> frozenset[int]:
+        return frozenset()
+
     def appended(self, partition: int, offset: int) -> Appended | None:
         at_ms = self.append_time(partition, offset)
         return None if at_ms is None else Appended(at_ms, self.record_bytes, offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -122,6 +122,9 @@ class Log(Protocol):
     def offsets_at(self, append_ms: int) -> Offsets:
         """The first offset whose append_time is at least `append_ms`; the end where there is none."""
 
+    def short_of_replicas(self) -> frozenset[int]:
+        """The partitions whose end may not be told now, for too few of their replicas are in sync."""
+
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
 
@@ -140,6 +143,7 @@ class KafkaLog:
             access,
             KafkaConsumer,
             enable_auto_commit=False,
+            auto_offset_reset="earliest",  # where retention was quicker; by default it would be the newest record
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
             fetch_max_wait_ms=100,
@@ -219,10 +223,18 @@ class KafkaLog:
         return _by_partition(self._consumer.end_offsets(self._partitions()))
 
     def offsets_at(self, append_ms: int) -> Offsets:
-        """The first offset whose append_time is at least `append_ms`; the end where there is none."""
-        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), append_ms))
+        """The first offset whose append_time is at least `append_ms`; the end where there is none.
+
+        The ends are asked for first: a record that comes between the two questions is after them, not before.
+        """
         ends = self.ends()
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), append_ms))
         return {tp.partition: hit.offset if hit else ends[tp.partition] for tp, hit in found.items()}
+
+    def short_of_replicas(self) -> frozenset[int]:
+        """The partitions that have fewer replicas in sync than a write needs: meanwhile their ends stay where they
+        were, and what was appended since is seen once there are enough again."""
+        return short(self._metadata()["partitions"], int(self._configured()["min.insync.replicas"]["value"]))
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
@@ -258,6 +270,14 @@ def check_kept_whole(topic: Topic) -> None:
     """Refuse a topic out of whose middle records vanish: read and moved offsets would never agree. Raises Compacted."""
     if "compact" in topic.cleanup_policy:
         raise Compacted(topic.name, topic.cleanup_policy)
+
+
+def short(partitions: Iterable[Mapping[str, Any]], least: int) -> frozenset[int]:
+    """The partitions, as the broker describes them, with fewer replicas in sync than `min.insync.replicas`, of which a
+    partition with fewer replicas needs no more than it has."""
+    return frozenset(
+        int(p["partition_index"]) for p in partitions if len(p["isr_nodes"]) < min(least, len(p["replica_nodes"]))
+    )
 
 
 def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:

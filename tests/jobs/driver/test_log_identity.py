@@ -17,7 +17,7 @@ from kappa.core import kafka_log
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Identity, LastRead, MissingTopic, Topic, WrongTimestampType
+from kappa.core.kafka_log import Appended, Identity, LastRead, MissingTopic, Topic, WrongTimestampType
 from tests.jobs.held_log import VERSION, Held
 
 TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")
@@ -143,6 +143,18 @@ def test_what_retention_removed_is_not_looked_for_as_long_as_the_position_is_the
     held.first = {0: 5, 1: 0}
     with pytest.raises(LogTooShort, match="partition 0: offsets 3 to 4 are gone"):
         witness.look(POSITION, LAST)
+
+
+def test_what_retention_removes_while_it_is_looked_for_is_no_other_log(
+    held: Held, witness: LogWitness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(partition: int, offset: int) -> Appended:
+        held.first = {0: offset + 1, 1: 0}
+        held.times = {0: held.times[0][offset + 1 :], 1: []}
+        return Appended(held.times[0][0], 9, offset + 1)
+
+    monkeypatch.setattr(held, "appended", too_late)
+    witness.look(POSITION, LAST)
 
 
 @pytest.mark.red_without("topic id", "DID NOT RAISE .*TopicReplaced")

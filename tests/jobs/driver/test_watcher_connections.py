@@ -1,4 +1,4 @@
-"""What the watcher does when a round fails: of a silent broker it asks by one client, and nothing ends its rounds."""
+"""The watcher's rounds: what it notes of the log, and that nothing that goes wrong ends them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from kafka.errors import KafkaTimeoutError
 from jobs.driver import watcher
 from jobs.driver.watcher import Watcher
 from kappa.core.kafka_log import Identity
+
+READ = {0: 7, 1: 3}
 
 
 class Silent:
@@ -41,11 +43,43 @@ class Empty:
     def identity(self) -> Identity:
         return Identity("t-id", {})
 
+    def short_of_replicas(self) -> frozenset[int]:
+        return frozenset()
+
+
+class Read(Empty):
+    """A log of two partitions, of which `READ` was read."""
+
+    def ends(self) -> dict[int, int]:
+        return dict(READ)
+
+
+class Short(Read):
+    """One of its partitions has too few replicas in sync."""
+
+    def short_of_replicas(self) -> frozenset[int]:
+        return frozenset({1})
+
+
+class Cut(Read):
+    """One of its partitions ends before what was read."""
+
+    def ends(self) -> dict[int, int]:
+        return {**READ, 0: READ[0] - 1}
+
+
+class MadeAgain(Read):
+    """Another topic of the same name."""
+
+    def identity(self) -> Identity:
+        return Identity("another", {})
+
 
 class Registry:
     """Takes whatever it is told, and keeps what is red."""
 
     red: ClassVar[dict[str, str]] = {}
+    drained: ClassVar[list[list[int]]] = []
 
     def __init__(self, *_: object) -> None:
         pass
@@ -56,8 +90,8 @@ class Registry:
     def clear_red(self, what: str) -> None:
         Registry.red.pop(what, None)
 
-    def note_ends(self, *_: object) -> None:
-        pass
+    def note_ends(self, _: object, drained: list[int]) -> None:
+        Registry.drained.append(drained)
 
     def now_ms(self) -> int:
         return 0
@@ -77,11 +111,11 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Watcher:
         topic_id="t-id",
         desired="running",
         state="LIVE",
-        start_offsets={},
+        start_offsets={0: 0, 1: 0},
         kafka_access=lambda user: None,
     )
     beat: Any = SimpleNamespace(jvm_pid=None, epoch=1)
-    return Watcher(given, given, beat, lambda: SimpleNamespace(next_offsets={}), lambda: "")  # type: ignore[arg-type,return-value]
+    return Watcher(given, given, beat, lambda: SimpleNamespace(next_offsets=READ), lambda: "")  # type: ignore[arg-type,return-value]
 
 
 def test_a_client_that_got_no_answer_is_closed_before_the_next_one_is_made(
@@ -109,3 +143,18 @@ def test_whatever_goes_wrong_in_a_round_there_is_a_next_one_and_after_three_it_i
     looking.look()
     looking.look()
     assert "watcher" not in Registry.red
+
+
+@pytest.mark.parametrize(
+    ("log", "noted"), [(Read, [[0, 1]]), (Short, [[0]]), (Cut, [[1]]), (MadeAgain, [])],
+    ids=["all is read", "more may have been appended", "the log lost its end", "it is another log"],
+)  # fmt: skip
+def test_that_nothing_is_unread_is_noted_only_where_it_is_known(
+    monkeypatch: pytest.MonkeyPatch, looking: Watcher, log: type[Empty], noted: list[list[int]]
+) -> None:
+    """From then on windows are final: what comes to light later would change them."""
+    monkeypatch.setattr(watcher, "KafkaLog", log)
+    monkeypatch.setattr(Registry, "drained", [])
+    monkeypatch.setattr(Registry, "red", {})
+    looking.look()
+    assert Registry.drained == noted

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from kappa.core.store.location import File
+from kappa.core.store.location import File, StoreAway
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class Folder:
         return key
 
     def names(self, key: str) -> set[str]:
-        """The names directly below; none where nothing is there."""
+        """The names directly below; none where nothing is there. Raises StoreAway."""
         try:
             return set(os.listdir(key))
         except (FileNotFoundError, NotADirectoryError):
             return set()
+        except OSError as error:
+            raise StoreAway(key, error) from error
 
     def files(self, key: str) -> dict[str, File]:
         """All files below; those that go meanwhile are left out. The files of a folder come before those below it."""
@@ -47,8 +49,14 @@ class Folder:
         return os.path.exists(key)
 
     def read(self, key: str) -> bytes:
-        """All of a file. Raises FileNotFoundError."""
-        return Path(key).read_bytes()
+        """All of a file. Raises FileNotFoundError; StoreAway where it is there and the file system fails, which says
+        nothing of what it holds: no descriptor is free, a disk or a shared folder does not answer."""
+        try:
+            return Path(key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise
+        except OSError as error:
+            raise StoreAway(key, error) from error
 
     def write(self, key: str, data: bytes) -> None:
         """Write a file under a name of its own, then give it the right one."""

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from kafka import KafkaAdminClient
-from kafka.admin import NewTopic
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError
 
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, Log, MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
+from kappa.core.kafka_log import (
+    KafkaLog,
+    Log,
+    MissingTopic,
+    Topic,
+    TopicHidden,
+    WrongTimestampType,
+    check_stamping,
+    short,
+)
 from stack.layout import Layout
 from stack.services import kafka_users
 from stack.waiting import until
@@ -120,3 +131,61 @@ def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: py
     with pytest.raises(KafkaError):
         KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")
     assert until(lambda: threading.active_count() <= before, 30)
+
+
+@pytest.mark.rig
+def test_a_record_that_comes_while_a_time_is_looked_up_is_not_skipped(parts: Layout) -> None:
+    """A version that starts there would never read it, and nobody would notice: all that judges begins there, too."""
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    producer = Producer(parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka())
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        before, asked = log.ends(), log._consumer.offsets_for_times
+
+        def and_a_record_comes(times: Any) -> Any:
+            found = asked(times)
+            producer.produce(name, b"late comer", partition=1)
+            assert producer.flush(30) == 0
+            return found
+
+        log._consumer.offsets_for_times = and_a_record_comes
+        assert log.offsets_at(int(time.time() * 1000) + HOUR_MS) == before
+
+
+@pytest.mark.rig
+def test_where_the_log_has_dropped_a_record_the_first_one_that_is_left_is_found(parts: Layout) -> None:
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
+    admin.delete_records({TopicPartition(name, 0): 2})
+    admin.close()
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        found = log.appended(0, 0)
+    assert found is not None
+    assert found.offset == 2
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_sync", "least", "is_short"), [(3, 1, 2, True), (3, 2, 2, False), (1, 1, 2, False), (3, 0, 1, True)]
+)
+def test_a_partition_is_short_where_its_end_may_not_be_told(
+    replicas: int, in_sync: int, least: int, is_short: bool
+) -> None:
+    described = {"partition_index": 5, "replica_nodes": list(range(replicas)), "isr_nodes": list(range(in_sync))}
+    assert short([described], least) == ({5} if is_short else set())
+
+
+@pytest.mark.rig
+def test_of_one_replica_no_more_than_one_has_to_be_in_sync(parts: Layout) -> None:
+    """So on one broker the end is always told, whatever the topic's settings ask for."""
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"min.insync.replicas": "2"})])
+    admin.close()
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        producer = Producer({**parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "acks": "1"})
+        producer.produce(name, b"told", partition=1)
+        assert producer.flush(30) == 0
+        assert log.short_of_replicas() == frozenset()
+        assert log.ends()[1] == 1
