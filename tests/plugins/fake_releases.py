@@ -141,9 +141,15 @@ class FakeReleases:
 
     def previous_since(self, job: str, version: int) -> datetime | None:
         held = self.memory.held.get((job, version))
-        left = (r for r in self.releases(job) if _ends(r.before, job) == version)
-        times = [release.promoted_at for release in left]
-        return max(times) if times and held and held.state is State.PREVIOUS else None
+        return max(self._replaced(job, version), default=None) if held and held.state is State.PREVIOUS else None
+
+    def failed_since(self, job: str, version: int) -> datetime | None:
+        held, updated = self.memory.held.get((job, version)), self.memory.updated.get((job, version))
+        failed = [updated] if held and updated and held.state is State.FAILED else []
+        return max([*failed, *self._replaced(job, version)]) if failed else None
+
+    def _replaced(self, job: str, version: int) -> list[datetime]:
+        return [release.promoted_at for release in self.releases(job) if _ends(release.before, job) == version]
 
     def pin(self, job: str, version: int, by: Author) -> None:
         if self.memory.known(job, version).state is State.RETIRED:
@@ -217,14 +223,10 @@ class FakeReleases:
     def _release(self, plan: HandOver, by: Author, first: bool) -> Release:
         replay = self.replay_of_versions(plan.targets)
         evidence = {
-            "run_id": by.run_id,
-            "reason": by.reason,
-            "from_window": plan.from_window,
-            "targets": dict(plan.targets),
-            "hand_over_seconds": 0.0,
-            "replay_id": str(replay.replay_id) if replay else None,
+            "run_id": by.run_id, "reason": by.reason, "from_window": plan.from_window, "targets": dict(plan.targets),
+            "hand_over_seconds": 0.0, "replay_id": str(replay.replay_id) if replay else None,
             "validation": replay.validation if replay else None,
-        }
+        }  # fmt: skip
         before, after = (
             {job: dict(self.memory.next_offsets[job, of[job]]) for job in plan.jobs} for of in (plan.olds, plan.targets)
         )

@@ -74,6 +74,7 @@ class PostgresReleases:
         self.note_validation, self.note_answer = replays.note_validation, replays.note_answer
         self.standing, self.weighed = standing.standing, standing.weighed
         self.releases, self.previous_since = standing.releases, standing.previous_since
+        self.failed_since = standing.failed_since
         self.hand_over = PostgresHandOver(held).hand_over
         self.pin, self.unpin, self.pins = pins.pin, pins.unpin, pins.pins
         self.retire, self.unfreed = retiring.retire, retiring.unfreed

@@ -157,6 +157,10 @@ class Releases(Protocol):
     def previous_since(self, job: str, version: int) -> datetime | None:
         """When a version that is PREVIOUS became so; None for any other."""
 
+    def failed_since(self, job: str, version: int) -> datetime | None:
+        """When a version that is FAILED became so, or was replaced as the one at the live end, whichever was later;
+        None for any other."""
+
     def pin(self, job: str, version: int, by: Author) -> None:
         """Keep a version from being retired. Raises UnknownVersion, AlreadyRetired."""
 

@@ -1,4 +1,5 @@
-"""What Postgres knows of versions and releases: how far a version is, what was released, since when one is previous."""
+"""What Postgres knows of versions and releases: how far a version is, what was released, since when one is previous
+or failed."""
 
 from __future__ import annotations
 
@@ -88,6 +89,12 @@ from registry.job_version v
 cross join jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')) as end_of
 join registry.release r on r.segments_before @> end_of
 where v.job = %s and v.version = %s and v.state = 'PREVIOUS'"""
+_FAILED_SINCE = """
+select greatest(v.updated_at, max(r.promoted_at)) as since
+from registry.job_version v
+cross join jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')) as end_of
+left join registry.release r on r.segments_before @> end_of
+where v.job = %s and v.version = %s and v.state = 'FAILED' group by v.job, v.version"""
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,13 @@ class PostgresStanding:
         """When a version that is PREVIOUS became so; None for any other."""
         with self.database.transaction() as connection:
             row = connection.execute(_PREVIOUS_SINCE, [job, version]).fetchone()
+            return row["since"] if row else None
+
+    def failed_since(self, job: str, version: int) -> datetime | None:
+        """When a version that is FAILED became so, or was replaced as the one at the live end, whichever was later;
+        None for any other."""
+        with self.database.transaction() as connection:
+            row = connection.execute(_FAILED_SINCE, [job, version]).fetchone()
             return row["since"] if row else None
 
 

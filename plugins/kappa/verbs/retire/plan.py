@@ -37,6 +37,10 @@ class Windows:
     candidate: timedelta = timedelta(hours=1)
 
 
+AT_ONCE = Windows(timedelta(), timedelta(), timedelta())
+"""Windows of a retirement by hand: what is protected is so still."""
+
+
 @dataclass(frozen=True)
 class Verdict(Serializable):
     """What becomes of one version, and why."""
@@ -78,19 +82,20 @@ def decide_retire(
 ) -> RetirePlan:
     """The plan over all versions of all jobs, in their order.
 
-    `ages` say since when a version is previous, or since when its replay has ended; `busy` names, in words, the open
-    replay, lease or change of those that have one. A version that only an old segment names is stopped like any
-    other, since its windows are final, and never retired.
+    `ages` say since when a version is previous or failed, or since when its replay has ended; `busy` names, in words,
+    the open replay, lease or change of those that have one. A version that only an old segment names is stopped like
+    any other, since its windows are final, and never retired; a failed one that is all that a job has, by hand only.
     """
     held = tuple(segments)
     live = {s.job: s.version for s in held if s.to_window == OPEN_END}
     last_good = _last_good(versions, live)
+    kept = {**({} if windows == AT_ONCE else _unserved(versions, live)), **(busy or {})}
     verdicts = []
     for version in versions:
         if version.state is State.RETIRED:
             continue
         key = (version.job, version.version)
-        why = _protected(version, live, last_good, pins, busy or {})
+        why = _protected(version, live, last_good, pins, kept)
         named = any((s.job, s.version) == key for s in held)
         action, reason = (Action.KEEP, why) if why else _by_age(version, ages.get(key), now, windows, named)
         verdicts.append(Verdict(*key, action, reason))
@@ -102,19 +107,27 @@ def kept_until(since: datetime, windows: Windows = Windows()) -> datetime:
     return since + windows.rollback + windows.state
 
 
+def _unserved(versions: Sequence[Version], live: Mapping[str, int]) -> dict[Key, str]:
+    """Why the newest version of a job that nothing serves is kept where it failed: nothing else says what is wrong."""
+    newest = {v.job: v for v in sorted(versions, key=lambda v: v.version)}
+    failed = [v for v in newest.values() if v.state is State.FAILED and v.job not in live]
+    why = "it failed, and nothing serves the job: its red line stays until a deployment takes its place"
+    return {(v.job, v.version): why for v in failed}
+
+
 def _protected(
     version: Version,
     live: Mapping[str, int],
     last_good: Mapping[str, int],
     pins: Collection[Key],
-    busy: Mapping[Key, str],
+    kept: Mapping[Key, str],
 ) -> str | None:
     """What forbids any act on a version, if anything does."""
     key = (version.job, version.version)
     if live.get(version.job) == version.version or version.state is State.LIVE:
         return "it serves the live end"
-    if key in busy:
-        return busy[key]
+    if key in kept:
+        return kept[key]
     if key in pins:
         return "it is pinned"
     if last_good.get(version.job) == version.version:
@@ -152,8 +165,9 @@ def _by_age(
 def _what(version: Version, since: datetime) -> str:
     if version.state is State.PREVIOUS:
         return f"previous since {_at(since)}"
-    said = "it failed" if version.state is State.FAILED else "not promoted"
-    return f"{said}, its replay ended at {_at(since)}"
+    if version.state is State.FAILED:
+        return f"it failed, and serves nothing new since {_at(since)}"
+    return f"not promoted, its replay ended at {_at(since)}"
 
 
 def _at(instant: datetime) -> str:

@@ -22,13 +22,11 @@ from kappa.registry.port import UnderWay, UnknownVersion
 from kappa.registry.releases_port import RowsInUse
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.replay.price import size
-from kappa.verbs.retire.plan import Action, Key, RetirePlan, Verdict, Windows, decide_retire
+from kappa.verbs.retire.plan import AT_ONCE, Action, Key, RetirePlan, Verdict, Windows, decide_retire
 from kappa.verbs.stop.steps import end_driver
 
 VERB = Verb.RETIRE
 LEASE_SECONDS = 600.0
-AT_ONCE = Windows(timedelta(), timedelta(), timedelta())
-"""Windows of a retirement by hand: what is protected is so still."""
 GONE = ".gone-"
 
 
@@ -119,8 +117,12 @@ def _decide(platform: Platform, by: Author, kept: Windows, is_over: IsOver) -> R
 
 
 def _since(platform: Platform, version: Version) -> datetime | None:
-    previous = platform.releases.previous_since(version.job, version.version)
-    return previous or platform.releases.replay_ended_at(version.job, version.version)
+    """Since when a version is of no use, as far as that is known; one that failed may have served after its replay."""
+    key = (version.job, version.version)
+    failed, ended = platform.releases.failed_since(*key), platform.releases.replay_ended_at(*key)
+    if failed is not None:
+        return max(failed, ended or failed)
+    return platform.releases.previous_since(*key) or ended
 
 
 def _busy(platform: Platform, key: Key, by: Author, is_over: IsOver) -> str | None:

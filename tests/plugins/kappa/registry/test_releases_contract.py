@@ -199,3 +199,20 @@ def test_a_live_version_that_failed_is_replaced_and_stays_failed(releasing: Rele
     releasing.registry.give_up(releasing.names[0], 1, "broken")
     releasing.releases.hand_over(plan(releasing), author())
     assert states(releasing) == [[State.FAILED, State.LIVE], [State.PREVIOUS, State.LIVE]]
+
+
+def test_of_a_failed_version_it_is_known_since_when_it_is_one_that_serves_nothing_new(releasing: ReleaseTrial) -> None:
+    serve(releasing)
+    candidates(releasing, author())
+    job, releases, before = releasing.names[0], releasing.releases, releasing.registry.now()
+    assert releases.failed_since(job, 1) is None
+    releasing.registry.give_up(job, 1, "broken")
+    failed = releases.failed_since(job, 1)
+    assert failed is not None
+    assert before <= failed <= releasing.registry.now()
+    made = releases.hand_over(plan(releasing), author())
+    assert states(releasing)[0] == [State.FAILED, State.LIVE]
+    assert (releases.failed_since(job, 1), releases.previous_since(job, 1)) == (made.promoted_at, None)
+    releasing.registry.give_up(job, 2, "broken")
+    assert made.promoted_at <= (releases.failed_since(job, 2) or before)
+    assert releases.failed_since(job, 9) is None

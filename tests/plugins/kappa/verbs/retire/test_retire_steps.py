@@ -10,6 +10,7 @@ from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.retire import steps as retire
 from tests.plugins.conftest import Stage
+from tests.plugins.registries import version as a_version
 from tests.plugins.replay_runs import deployed, run_all, serving
 from tests.rigs.checkpoint_folders import folder_of
 
@@ -100,3 +101,59 @@ def test_by_hand_it_is_at_once_but_never_what_serves_or_is_pinned(stage: Stage, 
     said = retire.carry_out(stage.platform, retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 2)), SWEEP)
     assert "ad_ctr v2 was retired" in said
     assert stage.registry.held["client_spend", 2].state is State.CAUGHT_UP
+
+
+def replaced(stage: Stage, by: Author, failed_hours_ago: float) -> None:
+    """Version 2 of both jobs serves in the place of version 1, of which that of ad_ctr had failed so long ago."""
+    deployed(stage, by)
+    stage.registry.give_up("ad_ctr", 1, "it died again and again")
+    stage.clock.sleep(failed_hours_ago * HOUR)
+    run_all(stage.platform, OTHER)
+    assert (stage.registry.held["ad_ctr", 1].state, serving(stage)["ad_ctr"]) == (State.FAILED, 2)
+
+
+@pytest.mark.parametrize("failed_hours_ago", [0, 99])
+def test_a_failed_version_that_was_replaced_is_retired_a_day_later(
+    stage: Stage, author: Author, failed_hours_ago: float
+) -> None:
+    replaced(stage, author, failed_hours_ago)
+    stage.clock.sleep(24 * HOUR)
+    assert "ad_ctr v1" not in sweep(stage)
+    stage.clock.sleep(HOUR + 1)
+    assert "ad_ctr v1 was retired" in sweep(stage)
+
+
+def test_a_failed_version_that_was_replaced_is_retired_by_hand_at_once(stage: Stage, author: Author) -> None:
+    replaced(stage, author, failed_hours_ago=0)
+    plan = retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 1))
+    assert "ad_ctr v1 was retired" in retire.carry_out(stage.platform, plan, SWEEP)
+
+
+def test_a_version_of_an_old_replay_that_failed_is_kept_for_a_day(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    run_all(stage.platform, OTHER)
+    stage.clock.sleep(99 * HOUR)
+    stage.registry.give_up("ad_ctr", 2, "it died again and again")
+    run_all(stage.platform, Author("other", "run-3"))
+    assert serving(stage)["ad_ctr"] == 3
+    assert "ad_ctr v2" not in sweep(stage)
+    stage.clock.sleep(26 * HOUR)
+    assert "ad_ctr v2 was retired" in sweep(stage)
+
+
+def test_a_first_deployment_that_failed_is_kept_until_another_takes_its_place(stage: Stage, author: Author) -> None:
+    stage.registry.stage(a_version("ad_ctr"), author, {})
+    stage.registry.give_up("ad_ctr", 1, "it died again and again")
+    stage.clock.sleep(99 * HOUR)
+    assert "ad_ctr v1" not in sweep(stage)
+    assert "its red line stays" in dict(retire.plan_retire(stage.platform, SWEEP).rows())["ad_ctr v1"]
+    deployed(stage, author)
+    assert serving(stage)["ad_ctr"] == 2
+    assert "ad_ctr v1 was retired" in sweep(stage)
+
+
+def test_a_first_deployment_that_failed_is_retired_by_hand(stage: Stage, author: Author) -> None:
+    stage.registry.stage(a_version("ad_ctr"), author, {})
+    stage.registry.give_up("ad_ctr", 1, "it died again and again")
+    plan = retire.plan_retire(stage.platform, SWEEP, ("ad_ctr", 1))
+    assert "ad_ctr v1 was retired" in retire.carry_out(stage.platform, plan, SWEEP)
