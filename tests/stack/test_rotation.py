@@ -14,6 +14,7 @@ from kafka.errors import SaslAuthenticationFailedError
 from kappa.core.installation.addresses import Postgres
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.kafka_client import NotLetInError
+from kappa.core.installation.needs import NOTES_CONNECTION
 from kappa.core.installation.settings import Settings
 from kappa.core.kafka_log import KafkaLog
 from stack import rotation
@@ -138,7 +139,7 @@ def test_the_connection_by_which_notes_are_left_has_the_new_password(down: Layou
     rotation.rotate(down, "airflow:operator")
     _, password = passwords.airflow_login(down.settings)
     held = json.loads(airflow_connections.file(down).read_text())
-    assert held[airflow_connections.NOTES_CONNECTION]["password"] == password
+    assert held[NOTES_CONNECTION]["password"] == password
 
 
 def test_what_is_not_ours_and_what_nobody_knows_is_refused(down: Layout) -> None:
