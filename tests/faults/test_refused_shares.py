@@ -1,5 +1,5 @@
-"""Many records that are refused, as a broker's slow clock has them of the future or as nobody can read them, turn red
-and lose nothing."""
+"""Many records that are refused turn red and lose nothing: a broker's slow clock has them of the future, a fast one late,
+others nobody can read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from tests.rigs.rig import Rig
 pytestmark = pytest.mark.rig
 SLOW_MS = 360_000
 """How slow the clock is: so far lies what happens now after its append time. Only their difference is looked at."""
+FAST_MS = 3 * 3_600_000
+"""How fast it is: so long before its append time lies what happens now."""
 JOBS = ("ad_ctr", "quarantine")
 
 
 def lines(case: Case) -> list[DictRow]:
     """What `status` shows in red of refused records."""
-    shares = "what in ('future', 'dead_letter')"
+    shares = "what in ('future', 'late', 'dead_letter')"
     return case.query(f"select job, what, detail from ops.red_lines where {shares} order by job")
 
 
@@ -37,6 +39,18 @@ def test_a_clock_six_minutes_slow_turns_red_and_the_records_are_kept(rig: Rig) -
     assert lines(case) == [], "it is about the last five minutes"
 
 
+@pytest.mark.fault("F37", "a clock hours fast: a red line `late` with the share; each is kept, the others count")
+def test_a_clock_three_hours_fast_turns_red_and_the_records_are_kept(rig: Rig) -> None:
+    case = rig.case(*JOBS)
+    case.produce([*events(160, ago_ms=FAST_MS), *events(40, 1_000)])
+    case.run_until_read()
+    said = "160 of the 200 records of the last 5 min came later than the allowed lateness"
+    assert lines(case) == [{"job": job, "what": "late", "detail": said} for job in JOBS]
+    assert [case.accounts(job)["late"] for job in JOBS] == [160, 160]
+    assert case.query("select fate, count(*) from ops.quarantine group by fate") == [{"fate": "late", "count": 160}]
+    case.check()
+
+
 @pytest.mark.fault("F18", "a flood of them: a red line `dead_letter` with the share, each is kept, the others count")
 def test_a_producer_that_writes_what_nobody_can_read_turns_red_and_the_others_count(rig: Rig) -> None:
     case = rig.case(*JOBS)
@@ -50,7 +64,7 @@ def test_a_producer_that_writes_what_nobody_can_read_turns_red_and_the_others_co
     case.check()
 
 
-@pytest.mark.parametrize("fate", ["future", "dead_letter"])
+@pytest.mark.parametrize("fate", ["future", "late", "dead_letter"])
 @pytest.mark.parametrize(("refused", "others", "red"), [(20, 180, 0), (21, 179, 1), (99, 0, 0), (100, 0, 1)])
 def test_it_takes_a_hundred_records_and_more_than_a_tenth(
     cases: Rig, fate: str, refused: int, others: int, red: int
@@ -60,7 +74,7 @@ def test_it_takes_a_hundred_records_and_more_than_a_tenth(
     assert len(lines(case)) == red
 
 
-@pytest.mark.parametrize("fate", ["future", "dead_letter"])
+@pytest.mark.parametrize("fate", ["future", "late", "dead_letter"])
 def test_it_began_with_the_first_batch_of_which_more_than_a_tenth_was_refused(cases: Rig, fate: str) -> None:
     case = cases.case()
     for number, (refused, ago) in enumerate([(1, 240), (100, 60), (100, 30)]):

@@ -30,6 +30,7 @@ class Cause(StrEnum):
     TOPIC = "topic"
     WATCHER = "watcher"
     FUTURE = "future"
+    LATE = "late"
     DEAD_LETTER = "dead_letter"
     RETENTION = "retention"
     CONSERVATION = "conservation"
@@ -137,6 +138,12 @@ MEANINGS: dict[Cause, Meaning] = {
         "many records are refused as too far ahead",
         "They are counted nowhere: numbers are too low. A clock is wrong, most likely.",
         "JOB vN future: N of the M records of the last 5 min are refused as too far ahead of the broker's clock",
+        "./kappa status --job {job}",
+    ),
+    Cause.LATE: Meaning(
+        "many records are refused as late",
+        "They are counted nowhere: numbers are too low. The broker's clock is fast, or a producer sends what is old.",
+        "JOB vN late: N of the M records of the last 5 min came later than the allowed lateness",
         "./kappa status --job {job}",
     ),
     Cause.DEAD_LETTER: Meaning(
