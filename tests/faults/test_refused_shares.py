@@ -1,5 +1,5 @@
-"""Many records that are refused turn red and lose nothing: a broker's slow clock has them of the future, a fast one late,
-others nobody can read."""
+"""Many refused records turn red and lose nothing: a broker's slow clock has them of the future, a fast one late, others
+nobody can read."""
 
 from __future__ import annotations
 
