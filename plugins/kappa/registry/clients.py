@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_DOWN, Context, Decimal
 
 import psycopg
 from psycopg.rows import DictRow
@@ -60,8 +60,13 @@ class Day:
 
     def __str__(self) -> str:
         """The spend, and in whose day."""
-        amount = f"{(Decimal(self.spend_micros) / MICROS).normalize():f}"
+        amount = f"{in_units(self.spend_micros).normalize(EXACT):f}"
         return " ".join(filter(None, (amount, self.currency, f"({self.time_zone})")))
+
+
+def in_units(micros: int) -> Decimal:
+    """Millionths of a currency, up to 38 digits of them, as an amount of it, exactly."""
+    return EXACT.divide(Decimal(micros), Decimal(1_000_000))
 
 
 def moved(before: Sequence[Day], after: Sequence[Day]) -> list[str]:
@@ -114,7 +119,8 @@ class ClientBook:
         return [row for row in self.rows() if row.time_zone.upper() in abbreviations]
 
 
-MICROS = 1_000_000
+EXACT = Context(prec=38, rounding=ROUND_DOWN)
+"""As many digits as numeric(38, 0) has: arithmetic without it rounds to 28."""
 SETTLED = ("provisional", "final")
 MOST_SHOWN = 5
 _DAYS = """
