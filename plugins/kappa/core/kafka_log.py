@@ -220,7 +220,8 @@ class KafkaLog:
 
     def offsets_at(self, append_ms: int) -> Offsets:
         """The first offset whose append_time is at least `append_ms`; the end where there is none."""
-        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), append_ms))
+        # No record is older than the epoch, and the client refuses to look for one.
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), max(0, append_ms)))
         ends = self.ends()
         return {tp.partition: hit.offset if hit else ends[tp.partition] for tp, hit in found.items()}
 
