@@ -31,6 +31,16 @@ MODULES = {
 }
 
 
+class UnreadableArgument(Refusal):
+    """An argument is not text: its bytes are not UTF-8."""
+
+    def __init__(self, number: int, argument: str) -> None:
+        super().__init__(
+            f"argument {number}, {os.fsencode(argument)!r}, is not UTF-8, as all text here is. Nothing was done. "
+            "Give it in UTF-8 (a terminal's locale may be another: `locale`), or in ASCII."
+        )
+
+
 def application(arguments: Sequence[str] = ()) -> typer.Typer:
     """The command line: all commands, or only those of the module with the one that the arguments begin with, since
     an answer within two seconds has no time to import the others."""
@@ -66,10 +76,20 @@ def of_all(
 def main() -> None:
     """Run one command; a Refusal ends it with its message and exit code 1."""
     try:
+        _check_text(sys.argv[1:])
         application(sys.argv[1:])(prog_name=os.environ.get("KAPPA_COMMAND", "./kappa"))
     except Refusal as refusal:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(refusal))}", highlight=False)
         sys.exit(1)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Raises UnreadableArgument for the first one with bytes that Python could not decode."""
+    for number, argument in enumerate(arguments, 1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise UnreadableArgument(number, argument) from error
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.installation.settings import Settings
+from kappa.registry.transactions import MISSING
 from kappa.unavailable import Unreachable
 
 ROLE = "kappa_operator"
@@ -18,7 +20,7 @@ Reading = psycopg.Connection[dict[str, Any]]
 
 @contextmanager
 def looking(settings: Settings, role: str = ROLE) -> Iterator[Reading]:
-    """A connection on which each statement sees the present, its times in UTC. Raises Unreachable."""
+    """A connection on which each statement sees the present, its times in UTC. Raises Unreachable, NoRegistry."""
     dsn, address = settings.dsn(role), settings.database_address
     try:
         with psycopg.connect(
@@ -27,3 +29,5 @@ def looking(settings: Settings, role: str = ROLE) -> Iterator[Reading]:
             yield connection
     except psycopg.OperationalError as error:
         raise Unreachable("Postgres", address, error) from error
+    except MISSING as error:
+        raise NoRegistry(error.diag.message_primary) from error

@@ -62,6 +62,11 @@ def check_free(wanted: Iterable[Use], ours: Collection[int] = ()) -> None:
             raise PortTaken(use, _describe(pid))
 
 
+def taken(use: Use) -> PortTaken:
+    """The refusal of a port that somebody holds, with who that is."""
+    return PortTaken(use, _describe(_holder(use.port)))
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -20,9 +20,8 @@ from kappa.airflow_api import run_id
 from kappa.core.audit import Author
 from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
-from kappa.registry.clients import Client, ClientBook
+from kappa.registry.clients import EXACT, Client, ClientBook, in_units
 
-MICROS = 1_000_000
 clients = typer.Typer(help="Clients: time zone, currency and daily budget.", no_args_is_help=True)
 err = Console(stderr=True, soft_wrap=True)
 
@@ -77,13 +76,21 @@ def list_clients(
 
 def micros(amount: str) -> int:
     """An amount of money in millionths, exactly. Raises InvalidClient."""
-    try:
-        scaled = Decimal(amount) * MICROS
-    except InvalidOperation as error:
-        raise InvalidClient("--daily-budget", amount, "give an amount like 100.50") from error
-    if not scaled.is_finite() or scaled != scaled.to_integral_value():
+    value = _not_negative("--daily-budget", amount, _amount(amount), 10**32)
+    whole = EXACT.quantize(value, Decimal("0.000001"))
+    if whole != value:
         raise InvalidClient("--daily-budget", amount, "money has at most six decimal places")
-    return _not_negative("--daily-budget", amount, int(scaled))
+    return int(EXACT.scaleb(whole, 6))
+
+
+def _amount(given: str) -> Decimal:
+    try:
+        value = Decimal(given)
+    except InvalidOperation as error:
+        raise InvalidClient("--daily-budget", given, "give an amount like 100.50") from error
+    if not value.is_finite():
+        raise InvalidClient("--daily-budget", given, "give an amount like 100.50")
+    return value
 
 
 def _budget(amount: str | None, given_micros: str | None) -> int | None:
@@ -95,11 +102,11 @@ def _budget(amount: str | None, given_micros: str | None) -> int | None:
         return None
     if not re.fullmatch(r"-?\d+", given_micros):
         raise InvalidClient("--daily-budget-micros", given_micros, "give a whole number of millionths")
-    return _not_negative("--daily-budget-micros", given_micros, int(given_micros))
+    return int(_not_negative("--daily-budget-micros", given_micros, Decimal(given_micros), 10**38))
 
 
-def _not_negative(option: str, given: str, value: int) -> int:
-    if not 0 <= value < 10**38:
+def _not_negative(option: str, given: str, value: Decimal, below: int) -> Decimal:
+    if not 0 <= value < below:
         raise InvalidClient(option, given, "a budget lies between 0 and 10^38 - 1 millionths")
     return value
 
@@ -140,7 +147,7 @@ def _show(rows: list[Client], as_json: bool) -> None:
         return
     table = Table("client", "valid from", "time zone", "currency", "daily budget")
     for row in rows:
-        budget = "" if row.daily_budget_micros is None else f"{Decimal(row.daily_budget_micros) / MICROS:f}"
+        budget = "" if row.daily_budget_micros is None else f"{in_units(row.daily_budget_micros):f}"
         table.add_row(row.client_id, row.valid_from.isoformat(), row.time_zone, row.currency, budget)
     err.print(table)
 

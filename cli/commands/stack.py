@@ -16,12 +16,13 @@ from rich.text import Text
 from cli import entry, output, status_of_job
 from kappa.core.advice.size import Size
 from kappa.core.fates import Fate
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.verbs.drivers.launch import resume_all
 from kappa.verbs.replay.price import duration
 from stack.down import check_ours, down, wipe
-from stack.status.outages import DoesNotAnswer, NoRegistry
+from stack.status.outages import DoesNotAnswer
 from stack.status.overview import status
 from stack.up import Echo, Provision, up
 

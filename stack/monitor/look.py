@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.monitor import registry
 from stack.monitor.registry import Registry, Row
 from stack.services import kafka, postgres
 from stack.status import outages
-from stack.status.outages import DoesNotAnswer, NoRegistry
+from stack.status.outages import DoesNotAnswer
 from stack.status.overview import of_stack
 from stack.supervision import Process
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -24,26 +25,26 @@ logger = logging.getLogger("kappa.monitor")
 
 def run(settings: Settings, checkout: Path, ended: threading.Event) -> None:
     """Serve metrics, and tell the targets if there are any, until this has ended. Raises NoAddress, PlainTarget,
-    NotifierRuns; OSError where the port is taken."""
+    NotifierRuns, PortTaken."""
     told = targets.read(settings)
-    looks = Looks(partial(look, settings, checkout))
-    with endpoint.serving(settings, looks):
+    looks, file = Looks(partial(look, settings, checkout)), MemoryFile(settings.home)
+    with file.held() if told else nullcontext(), endpoint.serving(settings, looks):
         if told:
-            _notify(settings, told, looks, ended)
+            _notify(settings, told, looks, file, ended)
         else:
             logger.info("alerts.targets names nobody: metrics are served, nobody is told of incidents")
             ended.wait()
 
 
-def _notify(settings: Settings, told: list[targets.Target], looks: Looks, ended: threading.Event) -> None:
-    file = MemoryFile(settings.home)
-    with file.held():
-        notifier = Notifier(settings.alerts, f"{socket.gethostname()}:{settings.home}", told, file)
-        logger.info("incidents are told to %s", ", ".join(target.name for target in told))
-        while not ended.is_set():
-            notifier.take(looks.newest())
-            notifier.deliver(time.time())
-            ended.wait(LOOK_SECONDS)
+def _notify(
+    settings: Settings, told: list[targets.Target], looks: Looks, file: MemoryFile, ended: threading.Event
+) -> None:
+    notifier = Notifier(settings.alerts, f"{socket.gethostname()}:{settings.home}", told, file)
+    logger.info("incidents are told to %s", ", ".join(target.name for target in told))
+    while not ended.is_set():
+        notifier.take(looks.newest())
+        notifier.deliver(time.time())
+        ended.wait(LOOK_SECONDS)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from psycopg.rows import dict_row
 
 from kappa.core.installation.kafka_access import UserUnknown
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status.deadline import cut_off
@@ -45,15 +46,6 @@ class DoesNotAnswer(Refusal):
     def __init__(self, part: str, why: object) -> None:
         self.part = part
         super().__init__(f"{part} does not answer: {' '.join(str(why).split())}")
-
-
-class NoRegistry(Refusal):
-    """Postgres answers, and has no registry as this code knows it: './kappa up' was not there yet, or was cut short."""
-
-    def __init__(self, why: object) -> None:
-        self.part = postgres.NAME
-        said = " ".join(str(why).split())
-        super().__init__(f"{postgres.NAME} has no registry, or an older one: {said}. './kappa up' makes it what it is")
 
 
 Told = Callable[[], DoesNotAnswer | None]

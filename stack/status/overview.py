@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.installation.settings import Settings
 from kappa.status.red_lines import RUNBOOK
 from stack import supervision
@@ -15,7 +16,7 @@ from stack.layout import Layout
 from stack.services import monitor
 from stack.status import job as job_status
 from stack.status import outages
-from stack.status.outages import DoesNotAnswer, NoRegistry
+from stack.status.outages import DoesNotAnswer
 from stack.supervision import Process
 
 Line = dict[str, Any]

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from cli.entry import CHECKOUT
-from cli.main import MODULES, application
+from cli.main import MODULES, application, main
 from kappa.core.spark_environment import search_path
 
 SLOW = ("alembic", "sqlalchemy", "apprise")
@@ -30,6 +30,17 @@ def test_a_module_registers_the_commands_that_are_told_of_it_and_no_others(modul
 def test_every_command_is_known_where_no_command_comes_first(arguments: list[str]) -> None:
     known = typer.main.get_command(application(arguments)).commands  # type: ignore[attr-defined]
     assert set(known) == {name for names in MODULES.values() for name in names}
+
+
+@pytest.mark.parametrize("given", [["stop", "ad_ctr", "--reason", "caf\udce9"], ["caf\udce9"]])
+def test_an_argument_that_is_not_utf_8_is_refused_by_its_bytes(
+    given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["./kappa", *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert f"argument {len(given)}, b'caf\\xe9', is not UTF-8" in capsys.readouterr().err
 
 
 def test_status_waits_for_no_library_that_it_has_no_use_for() -> None:

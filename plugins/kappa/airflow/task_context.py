@@ -19,6 +19,7 @@ from kappa.airflow import run_note
 from kappa.airflow.installation import own_settings
 from kappa.airflow_api import Run
 from kappa.core.audit import Author, Entry
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import CONCLUDE, Step
 from kappa.platform import Platform, connect
@@ -43,6 +44,7 @@ NO_BACKFILL: Any = ("scheduled", "manual", "asset_triggered")
 RETRIES = ExceptionRetryPolicy(
     rules=[
         RetryRule(exception=Unreachable, action=RetryAction.RETRY, reason="a part of the stack does not answer"),
+        RetryRule(exception=NoRegistry, action=RetryAction.RETRY, reason="the schema may be on its way"),
         RetryRule(exception=Refusal, action=RetryAction.FAIL, reason="refused; another try would be, too"),
     ]
 )
@@ -108,11 +110,10 @@ def conducting(verb: str) -> Iterator[Conduct]:
         yield conduct
     except (Unreachable, AirflowSkipException):
         raise
-    except Refusal as refusal:
-        _leave_word(conduct, f"{verb}.refused", str(refusal))
-        raise
     except Exception as error:
-        if conduct.last_try:
+        if isinstance(error, Refusal) and not isinstance(error, NoRegistry):
+            _leave_word(conduct, f"{verb}.refused", str(error))
+        elif conduct.last_try:
             _leave_word(conduct, f"{verb}.failed", f"{type(error).__name__}: {error}")
         raise
 

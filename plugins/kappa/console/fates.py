@@ -85,6 +85,8 @@ def refused(database: Database, span: str, fate: str, reason: str) -> dict[str, 
     reason first; each has `value` and `key` as `shown` has them. Raises NoSuchChoice, NotReadable, TooSlow."""
     if fate and fate not in FATES:
         raise NoSuchChoice("fate", fate, f"there are {', '.join(FATES)}")
+    if "\0" in reason:
+        raise NoSuchChoice("reason", reason.replace("\0", "\\x00"), "no text in Postgres has a zero byte")
     minutes = _minutes(span)
     with database.reading() as connection:
         reasons = connection.execute(_REASONS, {"minutes": minutes, "most": REASONS}).fetchall()

@@ -228,7 +228,8 @@ class KafkaLog:
         The ends are asked for first: a record that comes between the two questions is after them, not before.
         """
         ends = self.ends()
-        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), append_ms))
+        # No record is older than the epoch, and the client refuses to look for one.
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), max(0, append_ms)))
         return {tp.partition: hit.offset if hit else ends[tp.partition] for tp, hit in found.items()}
 
     def short_of_replicas(self) -> frozenset[int]:

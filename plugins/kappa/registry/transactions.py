@@ -10,10 +10,13 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
 from kappa.core.audit import Entry
+from kappa.core.installation.no_registry import NoRegistry
 from kappa.unavailable import Unreachable
 
 Connection = psycopg.Connection[DictRow]
 CONNECT_TIMEOUT_SECONDS = 5
+MISSING = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.InvalidSchemaName)
+"""What a statement ends with where a migration that its code needs did not run."""
 _AUDIT = """
 insert into registry.audit (actor, action, job, version, run_id, reason, evidence)
 values (%s, %s, %s, %s, %s, %s, %s)"""
@@ -27,7 +30,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One transaction. Raises Unreachable when Postgres does not answer."""
+        """One transaction. Raises Unreachable when Postgres does not answer, NoRegistry where something is missing."""
         try:
             with psycopg.connect(
                 self._dsn,
@@ -39,6 +42,8 @@ class Database:
                 yield connection
         except (psycopg.OperationalError, psycopg.errors.TransactionTimeout) as error:
             raise Unreachable("Postgres", address(self._dsn), error) from error
+        except MISSING as error:
+            raise NoRegistry(error.diag.message_primary) from error
 
 
 def take_turn(connection: Connection, job: str) -> None:

@@ -163,6 +163,8 @@ def _parsed_ms(asked: str) -> int:
     if parsed.tzinfo is None:
         raise InvalidStart(asked, "names no time zone")
     instant_ms = round(parsed.timestamp() * 1000)
+    if instant_ms < 0:
+        raise InvalidStart(asked, "lies before 1970-01-01T00:00Z, and no event does")
     if instant_ms % MINUTE_MS:
         raise InvalidStart(asked, "is not the edge of a window")
     return instant_ms

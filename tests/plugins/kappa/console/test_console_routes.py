@@ -104,7 +104,8 @@ def test_pages_hold_no_inline_script_or_style_and_name_no_other_host() -> None:
     "asked",
     [
         "data/numbers?span=1y", "data/numbers?client=<script>", "data/numbers?ad=a%20b", "data/fates?job=other",
-        "data/fates?span=", "data/quarantine?fate=other", "data/explanation?client=c&ad=a&minute=61",
+        "data/fates?span=", "data/quarantine?fate=other", "data/quarantine?reason=a%00b",
+        "data/explanation?client=c&ad=a&minute=61",
         "data/explanation?client=c&ad=%3Cb%3E&minute=60", "data/explanation?client=c&ad=a&minute=-60",
         "data/releases?job=other", "data/comparison?job=quarantine&left=1&right=2",
         "data/comparison?job=ad_ctr&left=1&right=1", "data/comparison?job=ad_ctr&left=1&right=2&span=1y",

@@ -81,6 +81,10 @@ def test_a_time_leads_to_the_first_record_appended_at_or_after_it(log: Log) -> N
     assert log.offsets_at(first + HOUR_MS) == log.ends()
 
 
+def test_a_time_before_the_epoch_leads_to_the_first_record(log: Log) -> None:
+    assert log.offsets_at(-HOUR_MS) == log.earliest()
+
+
 def test_append_times_never_fall_within_a_partition(log: Log) -> None:
     times = [log.append_time(0, offset) for offset in range(3)]
     assert None not in times

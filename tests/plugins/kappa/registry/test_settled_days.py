@@ -33,6 +33,12 @@ def test_only_a_settled_day_that_would_be_another_is_told(after: list[Day], told
     assert moved([SETTLED, OPEN], after) == told
 
 
+def test_two_sums_that_differ_in_a_late_digit_are_told_apart() -> None:
+    more = 10**37 + 1
+    before, after = (Day(SETTLED.day, "UTC", None, micros, "provisional") for micros in (10**37, more))
+    assert moved([before], [after]) == [f"2026-01-30: {10**31} (UTC) -> {10**31}.000001 (UTC)"]
+
+
 @pytest.fixture
 def hand(parts: Layout) -> Iterator[ByHand]:
     """A client with 5 millionths late on 30 January and 7 on 31 January, UTC; the 30th is settled."""

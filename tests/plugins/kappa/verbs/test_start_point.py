@@ -69,6 +69,17 @@ def test_what_is_no_full_minute_of_the_past_with_its_zone_is_refused(asked: str)
         start_ms(asked, WHOLE, NOW, BOUND)
 
 
+@pytest.mark.parametrize("asked", ["1969-12-31T23:59Z", "0001-01-01T00:00Z", "0001-01-01T00:00+14:00"])
+@pytest.mark.parametrize("head", [WHOLE, cut(EDGE)])
+def test_a_time_before_there_are_event_times_is_refused(asked: str, head: LogHead) -> None:
+    with pytest.raises(InvalidStart, match=re.escape(f"start '{asked}' lies before 1970")):
+        start_ms(asked, head, NOW, BOUND)
+
+
+def test_the_first_event_time_there_can_be_is_a_start() -> None:
+    assert start_ms("1970-01-01T00:00Z", WHOLE, NOW, BOUND) == 0
+
+
 def test_a_start_survives_json() -> None:
     start = StartPoint("latest", EDGE, {0: 3, 1: 9})
     assert StartPoint.from_json(start.to_json()) == start
