@@ -20,7 +20,7 @@ NOON = "2026-03-10 12:00+00"
 ZONES = (
     "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati", "Pacific/Pago_Pago",
     "Asia/Kathmandu", "America/Sao_Paulo", "Pacific/Apia", "America/Havana", "Australia/Lord_Howe",
-    "Pacific/Kwajalein", "Africa/Cairo",
+    "Pacific/Kwajalein", "Africa/Cairo", "Atlantic/Azores",
 )  # fmt: skip
 FAR_APART = ("Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Tokyo")
 
@@ -93,6 +93,8 @@ def test_what_is_unknown_is_open_and_what_lies_outside_of_the_day_does_not_matte
         ("Europe/Berlin", "2026-10-25", "2026-10-25 23:00"),
         ("Asia/Kathmandu", "2026-03-10", "2026-03-10 18:15"),
         ("America/New_York", "2026-11-01", "2026-11-02 05:00"),
+        ("Atlantic/Azores", "2026-10-24", "2026-10-25 00:00"),
+        ("America/Havana", "2026-10-31", "2026-11-01 04:00"),
     ],
 )
 def test_a_day_ends_at_the_clients_midnight(hand: ByHand, zone: str, day: str, last: str) -> None:
@@ -103,6 +105,17 @@ def test_a_day_ends_at_the_clients_midnight(hand: ByHand, zone: str, day: str, l
     for through, finality in ((utc(last) - timedelta(minutes=1), OPEN), (utc(last), PROVISIONAL)):
         hand.through(JOB, V1, through)
         assert hand.days("acme") == {date.fromisoformat(day): (3, finality)}
+
+
+def test_who_moves_to_where_the_day_has_two_midnights_has_its_days_from_the_first(hand: ByHand) -> None:
+    """The Azores' clocks go back at one o'clock, to midnight."""
+    hand.stage(JOB, V1)
+    hand.serve(JOB, ("-infinity", "infinity", V1))
+    moved = date(2026, 10, 25)
+    hand.client("acme", "America/New_York", "2020-01-01")
+    hand.client("acme", "Atlantic/Azores", moved)
+    hand.spend(V1, "acme", "2026-10-25 00:30", 3)
+    assert hand.days("acme") == {moved: (3, OPEN)}
 
 
 def test_a_day_that_a_move_stretches_ends_with_its_last_minute(hand: ByHand) -> None:
