@@ -37,10 +37,12 @@ def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]
     return found
 
 
-def unknown(seen: Look) -> Collection[Cause]:
-    """Of what this look cannot tell whether it is there."""
+def unknown(seen: Look, backlogs: Backlogs) -> Collection[Cause]:
+    """Of what this look cannot tell whether it is there; `backlogs` have taken it in."""
     of_registry = READ_FROM_REGISTRY if seen.registry is None else frozenset()
-    return of_registry | (READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset())
+    of_supervisor = READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset()
+    of_backlogs = frozenset() if backlogs.are_known(seen.at) else frozenset({Cause.BACKLOG})
+    return of_registry | of_supervisor | of_backlogs
 
 
 def _versions(seen: Look, are_meant: Callable[[Mapping[str, Any]], bool]) -> set[str]:

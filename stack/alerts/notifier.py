@@ -35,7 +35,7 @@ class Notifier:
         if seen.registry is not None:
             self._backlogs.take(seen.at, seen.registry.versions)
         found = findings(seen, self._backlogs, self._alerts.disk_free_mb)
-        change = decide(self.memory.book, found, unknown(seen), seen.at)
+        change = decide(self.memory.book, found, unknown(seen, self._backlogs), seen.at)
         letters = [*self._letters(change.opened, seen.at), *self._letters(change.over, seen.at, is_over=True)]
         for letter in letters:
             logger.info("to %s: %s", letter.target, letter.title)
