@@ -57,12 +57,11 @@ def _red(seen: Look) -> Iterator[Finding]:
     not_serving = _versions(seen, lambda version: not version["serves"])
     for line in seen.red:
         cause = cause_of(line)
-        if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
-            continue
-        about_part = cause in _WHOLE
         if cause is not None:
-            subject = "" if about_part else line["of"]
-            yield Finding(cause, subject, line["what"], _epoch(line["since"]), line["of"] not in not_serving)
+            subject = "" if cause in _WHOLE else line["of"]
+            is_expected = cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing
+            serves = line["of"] not in not_serving
+            yield Finding(cause, subject, line["what"], _epoch(line["since"]), serves, is_expected)
 
 
 def cause_of(line: dict[str, Any]) -> Cause | None:

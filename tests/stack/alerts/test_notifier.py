@@ -108,6 +108,16 @@ def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hoo
     assert len(hook.titles) == 1
 
 
+def test_a_silent_driver_that_somebody_tries_to_start_is_not_over(watch: Watch, hook: Receiver) -> None:
+    version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": False}
+    watch.see(60, replace(RED, registry=Registry([version])))
+    watch.see(120, replace(RED, registry=Registry([{**version, "is_changing": True}])))
+    watch.see(60, replace(RED, registry=Registry([version])))
+    assert hook.titles == ["red: no driver reports: ad_ctr v1"]
+    watch.see(60, WELL)
+    assert hook.titles[1:] == ["over: no driver reports: ad_ctr v1"]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
