@@ -39,10 +39,12 @@ def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]
 
 def unknown(seen: Look, backlogs: Backlogs) -> Collection[Cause]:
     """Of what this look cannot tell whether it is there; `backlogs` have taken it in."""
-    of_registry = READ_FROM_REGISTRY if seen.registry is None else frozenset()
-    of_supervisor = READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset()
-    of_backlogs = frozenset() if backlogs.are_known(seen.at) else frozenset({Cause.BACKLOG})
-    return of_registry | of_supervisor | of_backlogs
+    found = {_OF_PART[part] for part in seen.away}  # the line of a stack that is down says nothing of them
+    if seen.registry is None:
+        found |= READ_FROM_REGISTRY
+    if supervision.NAME in seen.away or any(cause_of(line) is Cause.DOWN for line in seen.red):
+        found |= READ_FROM_SUPERVISOR
+    return found if backlogs.are_known(seen.at) else found | {Cause.BACKLOG}
 
 
 def _versions(seen: Look, are_meant: Callable[[Mapping[str, Any]], bool]) -> set[str]:
