@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 MINUTES = 10
@@ -39,9 +39,13 @@ class Backlogs:
 
     def __init__(self) -> None:
         self._lags: dict[str, deque[Lag]] = {}
+        self._first, self._newest = math.inf, -math.inf
 
     def take(self, at: float, versions: Iterable[dict[str, Any]]) -> None:
-        """Remember what a look saw; a version that does not serve is forgotten."""
+        """Remember what a look saw; a version that does not serve is forgotten, and over a gap they all are."""
+        if not self._newest <= at < self._newest + GAP_SECONDS:
+            self._first, self._lags = at, {}
+        self._newest = at
         serving = {f"{v['job']} v{v['version']}": v for v in versions if v["serves"] and v["desired"] == "running"}
         self._lags = {name: self._lags.get(name, deque()) for name in serving}
         for name, version in serving.items():
@@ -49,6 +53,10 @@ class Backlogs:
             lags.append(Lag(at, version["lag_events"] or 0, version["lag_seconds"] or 0.0))
             while lags and lags[0].at < at - MINUTES * 60 - GAP_SECONDS:
                 lags.popleft()
+
+    def are_known(self, at: float) -> bool:
+        """Whether looks without a gap cover the ten minutes up to this moment; before, nobody knows what grows."""
+        return self._first <= at - MINUTES * 60
 
     def growing(self, at: float) -> list[Growing]:
         """The versions whose backlog has grown for ten minutes up to this moment."""
@@ -62,7 +70,7 @@ class Backlogs:
 def is_growing(recent: Sequence[Lag], lags: Sequence[Lag], at: float) -> bool:
     """Whether a version never was less than a minute behind in the last ten, and its unread records grew over them (by
     the line that fits them best). What was not looked at for all that time is not judged."""
-    whole = bool(lags) and lags[0].at <= at - MINUTES * 60 and all(b.at - a.at < GAP_SECONDS for a, b in pairwise(lags))
+    whole = bool(lags) and lags[0].at <= at - MINUTES * 60
     return whole and all(lag.seconds > LEAST_LAG_SECONDS for lag in recent) and slope(recent) > 0
 
 

@@ -1,5 +1,5 @@
-"""What a look found wrong, as findings: its red lines, a backlog that grows, a question that waits,
-a disk that is nearly full, clocks that differ."""
+"""What a look found wrong, as findings: its red lines, parts that end again and again, a backlog that grows, a
+question that waits, a disk that is nearly full, clocks that differ."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kappa.status.causes import READ_FROM_REGISTRY, READ_FROM_SUPERVISOR, Cause,
 from stack import supervision
 from stack.alerts.backlog import Backlogs
 from stack.alerts.incidents import Finding
+from stack.alerts.part_restarts import Starts, often_restarted
 from stack.monitor.look import Look
 from stack.services import kafka, postgres, readiness
 
@@ -29,18 +30,23 @@ CLOCK_SECONDS = 30.0
 """Half of what finality allows clocks to differ by (contract, section 3)."""
 
 
-def findings(seen: Look, backlogs: Backlogs, disk_free_mb: int) -> list[Finding]:
-    """All that is wrong, a line for each subject and cause; `backlogs` have taken this look in."""
-    found = [*_red(seen), *_disk(seen, disk_free_mb)]
+def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int) -> list[Finding]:
+    """All that is wrong, a line for each subject and cause; `backlogs` and `starts` have taken this look in."""
+    found = [*_red(seen), *_restarts(seen, starts), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
         found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
     return found
 
 
-def unknown(seen: Look) -> Collection[Cause]:
-    """Of what this look cannot tell whether it is there."""
-    of_registry = READ_FROM_REGISTRY if seen.registry is None else frozenset()
-    return of_registry | (READ_FROM_SUPERVISOR if supervision.NAME in seen.away else frozenset())
+def unknown(seen: Look, backlogs: Backlogs) -> Collection[Cause]:
+    """Of what this look cannot tell whether it is there; `backlogs` have taken it in."""
+    # Of a stack that is down there is no other line: not that these parts are away, too.
+    found = {_OF_PART[part] for part in seen.away & _OF_PART.keys()}
+    if seen.registry is None:
+        found |= READ_FROM_REGISTRY
+    if supervision.NAME in seen.away or any(cause_of(line) is Cause.DOWN for line in seen.red):
+        found |= READ_FROM_SUPERVISOR
+    return found if backlogs.are_known(seen.at) else found | {Cause.BACKLOG}
 
 
 def _versions(seen: Look, are_meant: Callable[[Mapping[str, Any]], bool]) -> set[str]:
@@ -55,12 +61,11 @@ def _red(seen: Look) -> Iterator[Finding]:
     not_serving = _versions(seen, lambda version: not version["serves"])
     for line in seen.red:
         cause = cause_of(line)
-        if cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing:
-            continue
-        about_part = cause in _WHOLE
         if cause is not None:
-            subject = "" if about_part else line["of"]
-            yield Finding(cause, subject, line["what"], _epoch(line["since"]), line["of"] not in not_serving)
+            subject = _subject(cause, line["of"])
+            is_expected = cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing
+            serves = line["of"] not in not_serving
+            yield Finding(cause, subject, line["what"], _epoch(line["since"]), serves, is_expected)
 
 
 def cause_of(line: dict[str, Any]) -> Cause | None:
@@ -68,6 +73,16 @@ def cause_of(line: dict[str, Any]) -> Cause | None:
     if line["line"] in ("process", "part"):
         return _OF_PART.get(line["of"])
     return _OF_STACK.get(line["line"]) or of_registry(line["line"], line["what"])
+
+
+def _subject(cause: Cause, of: str) -> str:
+    return "" if cause in _WHOLE else of
+
+
+def _restarts(seen: Look, starts: Starts) -> Iterator[Finding]:
+    for name, what, since in often_restarted(starts, seen.at):
+        if cause := _OF_PART.get(name):
+            yield Finding(cause, _subject(cause, name), what, since)
 
 
 def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:

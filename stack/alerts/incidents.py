@@ -19,13 +19,15 @@ Key = tuple[str, str]
 @dataclass(frozen=True)
 class Finding:
     """Something that one look found wrong: with what (a job's version, a part), in which words, since when (epoch
-    seconds; None where nobody knows). A version that does not `serve` is read by nobody."""
+    seconds; None where nobody knows). A version that does not `serve` is read by nobody. What `is_expected` for now
+    opens no incident, and keeps one open."""
 
     cause: Cause
     subject: str
     what: str
     since: float | None = None
     serves: bool = True
+    is_expected: bool = False
 
     @property
     def key(self) -> Key:
@@ -54,6 +56,7 @@ class Incident:
     opened: float
     seen: float
     serves: bool = True
+    is_expected: bool = False
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -109,11 +112,12 @@ def _looked_at(incident: Incident, found: Sequence[Finding], unknown: Collection
 
 
 def _unexplained(found: Sequence[Finding], still: Sequence[Incident]) -> list[Finding]:
-    """The findings that no open incident has, and that are no symptom of a part that is away."""
+    """The findings that nobody expects, that no open incident has, and that are no symptom of a part that is away."""
     known = {key for incident in still for key in incident.keys}
     is_away = PARTS & ({finding.cause for finding in found} | {incident.cause for incident in still})
     explained = SYMPTOMS if is_away else frozenset()
-    return [finding for finding in found if finding.key not in known and finding.cause not in explained]
+    unexpected = (finding for finding in found if not finding.is_expected)
+    return [finding for finding in unexpected if finding.key not in known and finding.cause not in explained]
 
 
 def _waiting(before: Iterable[Pending], fresh: Iterable[Finding], at: float) -> list[Pending]:

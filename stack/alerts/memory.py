@@ -1,4 +1,5 @@
-"""What the notifier remembers over a restart: the book of incidents and the outbox, in one file of the state folder."""
+"""What the notifier remembers over a restart, in one file of the state folder: the book of incidents, the outbox, when
+parts were started."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import msgspec
 from kappa.core.refusals import Refusal
 from stack.alerts.incidents import Book
 from stack.alerts.outbox import Outbox
+from stack.alerts.part_restarts import Starts
 from stack.exclusion import held
 
 logger = logging.getLogger("kappa.alerts")
@@ -32,6 +34,7 @@ class Memory:
 
     book: Book = field(default_factory=Book)
     outbox: Outbox = ()
+    starts: Starts = field(default_factory=dict)
 
 
 class MemoryFile:

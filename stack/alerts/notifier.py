@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from kappa.core.installation.alerts import Alerts
 from kappa.status.causes import MEANINGS
-from stack.alerts import outbox, wording
+from stack.alerts import outbox, part_restarts, wording
 from stack.alerts.backlog import Backlogs
 from stack.alerts.findings import findings, unknown
 from stack.alerts.incidents import Change, Incident, decide
@@ -34,12 +34,13 @@ class Notifier:
         """Decide what a look changed, and put what is to be told into the outbox."""
         if seen.registry is not None:
             self._backlogs.take(seen.at, seen.registry.versions)
-        found = findings(seen, self._backlogs, self._alerts.disk_free_mb)
-        change = decide(self.memory.book, found, unknown(seen), seen.at)
+        starts = part_restarts.remembered(self.memory.starts, seen.processes)
+        found = findings(seen, self._backlogs, starts, self._alerts.disk_free_mb)
+        change = decide(self.memory.book, found, unknown(seen, self._backlogs), seen.at)
         letters = [*self._letters(change.opened, seen.at), *self._letters(change.over, seen.at, is_over=True)]
         for letter in letters:
             logger.info("to %s: %s", letter.target, letter.title)
-        self._remember(Memory(change.book, outbox.post(self.memory.outbox, letters)))
+        self._remember(Memory(change.book, outbox.post(self.memory.outbox, letters), starts))
         return change
 
     def deliver(self, at: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from kappa.core.metrics import METRICS
+from kappa.core.metrics import EPOCH, METRICS
 from kappa.status.causes import Cause
 from stack.alerts import prometheus_rules
 from tests.rigs.prometheus import BUILT
@@ -52,6 +52,14 @@ def test_the_rules_name_metrics_of_the_list_only() -> None:
 def test_the_dashboard_shows_each_metric_of_the_list_and_no_other() -> None:
     named = {name for expression in expressions(DASHBOARD) for name in NAME.findall(expression)}
     assert named == KNOWN
+
+
+def test_epochs_are_not_called_starts() -> None:
+    """A stop, a repair and the end of a launch raise the epoch too: one restart is up to three of them."""
+    (title,) = (panel["title"] for panel in DASHBOARD["panels"] if EPOCH.name in " ".join(expressions(panel)))
+    for said in (title, EPOCH.unit, EPOCH.meaning):
+        assert "epoch" in said.lower(), said
+    assert "no count of starts" in EPOCH.meaning
 
 
 def test_each_rule_has_a_test() -> None:

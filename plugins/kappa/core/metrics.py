@@ -79,7 +79,8 @@ COMMITTED = _of_version("kappa_last_commit_timestamp_seconds", "epoch s", "when 
                         "database's clock")  # fmt: skip
 HEARTBEAT = _of_version("kappa_last_heartbeat_timestamp_seconds", "epoch s", "when the driver was last heard, by the "
                         "database's clock")  # fmt: skip
-EPOCH = _of_version("kappa_driver_starts_total", "starts", "the epoch: how often a driver took the version over",
+EPOCH = _of_version("kappa_driver_starts_total", "epochs", "the epoch of the newest driver that was heard: how often "
+                    "one took the version over or was shut out; no count of starts, a restart is one to three",
                     kind=Kind.COUNTER)  # fmt: skip
 BATCH = _of_version("kappa_batch_seconds", "s", "how long the newest batch took")
 DELAY = _of_version("kappa_watermark_delay_seconds", "s", "the watermark's delay")

@@ -179,11 +179,11 @@ def readers(cause: Cause, serves: bool) -> str:
 
 
 READ_FROM_REGISTRY = frozenset(Cause) - {
-    Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK, Cause.AIRFLOW, Cause.DISK,
+    Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.SPARK, Cause.AIRFLOW, Cause.DISK,
 }  # fmt: skip
 """What nobody knows while the registry cannot be read: neither that it is there nor that it is over."""
-READ_FROM_SUPERVISOR = frozenset({Cause.SPARK, Cause.AIRFLOW})
-"""The same while the supervisor does not answer."""
+READ_FROM_SUPERVISOR = frozenset({Cause.SUPERVISOR, Cause.SPARK, Cause.AIRFLOW})
+"""The same while the supervisor does not answer, or has gone: the stack is down."""
 
 PARTS = frozenset({Cause.DOWN, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY, Cause.SPARK})
 STANDS_STILL = (Cause.QUERY, Cause.COMMIT, Cause.SILENT, Cause.STALLED, Cause.BACKLOG)

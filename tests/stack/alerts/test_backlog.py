@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stack.alerts.backlog import Backlogs
+from stack.alerts.backlog import GAP_SECONDS, Backlogs
 
 Lag = Callable[[float], tuple[int, float]]
 
@@ -55,3 +55,19 @@ def test_what_nobody_looked_at_is_not_judged() -> None:
 @pytest.mark.parametrize("more", [{"serves": False}, {"desired": "stopped"}])
 def test_only_what_serves_and_is_wanted_is_told(more: dict[str, Any]) -> None:
     assert growing(lambda minute: (int(6000 * minute), 90.0), 12, **more) == []
+
+
+def test_whether_a_backlog_grows_is_known_after_ten_minutes_without_a_gap_or_a_clock_that_is_put_back() -> None:
+    backlogs = Backlogs()
+    assert not backlogs.are_known(0)
+    for start in (0, 600 + GAP_SECONDS, 300):
+        assert known(backlogs, start) == [start + 600]
+
+
+def known(backlogs: Backlogs, start: float) -> list[float]:
+    """At which of the looks of ten minutes, five seconds apart, it is known."""
+    found = []
+    for at in (start + second for second in range(0, 601, 5)):
+        backlogs.take(at, [])
+        found += [at] if backlogs.are_known(at) else []
+    return found

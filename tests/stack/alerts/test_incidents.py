@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kappa.status.causes import READ_FROM_REGISTRY, Cause
 from stack.alerts.incidents import Book, Finding, Incident, decide
@@ -64,6 +65,18 @@ def test_a_clock_that_is_put_back_delays_no_beginning_and_no_end() -> None:
     story.at -= 3_600
     assert [what for _, what, _ in story.go(20, SILENT, OTHER)] == ["red"]
     assert [what for _, what, _ in story.go(40)] == ["over", "over"]
+
+
+def test_what_is_expected_opens_nothing_and_keeps_open_what_was_told() -> None:
+    """A run starts a driver: that it is silent is nothing new, and no end of its silence."""
+    expected = replace(SILENT, is_expected=True)
+    story = Story()
+    assert story.go(100, expected) == []
+    ((at, what, incident),) = story.go(60, SILENT)
+    assert (at, what, incident.subjects) == (215, "red", ("ad_ctr v1",))
+    assert story.go(300, expected) == []
+    ((_, what, over),) = story.go(60)
+    assert (what, over.number) == ("over", incident.number)
 
 
 def test_what_comes_back_soon_was_never_over() -> None:

@@ -3,75 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kappa.core.installation.alerts import Alerts
-from kappa.core.installation.settings import Settings
-from stack.alerts import targets
 from stack.alerts.memory import MemoryFile, NotifierRuns
-from stack.alerts.notifier import Notifier
 from stack.layout import Layout
 from stack.monitor.look import Disk, Look, look
 from stack.monitor.registry import Registry
 from stack.services import postgres
 from tests.rigs.small_stack import standing_still
-from tests.stack.alerts.receiver import Receiver, put_address, receiver
+from tests.stack.alerts.receiver import Receiver
+from tests.stack.alerts.watch import RED, SILENT, WELL, Watch
 
-NIGHT = 1_790_000_000.0
-"""2026-09-21 14:13:20 UTC."""
-SILENT = {
-    "what": "ad_ctr v1 silent: wanted running, but no heartbeat for 30 s", "since": "2026-09-21T14:12:50+00:00",
-    "line": "silent", "of": "ad_ctr v1",
-}  # fmt: skip
 QUESTION = {
     "phase": "waiting for an answer", "asked_by": "ada", "run_id": "r1",
     "candidates": [{"job": "ad_ctr", "version": 2, "live": 1}],
 }  # fmt: skip
-
-
-@pytest.fixture
-def hook() -> Iterator[Receiver]:
-    """A webhook on loopback."""
-    with receiver() as made:
-        yield made
-
-
-class Watch:
-    """A notifier whose only target is the webhook, and looks five seconds apart."""
-
-    def __init__(self, home: Path, hook: Receiver, **alerts: str) -> None:
-        self.settings = Settings(home, alerts=Alerts(targets=("duty",), **alerts))  # type: ignore[arg-type]
-        put_address(self.settings.secrets, "duty", hook.url)
-        self.at = NIGHT
-        self.start()
-
-    def start(self) -> None:
-        """A new process of the notifier."""
-        told = targets.read(self.settings)
-        self.notifier = Notifier(self.settings.alerts, "here", told, MemoryFile(self.settings.home))
-
-    def see(self, seconds: float, seen: Look) -> None:
-        """Nothing else is there for so long."""
-        until = self.at + seconds
-        while self.at < until:
-            self.notifier.take(replace(seen, at=self.at))
-            self.notifier.deliver(self.at)
-            self.at += 5
-
-
-@pytest.fixture
-def watch(tmp_path: Path, hook: Receiver) -> Watch:
-    """One whose state folder is new."""
-    MemoryFile(tmp_path).folder.mkdir()
-    return Watch(tmp_path, hook)
-
-
-WELL = Look(NIGHT, registry=Registry())
-RED = replace(WELL, red=[SILENT])
 
 
 def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watch, hook: Receiver) -> None:
@@ -150,17 +99,6 @@ def test_a_full_disk_is_told_though_nothing_can_be_remembered(
     assert hook.titles == ["red: the disk is nearly full"]
 
 
-def test_while_the_supervisor_does_not_answer_nobody_knows_that_a_process_is_back(watch: Watch, hook: Receiver) -> None:
-    ended = {"what": "process spark-worker is FATAL", "since": None, "line": "process", "of": "spark-worker"}
-    silent = {"what": "supervisor does not answer: why", "since": None, "line": "part", "of": "supervisor"}
-    watch.see(60, replace(WELL, red=[ended]))
-    watch.see(120, replace(WELL, red=[silent], away=frozenset({"supervisor"})))
-    spark, supervisor = "a part of Spark does not run: spark-worker", "the supervisor does not answer"
-    assert hook.titles == [f"red: {spark}", f"red: {supervisor}"]
-    watch.see(120, WELL)
-    assert sorted(hook.titles[2:]) == [f"over: {spark}", f"over: {supervisor}"]
-
-
 def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hook: Receiver) -> None:
     """On a busy machine the first heartbeat of a deployment comes after more than the half minute that is red."""
     version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": True}
@@ -168,6 +106,16 @@ def test_a_driver_that_is_only_being_started_is_told_to_nobody(watch: Watch, hoo
     assert hook.titles == []
     watch.see(60, replace(RED, registry=Registry([{**version, "is_changing": False}])))
     assert len(hook.titles) == 1
+
+
+def test_a_silent_driver_that_somebody_tries_to_start_is_not_over(watch: Watch, hook: Receiver) -> None:
+    version = {"job": "ad_ctr", "version": 1, "serves": False, "desired": "running", "is_changing": False}
+    watch.see(60, replace(RED, registry=Registry([version])))
+    watch.see(120, replace(RED, registry=Registry([{**version, "is_changing": True}])))
+    watch.see(60, replace(RED, registry=Registry([version])))
+    assert hook.titles == ["red: no driver reports: ad_ctr v1"]
+    watch.see(60, WELL)
+    assert hook.titles[1:] == ["over: no driver reports: ad_ctr v1"]
 
 
 @pytest.mark.parametrize(
