@@ -67,11 +67,13 @@ class NotApproved(Refusal):
 
 @dataclass(frozen=True)
 class MovePlan(Serializable):
-    """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
+    """A hand-over that somebody asks for by hand, with what has to be said before, the time to catch up (s), and when
+    it was planned."""
 
     hand: HandOverPlan
     said: tuple[tuple[str, str], ...]
     eta_seconds: float
+    planned_at: datetime | None = None
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
@@ -156,7 +158,7 @@ def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, s
     try:
         lease.take_on(platform, ROLLBACK, targets, by, HELD_SECONDS, 0.0, is_over)
         say("catch_up")
-        pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by)
+        pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by, plan.planned_at)
         catch_up.caught_up(platform, ROLLBACK, targets, catch_up.wait(platform, pursuit), by)
         say("hand_over")
         return conclude(platform, ROLLBACK, hand_over(platform, ROLLBACK, plan.hand, by, is_over), by)
@@ -204,7 +206,7 @@ def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
         "catches up in",
         f"about {duration(eta)}{', since it is stopped and has to be started' if stopped else ''}",
     )
-    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta)
+    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta, platform.registry.now())
 
 
 def _now(platform: Platform, job: str, number: int) -> Standing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from kappa.core.audit import Author
@@ -10,10 +12,11 @@ from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
+from kappa.verbs.replay import catch_up
 from kappa.verbs.replay.approvers import OwnRequest, WasRejected
 from kappa.verbs.stop.steps import end_driver
 from tests.plugins.conftest import Stage
-from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
+from tests.plugins.replay_runs import JOBS, deployed, move, pursue, run_all, serving
 
 OTHER, THIRD, FOURTH = (Author(f"user-{n}", f"run-{n}", "why") for n in (2, 3, 4))
 OLD, NEW = dict.fromkeys(JOBS, 1), dict.fromkeys(JOBS, 2)
@@ -56,6 +59,24 @@ def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(
     assert serving(stage) == OLD
     assert stage.registry.held["ad_ctr", 1].desired is Desired.RUNNING
     assert stage.registry.leases == {}
+
+
+def test_a_move_that_is_planned_anew_has_its_time_to_catch_up_anew(stage: Stage, author: Author) -> None:
+    """Its run was cleared from its first task on, hours later; a second try of one task keeps the time that it had."""
+    promoted(stage, author)
+    lease.take_on(stage.platform, promote.ROLLBACK, OLD, THIRD, 36_000, 0, lambda _: False)
+    deadlines = []
+    for _ in range(2):
+        plan = promote.plan_rollback(stage.platform, JOBS)
+        deadlines += [pursue(stage.platform, promote.ROLLBACK, plan, THIRD).deadline for _ in range(2)]
+        stage.clock.sleep(2 * 3600)
+    first, again, anew, anew_again = deadlines
+    assert first == again
+    assert anew == anew_again
+    assert anew - first == timedelta(hours=2)
+    known = catch_up.pursuit_of(stage.platform, promote.ROLLBACK, THIRD)
+    assert known is not None
+    assert known.deadline == anew
 
 
 def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: Author) -> None:
