@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -66,7 +66,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Conduct:
     """One task of a run: its ports, author and the form as it was filled in. `held` is the version whose lease the run
-    took, `job` is empty where the form names none."""
+    took, `job` is empty where the form names none; `asked_at` is when the run was asked for, however often it was
+    cleared since."""
 
     platform: Platform
     author: Author
@@ -75,6 +76,7 @@ class Conduct:
     last_try: bool
     run: Run
     held: int | None = None
+    asked_at: datetime | None = None
 
     @property
     def dry_run(self) -> bool:
@@ -155,6 +157,7 @@ def _conduct() -> Conduct:
         last_try=task.try_number > task.max_tries,
         run=Run(run.dag_id, run.run_id),
         held=task.xcom_pull(task_ids=LEASE_TASK),
+        asked_at=run.run_after,
     )
 
 

@@ -22,7 +22,7 @@ from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, se
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approvers import check_approver, check_promotable, names
+from kappa.verbs.replay.approvers import check_approver, check_asked, check_promotable, names
 from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import duration
 from kappa.verbs.replay.progress import Reading
@@ -80,13 +80,15 @@ class MovePlan(Serializable):
         return [*self.hand.rows(), *self.said]
 
 
-def plan_promote(platform: Platform, jobs: Collection[str], by: Author) -> MovePlan:
+def plan_promote(platform: Platform, jobs: Collection[str], by: Author, asked_at: datetime | None = None) -> MovePlan:
     """The plan of promoting by hand what the newest replay of these jobs made. Changes nothing.
 
-    Where somebody had to agree and nobody did, asking for this is the answer. Raises NothingToPromote,
-    NotReplayedTogether, NotValidated, WasRejected, OwnRequest, OtherRules, and as `forward`.
+    Where somebody had to agree and nobody did, asking for this is the answer; a run of Airflow, which may be cleared
+    by others, says when it was asked for. Raises NothingToPromote, NotReplayedTogether, RunIsOlder, NotValidated,
+    WasRejected, OwnRequest, OtherRules, and as `forward`.
     """
     replay = replay_of_jobs(platform, jobs)
+    check_asked(replay, asked_at)
     check_promotable(replay)
     if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
         check_approver(replay, by.actor)

@@ -13,7 +13,7 @@ from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approvers import OwnRequest, WasRejected
+from kappa.verbs.replay.approvers import OwnRequest, RunIsOlder, WasRejected
 from kappa.verbs.stop.steps import end_driver
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import JOBS, deployed, move, pursue, run_all, serving
@@ -87,6 +87,17 @@ def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: A
     plan = promote.plan_promote(stage.platform, JOBS, THIRD)
     move(stage.platform, promote.PROMOTE, plan, THIRD)
     assert serving(stage) == NEW
+
+
+def test_a_run_promotes_no_replay_that_began_after_it_was_asked_for(stage: Stage, author: Author) -> None:
+    """Else who asked for a replay could approve it, by clearing a run of somebody else."""
+    deployed(stage, author)
+    asked_at = stage.clock.now()
+    stage.clock.sleep(60)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
+    with pytest.raises(RunIsOlder, match=r"asked for at .*, before the replay of ad_ctr v2, client_spend v2 began.*"):
+        promote.plan_promote(stage.platform, JOBS, THIRD, asked_at)
+    assert promote.plan_promote(stage.platform, JOBS, THIRD, stage.clock.now()).hand.targets == NEW
 
 
 def test_what_was_rejected_is_not_promoted_by_hand(stage: Stage, author: Author) -> None:
