@@ -120,7 +120,7 @@ def promote(platform: Platform, verb: str, replay: Replay, by: Author, is_over: 
     """Let the candidates serve, all or none, and end the replay; the sentence.
 
     Once the segments have moved, doing it again only ends what is left. Raises NotValidated, WasRejected, NotApproved,
-    TooFarBehind, UnderWay, and as `forward` and `Releases.hand_over`.
+    MovedSince, TooFarBehind, UnderWay, and as `forward` and `Releases.hand_over`.
     """
     fresh = platform.releases.replay(replay.replay_id)
     release = release_of(platform, fresh)

@@ -8,6 +8,7 @@ import pytest
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
@@ -59,6 +60,34 @@ def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(
     assert serving(stage) == OLD
     assert stage.registry.held["ad_ctr", 1].desired is Desired.RUNNING
     assert stage.registry.leases == {}
+
+
+def test_a_roll_back_that_was_undone_is_not_said_to_be_done_by_a_run_that_is_cleared(
+    stage: Stage, author: Author
+) -> None:
+    """Whether it is cleared from its first task on or from a later one."""
+    promoted(stage, author)
+    stale = promote.plan_rollback(stage.platform, JOBS)
+    move(stage.platform, promote.ROLLBACK, stale, THIRD)
+    move(stage.platform, promote.PROMOTE, promote.plan_promote(stage.platform, JOBS, FOURTH), FOURTH)
+    for plan in (promote.plan_rollback(stage.platform, JOBS), stale):
+        with pytest.raises(
+            hand_over.MovedSince, match=r"as release 4.*ad_ctr v2, client_spend v2 serve.*kappa rollback ad_ctr client"
+        ):
+            move(stage.platform, promote.ROLLBACK, plan, THIRD)
+    assert serving(stage) == NEW
+
+
+@pytest.mark.parametrize("verb", [promote.PROMOTE, Verb.REPROCESS])
+def test_a_promotion_that_was_rolled_back_is_not_said_to_be_done_by_a_run_that_is_cleared(
+    stage: Stage, author: Author, verb: Verb
+) -> None:
+    promoted(stage, author)
+    move(stage.platform, promote.ROLLBACK, promote.plan_rollback(stage.platform, JOBS), THIRD)
+    replay = promote.replay_of_jobs(stage.platform, JOBS)
+    with pytest.raises(hand_over.MovedSince, match=r"as release 3.*v1 serve.*new run: \./kappa promote ad_ctr"):
+        promote.promote(stage.platform, verb, replay, OTHER)
+    assert serving(stage) == OLD
 
 
 def test_a_move_that_is_planned_anew_has_its_time_to_catch_up_anew(stage: Stage, author: Author) -> None:
