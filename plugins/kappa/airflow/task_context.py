@@ -87,12 +87,13 @@ class Conduct:
         """The task with which a plan of these steps begins; the end, for none of them and in a dry run."""
         return CONCLUDE if self.dry_run or not steps else steps[0].value
 
-    def check_lease(self, planned: int | None = None) -> None:
-        """Pass when the run holds the version that it is to act on, which is the `planned` one where that is given: a
-        task that is cleared later may find another one serving. Raises NoLease, NotHolder."""
+    def check_lease(self, *planned: int) -> None:
+        """Pass when the run holds the version that it is to act on, which is one of the `planned` ones where these are
+        given: a task that is cleared later may find another one serving. Raises NoLease, NotHolder."""
         if self.held is None:
             raise NoLease(self.author.run_id)
-        lease.check(self.platform, self.job, self.held if planned is None else planned, self.author)
+        which = self.held if not planned or self.held in planned else planned[0]
+        lease.check(self.platform, self.job, which, self.author)
 
     def say(self, sentence: str) -> str:
         """Leave the run's sentence on its page in Airflow, and where its evidence is."""
