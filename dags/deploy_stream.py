@@ -18,7 +18,7 @@ from kappa.airflow.assets import CHANGED, announce
 from kappa.airflow.forms import form
 from kappa.airflow.lease_tasks import bracket
 from kappa.airflow.spark_program import FiniteSparkOperator
-from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, acting, conducting
+from kappa.airflow.task_context import DEFAULTS, RUN_TIMEOUT, Conduct, acting, conducting
 from kappa.core.requests.fields import read
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.verb_steps import DeployStep
@@ -46,36 +46,41 @@ def choose(planned: Json) -> str:
         return run.first_of(DeployPlan.from_json(planned).steps)
 
 
+def _held(run: Conduct, planned: Json) -> DeployPlan:
+    """The plan, of a version that the run holds. Raises NoLease, NotHolder."""
+    made = DeployPlan.from_json(planned)
+    run.check_lease(*made.leased)
+    return made
+
+
 @task(task_id=DeployStep.STAGE)
 def stage(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.stage(run.platform, DeployPlan.from_json(planned), run.author)
+        deploy.stage(run.platform, _held(run, planned), run.author)
 
 
 @task(task_id=DeployStep.LAUNCH, trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
 def launch(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.start(run.platform, DeployPlan.from_json(planned), run.author)
+        deploy.start(run.platform, _held(run, planned), run.author)
 
 
 @task(task_id=DeployStep.READY)
 def ready(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.ready(run.platform, DeployPlan.from_json(planned))
+        deploy.ready(run.platform, _held(run, planned))
 
 
 @task(task_id=DeployStep.LIVE)
 def live(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        deploy.live(run.platform, DeployPlan.from_json(planned), run.author)
+        deploy.live(run.platform, _held(run, planned), run.author)
 
 
 @task(task_id=DeployStep.BEGIN)
 def begin(planned: Json) -> None:
     with acting(deploy.VERB) as run:
-        made = DeployPlan.from_json(planned)
-        run.check_lease(made.version)
-        deploy.begin_change(run.platform, made, run.author)
+        deploy.begin_change(run.platform, _held(run, planned), run.author)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
@@ -84,7 +89,7 @@ def conclude(planned: Json) -> str:
         made = DeployPlan.from_json(planned)
         if run.dry_run:
             return run.say(deploy.dry_sentence(made))
-        run.check_lease()
+        run.check_lease(*made.leased)
         if made.action is not Action.UNCHANGED:
             announce(deploy.VERB, run.job, made.version)
         if made.action is Action.IN_PLACE:

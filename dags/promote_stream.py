@@ -23,7 +23,8 @@ VERB = promote.PROMOTE
 @task
 def plan() -> dict[str, Any]:
     with conducting(VERB) as run:
-        planned = promote.plan_promote(run.platform, read(PromoteRequest, run.params).jobs, run.author)
+        jobs = read(PromoteRequest, run.params).jobs
+        planned = promote.plan_promote(run.platform, jobs, run.author, run.asked_at)
         print("\n".join(f"{name}: {value}" for name, value in planned.rows()))
         return planned.to_json()
 

@@ -57,7 +57,7 @@ def conclude(planned: Json) -> str:
         made = RescalePlan.from_json(planned)
         if run.dry_run:
             return run.say(rescale.dry_sentence(made))
-        run.check_lease()
+        run.check_lease(made.version)
         if made.action is Action.UNCHANGED:
             return run.say(rescale.unchanged(run.platform, made, run.author))
         announce(rescale.VERB, run.job, made.version)

@@ -39,13 +39,17 @@ def choose() -> str:
 @task(task_id=StopStep.REQUEST)
 def request(planned: dict[str, Any]) -> None:
     with acting(stop.VERB) as run:
-        stop.request(run.platform, StopPlan.from_json(planned))
+        made = StopPlan.from_json(planned)
+        run.check_lease(made.version)
+        stop.request(run.platform, made)
 
 
 @task(task_id=StopStep.WAIT)
 def wait(planned: dict[str, Any]) -> bool:
     with acting(stop.VERB) as run:
-        return stop.wait(run.platform, StopPlan.from_json(planned), run.author)
+        made = StopPlan.from_json(planned)
+        run.check_lease(made.version)
+        return stop.wait(run.platform, made, run.author)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS, outlets=[CHANGED])
@@ -54,7 +58,7 @@ def conclude(planned: dict[str, Any], obeyed: bool | None) -> str:
         made = StopPlan.from_json(planned)
         if run.dry_run:
             return run.say(stop.dry_sentence(made))
-        run.check_lease()
+        run.check_lease(made.version)
         if made.steps:
             announce(stop.VERB, run.job, made.version)
         return run.say(stop.conclude(run.platform, made, obeyed is not False, run.author))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from datetime import timedelta
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from kappa.core.requests.reprocessing import InvalidBand, ProveRequest, Reproces
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verb_steps import Verb
 from kappa.verbs.drivers.size import size_of
+from kappa.verbs.promote import steps as promote_steps
 
 REPLAYS = ["prove_replay", "reprocess_stream"]
 MOVES = ["promote_stream", "rollback_stream"]
@@ -129,3 +132,20 @@ def test_a_retirement_by_hand_wants_a_reason_and_a_sweep_or_a_dry_run_does_not(r
         read(RetireRequest, by_hand).chosen()
     assert read(RetireRequest, {**by_hand, "dry_run": True}).chosen() == ("ad_ctr", 3)
     assert read(RetireRequest, {**by_hand, "job": None, "version": None}).chosen() is None
+
+
+def test_a_promotion_is_planned_as_of_when_its_run_was_asked_for(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_at, asked = datetime(2026, 1, 31, 12, tzinfo=UTC), list[Any]()
+    plan: Any = bag.dags["promote_stream"].get_task("plan")
+    run = SimpleNamespace(
+        platform=None, author=None, asked_at=asked_at, params={"jobs": ["ad_ctr"], "reason": "why", "dry_run": True}
+    )
+
+    def plan_promote(*given: Any) -> Any:
+        asked.extend(given)
+        return SimpleNamespace(rows=list, to_json=dict)
+
+    monkeypatch.setitem(plan.python_callable.__globals__, "conducting", lambda _: nullcontext(run))
+    monkeypatch.setattr(promote_steps, "plan_promote", plan_promote)
+    plan.python_callable()
+    assert asked == [None, ("ad_ctr",), None, asked_at]

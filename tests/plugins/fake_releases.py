@@ -61,7 +61,7 @@ class FakeReleases:
         for version in sorted(versions, key=lambda version: version.job):
             self.memory.make(version, by, REPLAYED, told)
         begun = replace(replay, run_id=by.run_id, validation=None, answer=None, answered_by=None, outcome=None)
-        self.attempts[replay.replay_id] = replace(begun, ended=False)
+        self.attempts[replay.replay_id] = replace(begun, ended=False, begun_at=self.memory.clock.now())
         return self.attempts[replay.replay_id]
 
     def replay(self, replay_id: UUID) -> Replay:

@@ -100,11 +100,16 @@ def move(platform: Platform, verb: str, plan: promote.MovePlan, by: Author) -> s
     targets = plan.hand.targets
     try:
         lease.take_on(platform, verb, targets, by, 3600, 0, lambda _: False)
-        pursuit = catch_up.launch(platform, verb, targets, 0, plan.eta_seconds, by)
+        pursuit = pursue(platform, verb, plan, by)
         catch_up.caught_up(platform, verb, targets, catch_up.wait(platform, pursuit), by)
         return promote.conclude(platform, verb, hand_over.hand_over(platform, verb, plan.hand, by), by)
     finally:
         lease.release(platform, by)
+
+
+def pursue(platform: Platform, verb: str, plan: promote.MovePlan, by: Author) -> catch_up.Pursuit:
+    """Start what is to serve."""
+    return catch_up.launch(platform, verb, plan.hand.targets, 0, plan.eta_seconds, by, plan.planned_at)
 
 
 def serving(stage: AnyStage) -> dict[str, int]:

@@ -60,4 +60,5 @@ class CatchUpOperator(BaseOperator):
         if self.planned is None:
             return reprocess.pursue(run.platform, self.verb, run.author)
         plan = MovePlan.from_json(self.planned)
-        return catch_up.launch(run.platform, self.verb, plan.hand.targets, 0, plan.eta_seconds, run.author)
+        targets, since = plan.hand.targets, plan.planned_at
+        return catch_up.launch(run.platform, self.verb, targets, 0, plan.eta_seconds, run.author, since)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -68,7 +68,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Conduct:
     """One task of a run: its ports, author and the form as it was filled in. `held` is the version whose lease the run
-    took, `job` is empty where the form names none."""
+    took, `job` is empty where the form names none; `asked_at` is when the run was asked for, however often it was
+    cleared since."""
 
     platform: Platform
     author: Author
@@ -77,6 +78,7 @@ class Conduct:
     last_try: bool
     run: Run
     held: int | None = None
+    asked_at: datetime | None = None
 
     @property
     def dry_run(self) -> bool:
@@ -87,12 +89,13 @@ class Conduct:
         """The task with which a plan of these steps begins; the end, for none of them and in a dry run."""
         return CONCLUDE if self.dry_run or not steps else steps[0].value
 
-    def check_lease(self, planned: int | None = None) -> None:
-        """Pass when the run holds the version that it is to act on, which is the `planned` one where that is given: a
-        task that is cleared later may find another one serving. Raises NoLease, NotHolder."""
+    def check_lease(self, *planned: int) -> None:
+        """Pass when the run holds the version that it is to act on, which is one of the `planned` ones where these are
+        given: a task that is cleared later may find another one serving. Raises NoLease, NotHolder."""
         if self.held is None:
             raise NoLease(self.author.run_id)
-        lease.check(self.platform, self.job, self.held if planned is None else planned, self.author)
+        which = self.held if not planned or self.held in planned else planned[0]
+        lease.check(self.platform, self.job, which, self.author)
 
     def say(self, sentence: str) -> str:
         """Leave the run's sentence on its page in Airflow, and where its evidence is."""
@@ -156,6 +159,7 @@ def _conduct() -> Conduct:
         last_try=task.try_number > task.max_tries,
         run=Run(run.dag_id, run.run_id),
         held=task.xcom_pull(task_ids=LEASE_TASK),
+        asked_at=run.run_after,
     )
 
 

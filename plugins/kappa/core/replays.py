@@ -29,7 +29,7 @@ class Replay(Serializable):
     """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.
 
     `starts_ms` is T in epoch ms, None for candidates that start with the log. `answer` is an Answer, `outcome` a
-    sentence; both, and `validation`, are None until known.
+    sentence; both, and `validation`, are None until known; so is `begun_at`, until it is staged.
     """
 
     replay_id: UUID
@@ -49,6 +49,7 @@ class Replay(Serializable):
     answered_by: str | None = None
     outcome: str | None = None
     ended: bool = False
+    begun_at: datetime | None = field(default=None, compare=False)
 
 
 def approver(replay: Replay | None, first: bool, promoted_by: str) -> str | None:

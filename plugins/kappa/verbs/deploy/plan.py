@@ -78,6 +78,12 @@ class DeployPlan(Serializable):
         """The steps, in order."""
         return STEPS[self.action]
 
+    @property
+    def leased(self) -> tuple[int, ...]:
+        """The versions of which the run may hold the lease: the planned one or, until that is made, the one that it
+        replaces, which was the job's current one."""
+        return (self.version,) if self.replaces is None else (self.version, self.replaces)
+
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         wanted = self.wanted

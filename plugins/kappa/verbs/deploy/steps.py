@@ -8,7 +8,7 @@ from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import DeployStep, Verb
-from kappa.core.versions import Desired, State, Version, check_transition
+from kappa.core.versions import Desired, State, Version
 from kappa.platform import Platform
 from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
@@ -31,22 +31,36 @@ class GaveUp(Refusal):
         )
 
 
+class ServesByNow(Refusal):
+    """A version that was to be given up, since it never served, came further: a task of a run that is over was
+    cleared."""
+
+    def __init__(self, old: Version, by_version: int) -> None:
+        super().__init__(
+            f"{old.job} v{old.version} is {old.state} by now, so it is not given up for v{by_version} as this run "
+            "planned. Nothing was changed. Clear the run from its first task on, or deploy anew: ./kappa deploy "
+            f"{old.job}."
+        )
+
+
 def _supersede(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """Give up an unfinished version that never served, so that the planned one can take its place."""
+    """Give up an unfinished version that never served, so that the planned one can take its place. Raises
+    ServesByNow."""
     if plan.replaces is None:
         return
     job, old = plan.wanted.job, version_of(platform, plan.wanted.job, plan.replaces)
     if old.state is State.FAILED:
         return
-    check_transition(job, old.version, old.state, State.FAILED)
+    if old.state is not State.STAGED:
+        raise ServesByNow(old, plan.version)
     end_driver(platform, job, old.version, by)
     platform.registry.set_state(job, old.version, old.state, State.FAILED)
     platform.registry.record(Entry(by, f"{VERB}.superseded", job, old.version, {"by_version": plan.version}))
 
 
 def stage(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """Make the planned version in the registry, in place of one that never served. Raises StagedByAnother,
-    OtherRules."""
+    """Make the planned version in the registry, in place of one that never served. Raises ServesByNow,
+    StagedByAnother, OtherRules."""
     _supersede(platform, plan, by)
     if plan.start is not None and plan.action is Action.FIRST:
         job = plan.wanted.job

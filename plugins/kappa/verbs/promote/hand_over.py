@@ -34,12 +34,25 @@ class TooFarBehind(Refusal):
         )
 
 
+class MovedSince(Refusal):
+    """The run made this hand-over, and another one came after it: a task of a run that is over was cleared."""
+
+    def __init__(self, verb: str, release: Release, found: Collection[Segment]) -> None:
+        serve = ", ".join(f"{job} v{version}" for job, version in sorted(serving_end(found)))
+        command = f"./kappa {verb if verb == Verb.ROLLBACK else Verb.PROMOTE} {' '.join(release.jobs)}"
+        super().__init__(
+            f"this run made that hand-over as release {release.release_id}, and it does not stand any more: {serve} "
+            f"serve now. Nothing was moved. If it is wanted once more, start a new run: {command} --reason TEXT."
+        )
+
+
 def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over: IsOver = nobody_ended) -> Release:
     """Move the segments, under the leases of the live ends; this run's release where it has moved them already.
 
-    Raises UnderWay, TooFarBehind, NotHolder, OtherRules, and as `Releases.hand_over`: nothing was moved then.
+    Raises MovedSince, UnderWay, TooFarBehind, NotHolder, OtherRules, and as `Releases.hand_over`: nothing was moved
+    then.
     """
-    if made := _made(platform, plan, by):
+    if made := _made(platform, verb, plan, by):
         return made
     lease.check_all(platform, plan.targets, by)
     check_rules(platform, verb, plan)
@@ -95,7 +108,11 @@ def _far(platform: Platform, targets: Mapping[str, int]) -> list[str]:
     return far
 
 
-def _made(platform: Platform, plan: HandOver, by: Author) -> Release | None:
+def _made(platform: Platform, verb: str, plan: HandOver, by: Author) -> Release | None:
+    """The run's own release of the plan, which is in force. Raises MovedSince."""
     wanted, found = canonical(plan), ordered(segments_of(platform, plan.jobs))
     ours = [r for r in platform.releases.releases() if r.evidence.get("run_id") == by.run_id]
-    return next((r for r in reversed(ours) if r.jobs == wanted.jobs and carried_out(wanted, r, found)), None)
+    made = next((r for r in reversed(ours) if r.jobs == wanted.jobs and carried_out(wanted, r, found)), None)
+    if made is not None and ordered(made.after) != found:
+        raise MovedSince(verb, made, found)
+    return made

@@ -22,7 +22,7 @@ from kappa.verbs.promote.hand_over import check_rules, hand_over, release_of, se
 from kappa.verbs.promote.live_end import serving
 from kappa.verbs.promote.plan import HandOverPlan, back, forward, rollback_rows
 from kappa.verbs.replay import catch_up
-from kappa.verbs.replay.approvers import check_approver, check_promotable, names
+from kappa.verbs.replay.approvers import check_approver, check_asked, check_promotable, names
 from kappa.verbs.replay.candidate import remedy
 from kappa.verbs.replay.price import duration
 from kappa.verbs.replay.progress import Reading
@@ -69,24 +69,28 @@ class NotApproved(Refusal):
 
 @dataclass(frozen=True)
 class MovePlan(Serializable):
-    """A hand-over that somebody asks for by hand, with what has to be said before, and the time to catch up (s)."""
+    """A hand-over that somebody asks for by hand, with what has to be said before, the time to catch up (s), and when
+    it was planned."""
 
     hand: HandOverPlan
     said: tuple[tuple[str, str], ...]
     eta_seconds: float
+    planned_at: datetime | None = None
 
     def rows(self) -> list[tuple[str, str]]:
         """The plan for people."""
         return [*self.hand.rows(), *self.said]
 
 
-def plan_promote(platform: Platform, jobs: Collection[str], by: Author) -> MovePlan:
+def plan_promote(platform: Platform, jobs: Collection[str], by: Author, asked_at: datetime | None = None) -> MovePlan:
     """The plan of promoting by hand what the newest replay of these jobs made. Changes nothing.
 
-    Where somebody had to agree and nobody did, asking for this is the answer. Raises NothingToPromote,
-    NotReplayedTogether, NotValidated, WasRejected, OwnRequest, OtherRules, and as `forward`.
+    Where somebody had to agree and nobody did, asking for this is the answer; a run of Airflow, which may be cleared
+    by others, says when it was asked for. Raises NothingToPromote, NotReplayedTogether, RunIsOlder, NotValidated,
+    WasRejected, OwnRequest, OtherRules, and as `forward`.
     """
     replay = replay_of_jobs(platform, jobs)
+    check_asked(replay, asked_at)
     check_promotable(replay)
     if replay.approval is Approval.ASK and replay.answer != Answer.APPROVED:
         check_approver(replay, by.actor)
@@ -118,7 +122,7 @@ def promote(platform: Platform, verb: str, replay: Replay, by: Author, is_over: 
     """Let the candidates serve, all or none, and end the replay; the sentence.
 
     Once the segments have moved, doing it again only ends what is left. Raises NotValidated, WasRejected, NotApproved,
-    TooFarBehind, UnderWay, and as `forward` and `Releases.hand_over`.
+    MovedSince, TooFarBehind, UnderWay, and as `forward` and `Releases.hand_over`.
     """
     fresh = platform.releases.replay(replay.replay_id)
     release = release_of(platform, fresh)
@@ -162,7 +166,7 @@ def carry_out(platform: Platform, plan: MovePlan, by: Author, is_over: IsOver, s
     try:
         lease.take_on(platform, ROLLBACK, targets, by, HELD_SECONDS, 0.0, is_over)
         say("catch_up")
-        pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by)
+        pursuit = catch_up.launch(platform, ROLLBACK, targets, 0, plan.eta_seconds, by, plan.planned_at)
         catch_up.caught_up(platform, ROLLBACK, targets, catch_up.wait(platform, pursuit, hold), by)
         say("hand_over")
         return conclude(platform, ROLLBACK, hand_over(platform, ROLLBACK, plan.hand, by, is_over), by)
@@ -210,7 +214,7 @@ def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
         "catches up in",
         f"about {duration(eta)}{', since it is stopped and has to be started' if stopped else ''}",
     )
-    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta)
+    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta, platform.registry.now())
 
 
 def _now(platform: Platform, job: str, number: int) -> Standing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Replay
 
@@ -16,6 +18,17 @@ class OwnRequest(Refusal):
             "to agree. Nothing was promoted. Another person who may answer in Airflow does so on the page of the run, "
             f"or by ./kappa login --user NAME and ./kappa promote {jobs} --reason TEXT; on the embedded stack by "
             f"./kappa promote {jobs} --as approver --reason TEXT."
+        )
+
+
+class RunIsOlder(Refusal):
+    """A run that was cleared would promote a replay that nobody meant when it was asked for."""
+
+    def __init__(self, replay: Replay, asked_at: datetime) -> None:
+        super().__init__(
+            f"this run was asked for at {asked_at:%Y-%m-%dT%H:%M:%SZ}, before the replay of {names(replay)} began, so "
+            "who asked for it did not agree to that. Nothing was promoted. Start a new run: ./kappa promote "
+            f"{' '.join(sorted(replay.versions))} --reason TEXT."
         )
 
 
@@ -49,6 +62,13 @@ class WasRejected(Refusal):
             f"not gone round by hand. Nothing was changed. Replay again, and ask again: ./kappa reprocess "
             f"{' '.join(replay.versions)}."
         )
+
+
+def check_asked(replay: Replay, asked_at: datetime | None) -> None:
+    """Pass when a run that was asked for then may be meant for the replay; at any time, without Airflow (None). Raises
+    RunIsOlder."""
+    if asked_at is not None and replay.begun_at is not None and asked_at < replay.begun_at:
+        raise RunIsOlder(replay, asked_at)
 
 
 def check_approver(replay: Replay, who: str | None) -> None:

@@ -42,13 +42,15 @@ class NeverReady(Refusal):
 @dataclass(frozen=True)
 class Pursuit(Serializable):
     """Versions that are to catch up, by job: `expected` records each, since and until when, and what earlier ones make
-    expect of each. It is kept in the audit."""
+    expect of each. `planned_at` is when their move was planned, None for a replay, which is planned once. It is kept in
+    the audit."""
 
     versions: Mapping[str, int]
     expected: int
     began: datetime
     deadline: datetime
     forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    planned_at: datetime | None = None
 
     def judge(self, job: str, readings: Sequence[Reading]) -> Progress:
         """How the version of one job catches up, by its readings."""
@@ -57,9 +59,15 @@ class Pursuit(Serializable):
 
 
 def launch(
-    platform: Platform, verb: str, versions: Mapping[str, int], expected: int, eta_seconds: float, by: Author
+    platform: Platform,
+    verb: str,
+    versions: Mapping[str, int],
+    expected: int,
+    eta_seconds: float,
+    by: Author,
+    planned_at: datetime | None = None,
 ) -> Pursuit:
-    """Have the versions' drivers running; the run's deadline is that of its first try.
+    """Have the versions' drivers running; the deadline is that of the first try since the run's plan was made.
 
     Raises NeverReady, NotHolder, what `launch.launch` raises.
     """
@@ -72,19 +80,19 @@ def launch(
             platform.registry.set_state(job, number, State.STAGED, State.CATCHING_UP)
     began = max(launching.launch(platform, job, number).intended_at for job, number in sorted(versions.items()))
     known = pursuit_of(platform, verb, by)
-    if known is not None:
-        return Pursuit(versions, expected, began, known.deadline, known.forecasts)
+    if known is not None and known.planned_at == planned_at:
+        return Pursuit(versions, expected, began, known.deadline, known.forecasts, planned_at)
     forecasts = {job: expected_of(platform, job, number) for job, number in versions.items()}
-    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), forecasts)
+    made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), forecasts, planned_at)
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
     return made
 
 
 def pursuit_of(platform: Platform, verb: str, by: Author) -> Pursuit | None:
-    """What this run pursues, once it has launched it."""
-    entries = platform.registry.entries(by.run_id)
-    return next((Pursuit.from_json(e.evidence) for e in entries if e.action == f"{verb}.launched"), None)
+    """What this run pursues, once it has launched it; the newest, where it was planned anew."""
+    told = [entry for entry in platform.registry.entries(by.run_id) if entry.action == f"{verb}.launched"]
+    return Pursuit.from_json(told[-1].evidence) if told else None
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
@@ -20,6 +20,8 @@ READY_READINGS = 3
 LAGGING_SECONDS = 60.0
 STILL_SECONDS = 300.0
 """So long without a commit, while records are unread and all parts answer, is no slow batch."""
+OVERDUE_SECONDS = 300.0
+"""A deadline counts for who was watched for so long before it, or else since: an outage takes no time from anybody."""
 BLIND_SECONDS = 30.0
 """Of readings that lie further apart nobody knows whether the parts answered in between."""
 
@@ -135,9 +137,7 @@ def _state(readings: Sequence[Reading], began: datetime, deadline: datetime) -> 
         return CatchUp.FAILING, reason
     if _is_ready(readings):
         return CatchUp.READY, None
-    if newest.at >= deadline:
-        return CatchUp.FAILING, f"not ready by {deadline:%Y-%m-%dT%H:%M:%SZ}, with {newest.unread:,} records unread"
-    if reason := _stands_still(readings, began):
+    if reason := _overdue(readings, deadline) or _stands_still(readings, began):
         return CatchUp.FAILING, reason
     lag = newest.lag_seconds
     near = lag is not None and lag <= LAGGING_SECONDS
@@ -157,6 +157,15 @@ def _is_ready(readings: Sequence[Reading]) -> bool:
     """Whether it was close enough to the end in enough readings in a row, having seen the whole log in each."""
     latest = readings[-READY_READINGS:]
     return len(latest) == READY_READINGS and all(reading.is_close for reading in latest)
+
+
+def _overdue(readings: Sequence[Reading], deadline: datetime) -> str | None:
+    """Why it has had its time; not before it was seen for long enough to be found ready."""
+    newest = readings[-1]
+    seen = _watched_seconds(readings, deadline - timedelta(seconds=OVERDUE_SECONDS))
+    if newest.at < deadline or seen < OVERDUE_SECONDS:
+        return None
+    return f"not ready by {deadline:%Y-%m-%dT%H:%M:%SZ}, with {newest.unread:,} records unread"
 
 
 def _stands_still(readings: Sequence[Reading], began: datetime) -> str | None:

@@ -16,10 +16,11 @@ from kappa.core.refusals import Refusal
 from kappa.core.replays import Replay
 from kappa.core.store.location import Location
 from kappa.core.verb_steps import Verb
-from kappa.core.versions import OPEN_END, State, Version
+from kappa.core.versions import OPEN_END, Desired, State, Version
 from kappa.platform import Platform
 from kappa.registry.port import UnderWay, UnknownVersion
 from kappa.registry.releases_port import RowsInUse
+from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.replay.price import size
 from kappa.verbs.retire.plan import AT_ONCE, Action, Key, RetirePlan, Verdict, Windows, decide_retire
@@ -170,11 +171,13 @@ def _act(platform: Platform, verdict: Verdict, by: Author, is_over: IsOver) -> s
 
 
 def _under_lease(platform: Platform, verdict: Verdict, by: Author, is_over: IsOver) -> str:
-    """Only what is still so is done: between plan and lease the version may have come to serve."""
+    """Only what is still so is done: since the plan the version may have come to serve, and to be previous anew."""
     if why := _busy(platform, (verdict.job, verdict.version), by, is_over):
         return f"{verdict.name} is left: {why}"
     if _serves(platform, verdict) or (verdict.job, verdict.version) in platform.releases.pins():
         return f"{verdict.name} is left: it is in use by now"
+    if why := _decided_anew(platform, verdict, by, is_over):
+        return f"{verdict.name} is left: {why}"
     if verdict.action is Action.STOP:
         end_driver(platform, verdict.job, verdict.version, by)
         told = {"sentence": verdict.why}
@@ -182,6 +185,17 @@ def _under_lease(platform: Platform, verdict: Verdict, by: Author, is_over: IsOv
         return f"{verdict.name} was stopped ({verdict.why})"
     given = free(platform, verdict.job, verdict.version, by)
     return f"{verdict.name} was retired: {size(given.rows)} of rows and {size(given.checkpoint)} of checkpoint freed"
+
+
+def _decided_anew(platform: Platform, verdict: Verdict, by: Author, is_over: IsOver) -> str | None:
+    """What is to be said of the version now, where that is not the verdict any more. What an earlier try has begun is
+    brought to its end."""
+    version = version_of(platform, verdict.job, verdict.version)
+    if version.state is State.RETIRED or (verdict.action, version.desired) == (Action.STOP, Desired.STOPPED):
+        return None
+    plans = (_decide(platform, by, kept, is_over) for kept in (windows(platform.settings), AT_ONCE))
+    now, at_once = (next(v for v in plan.verdicts if v.name == verdict.name) for plan in plans)
+    return None if verdict in (now, at_once) else now.why
 
 
 def _serves(platform: Platform, verdict: Verdict) -> bool:

@@ -3,6 +3,7 @@ becomes of an error in a task of it."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,3 +66,24 @@ def test_a_refusal_leaves_its_word_at_once_and_what_is_tried_again_at_the_last_t
     with pytest.raises(type(error)), conducting("stop"):
         raise error
     assert [(action, sentence[: len(word[1])]) for action, sentence in left] == [word] if word else left == []
+
+
+def test_a_task_knows_when_its_run_was_asked_for_which_clearing_it_does_not_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_at = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    run = SimpleNamespace(
+        dag_id="promote_stream",
+        run_id="run-1",
+        run_after=asked_at,
+        conf={},
+        start_date=None,
+        triggering_user_name="bob",
+    )
+    task = SimpleNamespace(try_number=3, max_tries=3, xcom_pull=lambda task_ids: None)
+    context = {"dag_run": run, "ti": task, "params": {"dry_run": False}}
+    monkeypatch.setattr(task_context, "get_current_context", lambda: context)
+    monkeypatch.setattr(task_context, "own_settings", lambda: None)
+    monkeypatch.setattr(task_context, "connect", lambda _: None)
+    with conducting("promote") as conduct:
+        assert (conduct.asked_at, conduct.author.actor) == (asked_at, "bob")

@@ -25,10 +25,14 @@ def test_candidates_are_staged_together_and_again_changes_nothing(releasing: Rel
     by = author()
     wanted = attempt(releasing, by)
     versions = [version(job, 2) for job in releasing.names]
+    before = releasing.registry.now()
     staged = releasing.releases.stage_candidates(versions, wanted, by)
     assert staged == wanted
     again = releasing.releases.stage_candidates(versions, replace(wanted, replay_id=uuid4()), by)
     assert again == staged
+    assert again.begun_at == staged.begun_at
+    assert staged.begun_at is not None
+    assert before <= staged.begun_at <= releasing.registry.now()
     assert [releasing.registry.versions(job) for job in releasing.names] == [[held] for held in versions]
     assert actions(releasing, by.run_id) == [("replay.staged", job, 2) for job in releasing.names]
     assert [releasing.releases.standing(job, 2).next_offsets for job in releasing.names] == [START, START]

@@ -151,6 +151,20 @@ def test_an_unfinished_deployment_of_other_code_is_given_up(stage: Stage, author
     assert [v.state for v in stage.registry.versions("ad_ctr")] == [State.FAILED, State.LIVE]
 
 
+def test_a_version_that_was_to_be_given_up_and_serves_by_now_serves_on(stage: Stage, author: Author) -> None:
+    """A run planned that and did not get to it; its task is cleared once another run has finished the version."""
+    first = plan_deploy(stage.platform, AD_CTR)
+    deploy.stage(stage.platform, first, author)
+    stage.change(FATES, "2", "3")
+    stage.clock.sleep(1)
+    stale = plan_deploy(stage.platform, DeployRequest("ad_ctr", artifact=stage.build()))
+    deploy.carry_out(stage.platform, first, author, lambda _: None)
+    with pytest.raises(Refusal, match=r"ad_ctr v1 is LIVE by now.* for v2.*Clear the run from its first task on"):
+        deploy.stage(stage.platform, stale, replace(author, run_id="run-2"))
+    assert [v.state for v in stage.registry.versions("ad_ctr")] == [State.LIVE]
+    assert len(stage.cluster.running()) == 1
+
+
 def test_a_changed_artifact_is_not_deployed(stage: Stage) -> None:
     driver = stage.platform.settings.artifacts / stage.build() / "jobs" / "run.py"
     driver.chmod(0o644)

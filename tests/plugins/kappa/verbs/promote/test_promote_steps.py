@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
+from kappa.core.verb_steps import Verb
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.promote import hand_over
 from kappa.verbs.promote import steps as promote
-from kappa.verbs.replay.approvers import OwnRequest, WasRejected
+from kappa.verbs.replay import catch_up
+from kappa.verbs.replay.approvers import OwnRequest, RunIsOlder, WasRejected
 from kappa.verbs.stop.steps import end_driver
 from tests.plugins.conftest import Stage
-from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
+from tests.plugins.replay_runs import JOBS, deployed, move, pursue, run_all, serving
 
 OTHER, THIRD, FOURTH = (Author(f"user-{n}", f"run-{n}", "why") for n in (2, 3, 4))
 OLD, NEW = dict.fromkeys(JOBS, 1), dict.fromkeys(JOBS, 2)
@@ -58,6 +62,52 @@ def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(
     assert stage.registry.leases == {}
 
 
+def test_a_roll_back_that_was_undone_is_not_said_to_be_done_by_a_run_that_is_cleared(
+    stage: Stage, author: Author
+) -> None:
+    """Whether it is cleared from its first task on or from a later one."""
+    promoted(stage, author)
+    stale = promote.plan_rollback(stage.platform, JOBS)
+    move(stage.platform, promote.ROLLBACK, stale, THIRD)
+    move(stage.platform, promote.PROMOTE, promote.plan_promote(stage.platform, JOBS, FOURTH), FOURTH)
+    for plan in (promote.plan_rollback(stage.platform, JOBS), stale):
+        with pytest.raises(
+            hand_over.MovedSince, match=r"as release 4.*ad_ctr v2, client_spend v2 serve.*kappa rollback ad_ctr client"
+        ):
+            move(stage.platform, promote.ROLLBACK, plan, THIRD)
+    assert serving(stage) == NEW
+
+
+@pytest.mark.parametrize("verb", [promote.PROMOTE, Verb.REPROCESS])
+def test_a_promotion_that_was_rolled_back_is_not_said_to_be_done_by_a_run_that_is_cleared(
+    stage: Stage, author: Author, verb: Verb
+) -> None:
+    promoted(stage, author)
+    move(stage.platform, promote.ROLLBACK, promote.plan_rollback(stage.platform, JOBS), THIRD)
+    replay = promote.replay_of_jobs(stage.platform, JOBS)
+    with pytest.raises(hand_over.MovedSince, match=r"as release 3.*v1 serve.*new run: \./kappa promote ad_ctr"):
+        promote.promote(stage.platform, verb, replay, OTHER)
+    assert serving(stage) == OLD
+
+
+def test_a_move_that_is_planned_anew_has_its_time_to_catch_up_anew(stage: Stage, author: Author) -> None:
+    """Its run was cleared from its first task on, hours later; a second try of one task keeps the time that it had."""
+    promoted(stage, author)
+    lease.take_on(stage.platform, promote.ROLLBACK, OLD, THIRD, 36_000, 0, lambda _: False)
+    deadlines = []
+    for _ in range(2):
+        plan = promote.plan_rollback(stage.platform, JOBS)
+        deadlines += [pursue(stage.platform, promote.ROLLBACK, plan, THIRD).deadline for _ in range(2)]
+        stage.clock.sleep(2 * 3600)
+    first, again, anew, anew_again = deadlines
+    assert first == again
+    assert anew == anew_again
+    assert anew - first == timedelta(hours=2)
+    known = catch_up.pursuit_of(stage.platform, promote.ROLLBACK, THIRD)
+    assert known is not None
+    assert known.deadline == anew
+
+
 def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
@@ -66,6 +116,17 @@ def test_what_timed_out_may_be_promoted_by_somebody_else(stage: Stage, author: A
     plan = promote.plan_promote(stage.platform, JOBS, THIRD)
     move(stage.platform, promote.PROMOTE, plan, THIRD)
     assert serving(stage) == NEW
+
+
+def test_a_run_promotes_no_replay_that_began_after_it_was_asked_for(stage: Stage, author: Author) -> None:
+    """Else who asked for a replay could approve it, by clearing a run of somebody else."""
+    deployed(stage, author)
+    asked_at = stage.clock.now()
+    stage.clock.sleep(60)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
+    with pytest.raises(RunIsOlder, match=r"asked for at .*, before the replay of ad_ctr v2, client_spend v2 began.*"):
+        promote.plan_promote(stage.platform, JOBS, THIRD, asked_at)
+    assert promote.plan_promote(stage.platform, JOBS, THIRD, stage.clock.now()).hand.targets == NEW
 
 
 def test_what_was_rejected_is_not_promoted_by_hand(stage: Stage, author: Author) -> None:

@@ -48,6 +48,11 @@ class Watched:
         self.platform = Platform(settings, self.registry, cluster, self.log.opened, clock, self.releases)
         self.watch = Watch(self.platform, Pursuit({"ad_ctr": 5}, 10_000, NOON, NOON + timedelta(hours=6)))
 
+    def read_all(self) -> None:
+        """Have the candidate read what the log holds, wholly."""
+        self.registry.next_offsets[KEY] = {0: 10_000}
+        self.releases.final[KEY] = self.registry.clock.now()
+
     def look_for(self, seconds: float) -> Progress | None:
         """What the last look of so many seconds said, or the first one that says that it fails; None: nothing did."""
         progress = None
@@ -100,3 +105,37 @@ def test_a_watch_made_anew_after_a_pause_of_everything_gives_the_candidate_its_t
     after = watched.look_for(240)
     assert after is not None
     assert after.state is CatchUp.HYDRATING, after.sentence
+
+
+@pytest.mark.parametrize("remembered", [True, False], ids=["the same watch", "a watch made anew"])
+def test_a_candidate_that_read_on_while_nobody_looked_is_ready_after_its_deadline(
+    watched: Watched, remembered: bool
+) -> None:
+    watched.look_for(60)
+    watched.registry.clock.sleep(7 * 3_600)
+    watched.read_all()
+    if not remembered:
+        watched.watch = Watch(watched.platform, watched.watch.pursuit)
+    after = watched.look_for(3 * POLL_SECONDS)
+    assert after is not None
+    assert after.state is CatchUp.READY, after.sentence
+
+
+def test_after_a_deadline_that_passed_in_an_outage_a_candidate_has_some_minutes_to_catch_up(watched: Watched) -> None:
+    """Nothing could be committed meanwhile, so nobody can be close to the end at the first look."""
+    watched.look_for(60)
+    with watched.outage("database"):
+        watched.registry.clock.sleep(7 * 3_600)
+    after = watched.look_for(240)
+    assert after is not None
+    assert after.state is CatchUp.HYDRATING, after.sentence
+    watched.read_all()
+    assert (ready := watched.look_for(3 * POLL_SECONDS)) is not None
+    assert ready.state is CatchUp.READY, ready.sentence
+
+
+def test_who_is_not_ready_some_minutes_after_a_deadline_that_nobody_saw_is_failing(watched: Watched) -> None:
+    watched.registry.clock.sleep(7 * 3_600)
+    after = watched.look_for(330)
+    assert after is not None
+    assert "failing: not ready by 2026-01-31T18:00:00Z, with 10,000 records unread" in after.sentence

@@ -206,8 +206,9 @@ def test_a_commit_of_before_the_launch_does_not_count_against_it() -> None:
 
 
 def test_past_the_deadline_it_is_failing_unless_it_is_ready() -> None:
-    late = reading(6 * 3600, 10_000, 90_000, 900.0)
-    assert "not ready by 2" in failure(late)
+    late = [reading(6 * 3600 + at, 10_000, 90_000, 900.0) for at in range(-310, 1, 10)]
+    assert "not ready by 2" in failure(*late)
+    assert judged(*late[:-1]).state is CatchUp.HYDRATING
     assert judge(NEAR, EXPECTED, NOON, NOON, NOTHING_MEASURED).state is CatchUp.READY
 
 

@@ -8,10 +8,11 @@ from kappa.core.audit import Author
 from kappa.core.replays import Answer
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
+from kappa.verbs.promote import steps as promote
 from kappa.verbs.retire import steps as retire
 from tests.plugins.conftest import Stage
 from tests.plugins.registries import version as a_version
-from tests.plugins.replay_runs import deployed, run_all, serving
+from tests.plugins.replay_runs import JOBS, deployed, move, run_all, serving
 from tests.rigs.checkpoint_folders import folder_of
 
 OTHER, SWEEP = Author("other", "run-2"), Author("airflow", "sweep-1")
@@ -21,6 +22,13 @@ HOUR = 3600.0
 def sweep(stage: Stage, by: Author = SWEEP) -> str:
     """Plan and carry out."""
     return retire.carry_out(stage.platform, retire.plan_retire(stage.platform, by), by)
+
+
+def back_and_forth(stage: Stage) -> None:
+    """Version 1 of both jobs serves again, then version 2."""
+    back, forth = Author("ada", "run-b", "why"), Author("bob", "run-f", "why")
+    move(stage.platform, promote.ROLLBACK, promote.plan_rollback(stage.platform, JOBS), back)
+    move(stage.platform, promote.PROMOTE, promote.plan_promote(stage.platform, JOBS, forth), forth)
 
 
 def checkpoints(stage: Stage) -> list[str]:
@@ -68,6 +76,38 @@ def test_what_another_run_holds_is_left(stage: Stage, author: Author) -> None:
     assert "held by a rollback" in dict(retire.plan_retire(stage.platform, SWEEP).rows())["ad_ctr v1"]
     assert stage.registry.held["ad_ctr", 1].state is State.PREVIOUS
     assert stage.registry.held["client_spend", 1].state is State.RETIRED
+
+
+@pytest.mark.parametrize("asked", [None, ("ad_ctr", 1)], ids=["by the sweep", "by hand"])
+def test_a_version_that_has_served_once_more_since_the_plan_has_its_time_anew(
+    stage: Stage, author: Author, asked: tuple[str, int] | None
+) -> None:
+    """The task of an older run is cleared."""
+    replayed(stage, author)
+    stage.clock.sleep(26 * HOUR)
+    plan = retire.plan_retire(stage.platform, SWEEP, asked)
+    back_and_forth(stage)
+    said = retire.carry_out(stage.platform, plan, SWEEP)
+    assert "ad_ctr v1 is left: previous since 2026-02-01T14:" in said
+    assert stage.registry.held["ad_ctr", 1].state is State.PREVIOUS
+
+
+def test_a_version_that_has_served_once_more_since_the_plan_runs_on(stage: Stage, author: Author) -> None:
+    replayed(stage, author)
+    stage.clock.sleep(2 * HOUR)
+    plan = retire.plan_retire(stage.platform, SWEEP)
+    back_and_forth(stage)
+    assert "ad_ctr v1 is left: previous since" in retire.carry_out(stage.platform, plan, SWEEP)
+    assert stage.registry.held["ad_ctr", 1].desired is Desired.RUNNING
+
+
+def test_a_stop_that_was_cut_short_is_brought_to_its_end(stage: Stage, author: Author) -> None:
+    replayed(stage, author)
+    stage.clock.sleep(2 * HOUR)
+    plan = retire.plan_retire(stage.platform, SWEEP)
+    stage.registry.desire("ad_ctr", 1, Desired.STOPPED)
+    assert "ad_ctr v1 was stopped" in retire.carry_out(stage.platform, plan, SWEEP)
+    assert stage.registry.open_launch("ad_ctr", 1) is None
 
 
 def test_rows_in_use_are_freed_by_a_later_sweep(stage: Stage, author: Author) -> None:
