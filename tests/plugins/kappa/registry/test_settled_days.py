@@ -72,7 +72,7 @@ def test_a_past_date_that_moves_settled_spend_is_refused_and_says_what_would_mov
     assert book.rows("acme") == []
     book.put(tokyo, BY, move_settled=True)
     assert days(hand) == [("2026-01-31", "Asia/Tokyo", 12, "open")]
-    evidence = hand.execute("select evidence -> 'moved' from registry.audit where run_id = 'run-1'")
+    evidence = hand.execute("select evidence -> 'moved' from registry.audit order by at desc limit 1")
     assert evidence == [(["2026-01-30: 0.000005 (UTC) -> nothing"],)]
 
 
