@@ -6,7 +6,7 @@ from typing import Any
 
 from kappa.console.database import Database
 from kappa.console.text import plain
-from kappa.console.timeline import is_rollback, lanes
+from kappa.console.timeline import kind, lanes
 from kappa.status import replays
 
 RELEASES = 50
@@ -35,8 +35,8 @@ from ops.replays where ended_at is not null order by begun_at desc limit 20"""
 
 
 def releases(database: Database, job: str) -> dict[str, Any]:
-    """{"releases", "versions", "segments", "audit"}, the newest first, a release with "kind": "promotion" or
-    "roll-back"; the "lanes" of the time line, and "at", up to when it goes. Raises NotReadable, TooSlow."""
+    """{"releases", "versions", "segments", "audit"}, the newest first, a release with its "kind"; the "lanes" of the
+    time line, and "at", up to when it goes. Raises NotReadable, TooSlow."""
     with database.reading() as connection:
         found: dict[str, Any] = {
             "at": connection.execute("select statement_timestamp() as at").fetchall()[0]["at"],
@@ -46,7 +46,7 @@ def releases(database: Database, job: str) -> dict[str, Any]:
             "audit": connection.execute(_AUDIT, {"job": job, "most": ENTRIES}).fetchall(),
         }
     for release in found["releases"]:
-        release["kind"] = "roll-back" if is_rollback(release) else "promotion"
+        release["kind"] = kind(release)
     found["lanes"] = lanes(found["versions"], found["releases"], found["segments"])
     shown: dict[str, Any] = plain(found)
     return shown

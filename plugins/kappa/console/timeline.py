@@ -1,5 +1,5 @@
-"""The time line of the page *Releases*: from when to when each version was there and when it served, and what became
-of a release: a promotion or a roll-back."""
+"""The time line of the page *Releases*: from when to when each version was there and when it served, and what a
+release was: a first deployment, a promotion or a roll-back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ Span = tuple[datetime | None, datetime | None]
 """A time that a version served: since (None: since it was made) and until (None: it still does)."""
 
 
-def is_rollback(release: Row) -> bool:
-    """Whether a release let versions serve that are older than what served before it: a candidate is always newer."""
+def kind(release: Row) -> str:
+    """What a release was: a first `deployment`, a `roll-back` to versions that are older than what served before it, or
+    a `promotion`, whose candidates are always newer."""
     before, after = (_serving(release[name]) for name in ("segments_before", "segments_after"))
-    return any(after[job] < version for job, version in before.items() if job in after)
+    if not before:
+        return "deployment"
+    return "roll-back" if any(after.get(job, version) < version for job, version in before.items()) else "promotion"
 
 
 def lanes(versions: Iterable[Row], releases: Iterable[Row], segments: Sequence[Row]) -> list[dict[str, Any]]:
@@ -45,10 +48,11 @@ def _served(releases: Iterable[Row], segments: Sequence[Row]) -> defaultdict[tup
     spans: defaultdict[tuple[str, int], list[Span]] = defaultdict(list)
     since: dict[str, datetime] = {}
     for release in sorted(releases, key=lambda row: row["promoted_at"]):
-        after = _serving(release["segments_after"])
-        for job, version in _serving(release["segments_before"]).items():
-            if after.get(job) != version:
-                spans[job, version].append((since.get(job), release["promoted_at"]))
+        before = _serving(release["segments_before"])
+        for job, version in _serving(release["segments_after"]).items():
+            if before.get(job) != version:
+                if job in before:
+                    spans[job, before[job]].append((since.get(job), release["promoted_at"]))
                 since[job] = release["promoted_at"]
     for job, version in _serving(segments).items():
         spans[job, version].append((since.get(job), None))

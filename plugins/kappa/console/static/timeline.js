@@ -4,7 +4,7 @@ import {el, field, fill, moment, select, table} from "./page.js";
 
 const SPANS = [["", "all of it"], ["604800", "the last 7 days"], ["86400", "the last 24 hours"], ["3600", "the last hour"]];
 const HEIGHT = 22;
-const SIGNS = {promotion: "\u25b2", "roll-back": "\u25bc"};
+const SIGNS = {deployment: "\u25b2", promotion: "\u25b2", "roll-back": "\u25bc"};
 
 function drawn(kind, attributes, title = "") {
   const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
@@ -61,7 +61,7 @@ function row(lane, history, from, to) {
 export function timeline(host) {
   let span = "", latest = null, chosen = "";
   const lanes = el("div");
-  const legend = el("p", {class: "quiet"}, "Thin: it was there. Thick: it served the newest windows. \u25b2 a promotion, \u25bc a roll-back, \u25cf a change that a person or a run made; each tells more under the pointer, and the tables below have all of it.");
+  const legend = el("p", {class: "quiet"}, "Thin: it was there. Thick: it served the newest windows. \u25b2 a first deployment or a promotion, \u25bc a roll-back, \u25cf a change that a person or a run made; each tells more under the pointer, and the tables below have all of it.");
   host.append(el("form", {onsubmit: (event) => event.preventDefault()}, field("time line of", select("span", SPANS, "", (event) => { span = event.target.value; show(); }))), lanes, legend);
 
   function show() {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kappa.console.timeline import is_rollback, lanes
+from kappa.console.timeline import kind, lanes
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -66,7 +66,14 @@ def test_jobs_that_are_released_together_have_lanes_of_their_own() -> None:
     }  # fmt: skip
 
 
+def test_a_first_deployment_lets_its_version_serve_from_then_on() -> None:
+    first = release(1, [], serving(1))
+    [lane] = lanes([version(1, 0, "LIVE")], [first], serving(1))
+    assert (lane["made"], lane["served"]) == (at(0), spans((1, None)))
+    assert kind(first) == "deployment"
+
+
 def test_a_release_to_an_older_version_is_a_rollback() -> None:
-    assert not is_rollback(release(2, serving(1), serving(1, 2)))
-    assert is_rollback(release(2, serving(1, 2), serving(1)))
-    assert not is_rollback(release(2, serving(1), serving(1)))
+    assert kind(release(2, serving(1), serving(1, 2))) == "promotion"
+    assert kind(release(2, serving(1, 2), serving(1))) == "roll-back"
+    assert kind(release(2, serving(1), serving(1))) == "promotion"
