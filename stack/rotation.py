@@ -20,9 +20,6 @@ from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS, SUPERUSER
 from stack.supervision import Supervisor
 
-PERSON = "airflow:"
-"""What the names of secrets of Airflow's users begin with."""
-
 
 class Effect(StrEnum):
     """When a new secret counts."""
@@ -101,11 +98,12 @@ class Secret:
         return datetime.fromtimestamp(self.file.stat().st_mtime, UTC) if self.file.exists() else None
 
 
-def known(settings: Settings) -> Iterator[Secret]:
+def known(layout: Layout) -> Iterator[Secret]:
     """Every secret of the embedded stack."""
+    settings = layout.settings
     yield from _of_kafka(settings)
     yield from _of_postgres(settings)
-    yield from _of_airflow(settings)
+    yield from _of_airflow(layout)
     auth, key = partial(passwords.write_spark_auth, settings), partial(passwords.write_spark_key, settings)
     yield Secret("spark-auth", settings.spark_auth, "Spark's processes among themselves", Effect.AT_START, auth)
     yield Secret("spark-rest", settings.spark_key, "whoever submits to Spark's master", Effect.AT_START, key)
@@ -130,10 +128,11 @@ def _of_postgres(settings: Settings) -> Iterator[Secret]:
     yield Secret(SUPERUSER, file, "the superuser of Postgres", Effect.WHILE_UP, change)
 
 
-def _of_airflow(settings: Settings) -> Iterator[Secret]:
+def _of_airflow(layout: Layout) -> Iterator[Secret]:
+    settings = layout.settings
     for person in AIRFLOW_USERS:
-        change = partial(_person, settings, person)
-        yield Secret(f"{PERSON}{person}", users_file(settings), "a user of Airflow", Effect.AT_ONCE, change)
+        change = partial(_person, layout, person)
+        yield Secret(f"airflow:{person}", users_file(settings), "a user of Airflow", Effect.AT_ONCE, change)
     file, write = settings.passfile(AIRFLOW_ROLE), partial(passwords.write_role, settings, AIRFLOW_ROLE)
     yield Secret(AIRFLOW_ROLE, file, "Airflow, in its own database", Effect.AT_START, write)
     keys, renew = passwords.airflow_keys_file(settings), partial(passwords.write_airflow_keys, settings)
@@ -148,7 +147,7 @@ def rotate(layout: Layout, name: str) -> Secret:
     settings = layout.settings
     if not settings.is_embedded:
         raise NotEmbedded
-    secret, runs = _found(settings, name), Supervisor(layout).running()
+    secret, runs = _found(layout, name), Supervisor(layout).running()
     if secret.effect is Effect.AT_START and runs:
         raise NeedsStackDown(name)
     if secret.effect is Effect.WHILE_UP and not runs:
@@ -162,8 +161,6 @@ def rotate(layout: Layout, name: str) -> Secret:
         if runs:
             _tell_again(secret)
         raise
-    if name.startswith(PERSON) and airflow_connections.file(layout).exists():
-        airflow_connections.write(layout)
     return secret
 
 
@@ -175,8 +172,8 @@ def _tell_again(secret: Secret) -> None:
         raise NotTold(secret.name, error) from error
 
 
-def _found(settings: Settings, name: str) -> Secret:
-    by_name = {secret.name: secret for secret in known(settings)}
+def _found(layout: Layout, name: str) -> Secret:
+    by_name = {secret.name: secret for secret in known(layout)}
     if name not in by_name:
         raise UnknownSecret(name, list(by_name))
     return by_name[name]
@@ -189,8 +186,12 @@ def _superuser(settings: Settings) -> None:
         postgres.set_password(connection, SUPERUSER, passwords.password(settings, SUPERUSER))
 
 
-def _person(settings: Settings, person: str) -> None:
-    passwords.write_people(settings, passwords.people(settings) | {person: secrets.token_urlsafe(12)})
+def _person(layout: Layout, person: str) -> None:
+    """The connection by which notes are left has one of these passwords, too."""
+    people = passwords.people(layout.settings) | {person: secrets.token_urlsafe(12)}
+    passwords.write_people(layout.settings, people)
+    if airflow_connections.file(layout).exists():
+        airflow_connections.write(layout)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 @secrets.command("list")
 def list_secrets(as_json: Json = False) -> None:
     """Show each secret: its file, who goes by it, how old it is, and when a new one would count. Shows none itself."""
-    found = list(rotation.known(settings()))
+    found = list(rotation.known(Layout(settings(), CHECKOUT)))
     if as_json:
         typer.echo(json.dumps([_json(secret) for secret in found], indent=2))
         return

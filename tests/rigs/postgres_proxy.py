@@ -1,4 +1,5 @@
-"""A TCP proxy before Postgres: it can fall silent, and strike a connection at the COMMIT of a batch."""
+"""A TCP proxy before Postgres: it can fall silent, break its clients' ends, and strike a connection at the COMMIT
+of a batch."""
 
 from __future__ import annotations
 
@@ -61,6 +62,11 @@ class PostgresProxy:
             if wire.is_broken:
                 wire.close()
 
+    def cut(self) -> None:
+        """The clients' ends of all connections break: the server is not told, and believes in them."""
+        for wire in self._wires:
+            wire.cut()
+
     def fate(self) -> AtCommit:
         """What becomes of the next COMMIT of a batch."""
         fate = next(self.fates, AtCommit.PASSES)
@@ -93,6 +99,12 @@ class _Wire:
         for end in filter(None, (self._client, self._server)):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """End the client's side only."""
+        self.is_broken = True
+        with suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
 
     def _run(self, pump: Callable[[], None]) -> None:
         """Until one side ends; in silence the other one does not hear of it."""

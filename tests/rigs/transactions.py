@@ -1,71 +1,18 @@
-"""Trouble for a transaction: its wire is cut, another session holds what it needs; and a wait until it has met that."""
+"""Trouble for a transaction: another session holds what it needs; and a wait until it has met that."""
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
-from kappa.core.installation.settings import Settings
 from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.rigs.case import Case
 
 PATIENCE_SECONDS = 60.0
-
-
-class Wire:
-    """A TCP wire to Postgres that can be cut at the driver's end: the server is not told, and believes in it."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._server = ("127.0.0.1", settings.ports.postgres)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._near: list[socket.socket] = []
-        self._far: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-        self.settings = replace(settings, ports=replace(settings.ports, postgres=self._listener.getsockname()[1]))
-
-    def cut(self) -> None:
-        """The driver's end of all connections breaks."""
-        for near in self._near:
-            near.shutdown(socket.SHUT_RDWR)
-        self._near = []
-
-    def close(self) -> None:
-        """Now the server is told, too."""
-        self._listener.close()
-        for far in self._far:
-            far.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._server)
-            self._near.append(near)
-            self._far.append(far)
-            threading.Thread(target=_carry, args=(near, far), daemon=True).start()
-            threading.Thread(target=_answer, args=(far, near), daemon=True).start()
-
-
-def _carry(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError):
-        while data := one.recv(65_536):
-            other.sendall(data)
-
-
-def _answer(server: socket.socket, driver: socket.socket) -> None:
-    """The driver is told when the server hangs up."""
-    _carry(server, driver)
-    with suppress(OSError):
-        driver.shutdown(socket.SHUT_RDWR)
 
 
 def await_waiting(

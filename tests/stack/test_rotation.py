@@ -36,7 +36,7 @@ def down(tmp_path: Path) -> Layout:
 @contextmanager
 def rotated(layout: Layout, name: str) -> Iterator[Path]:
     """A copy of the file as it was, a new one in its place."""
-    secret = next(secret for secret in rotation.known(layout.settings) if secret.name == name)
+    secret = next(secret for secret in rotation.known(layout) if secret.name == name)
     old = layout.settings.home / f"former-{secret.file.name}"
     passwords.write_private(old, secret.file.read_text())
     try:
@@ -51,7 +51,7 @@ def rotated(layout: Layout, name: str) -> Iterator[Path]:
 def test_every_file_of_a_secret_can_be_replaced(down: Layout) -> None:
     """But for what the master of Spark reads, which is made of two others."""
     held = {file.name for file in down.settings.secrets.iterdir()} - {passwords.spark_master(down.settings).name}
-    assert {secret.file.name for secret in rotation.known(down.settings)} == held
+    assert {secret.file.name for secret in rotation.known(down)} == held
 
 
 @pytest.mark.rig
@@ -78,7 +78,7 @@ def test_a_user_of_kafka_is_let_in_by_his_new_password_and_by_no_other(parts: La
 
 @pytest.mark.rig
 def test_what_is_read_at_a_start_is_not_replaced_under_what_runs(parts: Layout) -> None:
-    for secret in rotation.known(parts.settings):
+    for secret in rotation.known(parts):
         if secret.effect is Effect.AT_START:
             before = secret.file.read_text() if secret.file.exists() else None
             with pytest.raises(NeedsStackDown, match=f"kappa down, then ./kappa secrets rotate {secret.name}, then"):
@@ -87,7 +87,7 @@ def test_what_is_read_at_a_start_is_not_replaced_under_what_runs(parts: Layout) 
 
 
 def test_of_a_stack_that_is_down_the_files_are_replaced_and_the_next_start_tells_the_servers(down: Layout) -> None:
-    names = [secret.name for secret in rotation.known(down.settings) if secret.effect is not Effect.WHILE_UP]
+    names = [secret.name for secret in rotation.known(down) if secret.effect is not Effect.WHILE_UP]
     kept = passwords.airflow_keys(down.settings)["fernet_key"]
     for name in names:
         with rotated(down, name) as old:

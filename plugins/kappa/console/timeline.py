@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kappa.core.versions import OVER
+from kappa.core.versions import OPEN_END, OVER
 
 Row = Mapping[str, Any]
 Span = tuple[datetime | None, datetime | None]
@@ -61,4 +61,4 @@ def _served(releases: Iterable[Row], segments: Sequence[Row]) -> defaultdict[tup
 
 def _serving(segments: Sequence[Row]) -> dict[str, int]:
     """The version of each job that serves the newest windows."""
-    return {segment["job"]: segment["version"] for segment in segments if segment["to_window"] == "infinity"}
+    return {segment["job"]: segment["version"] for segment in segments if segment["to_window"] == OPEN_END}

@@ -235,7 +235,10 @@ class KafkaLog:
     def short_of_replicas(self) -> frozenset[int]:
         """The partitions that have fewer replicas in sync than a write needs: meanwhile their ends stay where they
         were, and what was appended since is seen once there are enough again."""
-        return short(self._metadata()["partitions"], int(self._configured()["min.insync.replicas"]["value"]))
+        partitions = self._metadata()["partitions"]
+        if all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in partitions):
+            return frozenset()  # whatever the topic asks for, and so without asking for that
+        return short(partitions, int(self._configured()["min.insync.replicas"]["value"]))
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""

@@ -30,7 +30,8 @@ from kappa.core.installation.settings import Settings
 from tests.jobs.books import FIRST, SECOND, Desk, quarantined, stored, totals
 from tests.rigs.case import Case
 from tests.rigs.checkpoint_folders import in_folder
-from tests.rigs.transactions import PATIENCE_SECONDS, Wire, await_waiting, holding
+from tests.rigs.postgres_proxy import PostgresProxy
+from tests.rigs.transactions import PATIENCE_SECONDS, await_waiting, holding
 
 pytestmark = pytest.mark.rig
 SHORT = "-c transaction_timeout=1s -c idle_in_transaction_session_timeout=1s -c timezone=UTC"
@@ -126,7 +127,7 @@ def gate(case: Case) -> Iterator[None]:
 @pytest.mark.usefixtures("gate")
 def test_a_connection_cut_during_commit_ends_as_a_rewrite(desk: Desk) -> None:
     case, batch = desk.case, desk.book.batch(0, FIRST)
-    with closing(Wire(case.settings)) as wire, ThreadPoolExecutor(1) as pool:
+    with PostgresProxy(case.settings) as wire, ThreadPoolExecutor(1) as pool:
         with holding(case, f"select pg_advisory_xact_lock({GATE})"):
             written = pool.submit(write, sink_of(wire.settings, desk.book.owner), batch)
             await_waiting(case, lambda event: event == "advisory")
@@ -145,7 +146,7 @@ def test_a_connection_cut_within_copy_does_not_keep_the_driver_from_its_own_fenc
     """No time-out of Postgres ends a COPY that waits for its client."""
     case, batch = desk.case, desk.book.batch(0, FIRST)
     copied = psycopg.Copy.write
-    with closing(Wire(case.settings)) as wire, ThreadPoolExecutor(1) as pool:
+    with PostgresProxy(case.settings) as wire, ThreadPoolExecutor(1) as pool:
 
         def cut_once(copy: psycopg.Copy, data: bytes) -> None:
             monkeypatch.setattr(psycopg.Copy, "write", copied)

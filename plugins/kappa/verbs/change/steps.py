@@ -32,7 +32,8 @@ class PlannedForAnother(Refusal):
     """The version has been changed since the plan was made: a task of a run that is over was cleared."""
 
     def __init__(self, name: str, planned: RunsAs, now: RunsAs) -> None:
-        since = ", ".join(_differing(planned, now))
+        moved = [f"generation {planned.generation} -> {now.generation}"] * (planned.generation != now.generation)
+        since = ", ".join([*_differing(planned, now), *moved])
         super().__init__(
             f"{name} is no longer what this was planned for: {since}. This run changed nothing. Clear it from the task "
             "`plan` on, or ask anew."
@@ -188,18 +189,17 @@ def _undone(change: Change) -> ChangeUndone:
 
 
 def _differing(old: RunsAs, new: RunsAs) -> list[str]:
-    """What differs, as `name old -> new`."""
-    was, becomes = ({"artifact": r.artifact, **r.settings, "generation": r.generation} for r in (old, new))
+    """What differs in code and settings, as `name old -> new`."""
+    was, becomes = ({"artifact": runs_as.artifact, **runs_as.settings} for runs_as in (old, new))
     names = {**becomes, **was}
     return [f"{name} {was.get(name)} -> {becomes.get(name)}" for name in names if was.get(name) != becomes.get(name)]
 
 
 def done_sentence(change: Change) -> str:
     """What a change that came to its end did, in one sentence."""
-    differing = [told for told in _differing(change.old, change.new) if not told.startswith("generation ")]
     proved = "; its state was moved and proved equal" if change.repartitions else "; its state was not touched"
     stays = "it stays stopped" if change.wanted is Desired.STOPPED else "it runs"
-    return f"{change.name}: {', '.join(differing) or 'nothing'} changed{proved}; {stays}."
+    return f"{change.name}: {', '.join(_differing(change.old, change.new)) or 'nothing'} changed{proved}; {stays}."
 
 
 def _wait_warm(platform: Platform, change: Change) -> None:
