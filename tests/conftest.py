@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from random_order.config import Config as RandomOrder
 
 from cli.entry import CHECKOUT
 from jobs import session
@@ -64,10 +65,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.r1_fault)
 
 
-def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
-    """How long the long ones take, before the first begins."""
-    total = sum(minutes(item) for item in items)
-    return f"the long tests take about {total:.0f} min" if total else ""
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    """How long the long ones take, before the first begins, and what runs a shuffled order again."""
+    total, order = sum(minutes(item) for item in items), RandomOrder(config)
+    takes = [f"the long tests take about {total:.0f} min"] if total else []
+    return takes + ([f"--random-order-seed={order.seed} runs them in this order again"] if order.is_enabled else [])
 
 
 def _cold_seconds(item: pytest.Item) -> int:
@@ -111,10 +113,9 @@ def stack(live: Stack) -> Settings:
 def edge(live: Stack) -> Iterator[Edge]:
     """The records around T, the first of them in the log before anything is deployed."""
     edge = Edge(live.settings)
-    sender = edge.sending()
+    edge.begin()
     yield edge
-    sender.join(120)
-    assert not sender.is_alive(), "the records around T were never all sent"
+    edge.await_sent()
 
 
 @pytest.fixture(scope="session")

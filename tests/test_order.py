@@ -12,7 +12,7 @@ pytest_plugins = ["pytester"]
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r})
-from tests.conftest import pytest_collection_modifyitems, pytest_itemcollected
+from tests.conftest import pytest_collection_modifyitems, pytest_itemcollected, pytest_report_collectionfinish
 """
 KINDS = ("integration", "rig", "long", "fault", "last")
 MARKS = f"{', '.join(KINDS)} = {', '.join(f'pytest.mark.{kind}' for kind in KINDS)}"
@@ -43,6 +43,14 @@ def test_own(): pass
 def test_what_needs_less_runs_first_in_any_order(pytester: pytest.Pytester, seed: int) -> None:
     items = _collected(pytester, "--random-order", f"--random-order-seed={seed}")
     assert [_needs(item) for item in items] == [UNIT, UNIT, RIG, STACK, STACK, REPLAYS, LAST]
+
+
+def test_a_shuffled_run_says_what_runs_its_order_again(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("def test_it(): pass")
+    said = "--random-order-seed=7 runs them in this order again"
+    pytester.runpytest_inprocess("-q", "--random-order-seed=7").stdout.fnmatch_lines([said])
+    pytester.runpytest_inprocess("-q").stdout.no_fnmatch_line("*random-order-seed*")
 
 
 def test_each_test_has_a_limit_of_its_kind_unless_it_has_one_of_its_own(pytester: pytest.Pytester) -> None:

@@ -31,10 +31,13 @@ FROM_T: dict[str, Row] = {"clicked": (0, 2, 10, 0, 0), "early": (1, 0, 7, 1, 0),
 
 @dataclass
 class Edge:
-    """T, chosen ahead of now, and the records around it; `sending` sends them in their time."""
+    """T, chosen ahead of now, and the records around it; `begin` has them sent in their time."""
 
     settings: Settings
     at_ms: int = field(default_factory=lambda: next_edge_ms(_now_ms() + AHEAD_MS))
+
+    def __post_init__(self) -> None:
+        self._sender = threading.Thread(target=self._send, name="edge", daemon=True)
 
     @property
     def at(self) -> datetime:
@@ -46,11 +49,14 @@ class Edge:
         """T for an option."""
         return self.at.strftime("%Y-%m-%dT%H:%MZ")
 
-    def sending(self) -> threading.Thread:
+    def begin(self) -> None:
         """Send what comes before T now, and the rest when T is over, on a thread that ends with that."""
-        sender = threading.Thread(target=self._send, name="edge", daemon=True)
-        sender.start()
-        return sender
+        self._sender.start()
+
+    def await_sent(self) -> None:
+        """Wait until all of them are in the log: from then on nobody writes to it but the test."""
+        self._sender.join(120)
+        assert not self._sender.is_alive(), "the records around T were never all sent"
 
     def send_stale(self) -> None:
         """A record of the window before T, long after it."""
