@@ -7,6 +7,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from kappa.core.job_catalog import JOBS, Effect, Job
@@ -26,6 +27,8 @@ RESULT_MODULES = (
 """Beside transforms and pipelines: which records a query is given, and how Spark is set that computes with them."""
 ENVIRONMENT = "environment: "
 """How the parts call a package that decides numbers."""
+MODULES = 256
+"""How many modules' digests are kept: each job asks for those that the jobs share, by their text."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -48,11 +51,16 @@ def tree_digest(root: Path, files: Iterable[Path]) -> str:
 def code_digest(file: Path) -> str | None:
     """The fingerprint of what a module does: comments, layout and docstrings do not count; None if there
     is none."""
-    return digest(ast.unparse(_undocumented(file))) if file.exists() else None
+    return _code(file.read_text()) if file.exists() else None
 
 
-def _undocumented(file: Path) -> ast.Module:
-    tree = ast.parse(file.read_text())
+@lru_cache(MODULES)
+def _code(text: str) -> str:
+    return digest(ast.unparse(_undocumented(text)))
+
+
+def _undocumented(text: str) -> ast.Module:
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, Documented) and _is_docstring(node.body):
             node.body = node.body[1:]
@@ -101,8 +109,13 @@ def parts(code: Path, job: Job, versions: Mapping[str, str]) -> dict[str, str]:
 def definitions(file: Path) -> dict[str, str]:
     """A module's definitions to their short digests, short constants to their values; what defines nothing stands
     under `other statements`."""
+    return dict(_definitions(file.read_text())) if file.exists() else {}
+
+
+@lru_cache(MODULES)
+def _definitions(text: str) -> Mapping[str, str]:
     found: dict[str, list[ast.stmt]] = {}
-    for statement in _undocumented(file).body if file.exists() else ():
+    for statement in _undocumented(text).body:
         found.setdefault(_defined(statement), []).append(statement)
     return {name: _shown(statements) for name, statements in found.items()}
 
