@@ -6,7 +6,11 @@ common="-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.network.crypto
 mkdir -p /kappa/state/spark
 case $1 in
     master)
-        set -- -Dspark.master.rest.enabled=true -Dspark.master.rest.host=0.0.0.0 -Dspark.master.rest.port=6066 \
+        # What it knows of workers and drivers outlives its process: a master that is started again goes on with them.
+        (umask 077 && mkdir -p /kappa/state/spark-master)
+        set -- -Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory=/kappa/state/spark-master \
+            -Dspark.dead.worker.persistence=4320 \
+            -Dspark.master.rest.enabled=true -Dspark.master.rest.host=0.0.0.0 -Dspark.master.rest.port=6066 \
             -Dspark.master.ui.decommission.allow.mode=DENY -cp "$SPARK_HOME/jars/*" \
             org.apache.spark.deploy.master.Master --properties-file /run/kappa/spark-master.properties \
             --host "$SPARK_MASTER_NAME" --port 7077 --webui-port 8080

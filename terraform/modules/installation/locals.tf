@@ -58,10 +58,12 @@ locals {
       describe    = "Spark's master, of Kappa Ads"
       user        = var.users.kappa
       environment = local.of_spark
-      prepare     = []
+      # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
+      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.known}"]
       command = concat([var.programs.java], local.spark, [
         "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
         "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY", "-Dspark.worker.timeout=20",
+        "-Dspark.dead.worker.persistence=4320", "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
         ], local.classes.spark, [
         "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
         "--host", local.master, "--port", "7077", "--webui-port", "8080",
@@ -79,6 +81,7 @@ locals {
   }
   monitor  = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
   watching = "${var.places.data}/monitor"
+  known    = "${var.places.data}/spark-master"
   # %H is systemd's word for the host's own name.
   called = { for name, host in local.workers : name => host.many ? "%H" : name }
   worker = { for name, host in local.workers : name => {

@@ -78,6 +78,13 @@ def workers(settings: Settings) -> object:
     return sorted(host.cores for host in connect(settings).cluster.capacity().hosts)
 
 
+def driver(settings: Settings, job: str) -> object:
+    """What the cluster says of the driver of a job's serving version."""
+    platform = connect(settings)
+    launch = platform.registry.open_launch(job, lifecycle.serving(settings)[job])
+    return launch and platform.cluster.state(launch.launch_id, launch.names)
+
+
 def produce(settings: Settings, seed: str, count: str) -> object:
     """Append a seeded mixture with something of every fate."""
     producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "partitioner": "murmur2_random"})
@@ -163,7 +170,7 @@ def differences(settings: Settings) -> object:
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
     "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
-    "serving": lifecycle.serving, "leader": leader,
+    "serving": lifecycle.serving, "leader": leader, "driver": driver,
     "hosts": hosts, "differences": differences, "access": access, "workers": workers,
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from stack.layout import Layout
 from stack.provisioning import providers
 from stack.provisioning.terraform import Target
 from stack.services import spark
+from stack.waiting import until
 from tests.rigs.lab.hosts import Lab
 from tests.rigs.lab.parts import BROKERS, CLIENT, MASTERS, POSTGRES, WORKERS
 from tests.rigs.lab.services import Installed, fetch_programs
@@ -25,6 +26,8 @@ from tests.rigs.lab.services import Installed, fetch_programs
 RUNS_AS = {"kappa": "root", "postgres": "nobody"}
 FIRST, SECOND = WORKERS
 COMMAND = "kappa"
+MASTER_UNIT = "kappa-spark-master"
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,14 @@ class Provisioned:
                 self.lab.mount(host, disk, self.lab.folder / "data")
                 for file in files:
                     Unit.read(self.output / "hosts" / host / file).start(self.lab, host)
+
+    def kill(self, host: str, unit: str) -> None:
+        """kill -9 of a unit's program, started again as systemd would."""
+        made = Unit.read(self.output / "hosts" / host / f"{unit}.service")
+        (running,) = (process for process in self.lab.processes(host) if process.cmdline() == list(made.command))
+        running.kill()
+        assert until(lambda: not running.is_running(), PATIENCE_SECONDS), f"{running} is not gone"
+        made.start(self.lab, host)
 
     def installed(self) -> Installed:
         """The installation, as its client finds it by a copy of the settings."""

@@ -17,8 +17,8 @@ from stack.services import kafka_users
 from stack.waiting import until
 from tests.rigs.held_secrets import found, secrets_of
 from tests.rigs.lab import hosts
-from tests.rigs.lab.parts import BROKERS, CLIENT
-from tests.rigs.lab.provisioned import FIRST, SECOND, Provisioned, provision
+from tests.rigs.lab.parts import BROKERS, CLIENT, MASTERS
+from tests.rigs.lab.provisioned import FIRST, MASTER_UNIT, SECOND, Provisioned, provision
 from tests.rigs.lab.services import HOSTS, Installed, await_health
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.terraform_tree import timed
@@ -144,9 +144,33 @@ def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
     assert all((disks / host / "spark" / newest).is_dir() for host in (FIRST, SECOND)), "an executor on each host"
 
 
+@pytest.mark.long(minutes=1)
+def test_a_master_that_is_killed_knows_its_workers_and_drivers_again(
+    provisioned: Provisioned, installed: Installed
+) -> None:
+    """The driver goes on; it is none that `repair` had to start."""
+    began = json.loads(installed.ask("state", JOB))[2]
+    provisioned.kill(MASTERS[0], MASTER_UNIT)
+    installed.ask("produce", "3", str(MORE))
+    with timed("master killed: workers and the driver are known again"):
+        assert until(lambda: _known(installed) == [[4, 4], "RUNNING"], PATIENCE_SECONDS, 1.0), _known(installed)
+    with timed("read"):
+        await_read(installed)
+    assert json.loads(installed.ask("state", JOB))[2] == began, "the same driver"
+    assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
+
+
+def _known(installed: Installed) -> object:
+    """What the master says; None while it does not answer."""
+    try:
+        return [json.loads(installed.ask("workers")), json.loads(installed.ask("driver", JOB))]
+    except AssertionError:
+        return None
+
+
 def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned, installed: Installed) -> None:
-    """After the test before, which reads so many records; a broker of three holds a copy of each."""
-    disk, records = provisioned.lab.folder / "disks" / BROKERS[0] / "kafka", RECORDS + MORE
+    """After the tests before, which read so many records; a broker of three holds a copy of each."""
+    disk, records = provisioned.lab.folder / "disks" / BROKERS[0] / "kafka", RECORDS + 2 * MORE
     log = sum(file.stat().st_size for file in disk.glob("ad_events-*/*.log")) / records
     shared = provisioned.lab.folder / "shared" / "checkpoints" / JOB
     state = sum(file.stat().st_size for file in shared.rglob("state/**/*") if file.is_file()) / records

@@ -21,30 +21,40 @@ _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 class NotLetInError(KafkaTimeoutError):  # type: ignore[misc]
     """The broker listens, and closes each connection: to kafka-python a wrong password looks like nothing else."""
 
-    def __init__(self, access: KafkaAccess) -> None:
+    def __init__(self, access: KafkaAccess, listening: str) -> None:
         super().__init__(
-            f"{access.address} listens, but does not let {access.user} in by {access.server.protocol}: "
+            f"{listening} listens, but does not let {access.user} in by {access.server.protocol}: "
             f"is what {access.file} says right, and the protocol?"
         )
 
 
 def connected(access: KafkaAccess, make: type[_C], **settings: Any) -> _C:
-    """A client of the broker. One that finds no broker is ended: kafka-python would leave it asking for ever, on a
-    thread of its own, with nobody who could close it. Raises NotLetInError, UserUnknown, KafkaError."""
+    """A client of the brokers that listen now: kafka-python takes one of those it is told at random, and gives it all
+    the time that there is, also if its host is lost. A client that finds no broker is ended: kafka-python would leave
+    it asking for ever, on a thread of its own, with nobody who could close it. Raises NotLetInError, UserUnknown,
+    KafkaError."""
     begun: list[Any] = []
+    told = access.kafka_python()
+    if "," in access.address:
+        told["bootstrap_servers"] = ",".join(listening(access.address)) or access.address
 
     def connect(**given: Any) -> Any:
         begun.append(make.DEFAULT_CONFIG["kafka_client"](**given))
         return begun[-1]
 
     try:
-        return make(kafka_client=connect, **access.kafka_python(), **settings)
+        return make(kafka_client=connect, **told, **settings)
     except BaseException as error:
         for client in begun:
             client.close()
-        if isinstance(error, KafkaTimeoutError) and any(map(_listens, access.address.split(","))):
-            raise NotLetInError(access) from error
+        if isinstance(error, KafkaTimeoutError) and (found := listening(access.address)):
+            raise NotLetInError(access, ",".join(found)) from error
         raise
+
+
+def listening(addresses: str) -> list[str]:
+    """Those of the addresses, which stand side by side with commas, at which somebody takes a connection now."""
+    return [address for address in addresses.split(",") if _listens(address)]
 
 
 def _listens(address: str) -> bool:

@@ -249,6 +249,10 @@ run "kafka_and_postgres_may_be_elsewhere_and_workers_come_and_go" {
     error_message = "all workers would have one name"
   }
   assert {
+    condition     = strcontains(output.files["m1/kappa-spark-master.service"], "-Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory=/var/lib/kappa/spark-master ") && strcontains(output.files["m1/kappa-spark-master.service"], "install -d -m 0700 -o kappa /var/lib/kappa/spark-master")
+    error_message = "a master that is started again knows no driver"
+  }
+  assert {
     condition     = strcontains(output.files["m1/pg_service.conf"], "sslrootcert=/opt/ca.pem")
     error_message = "psql trusts somebody else"
   }

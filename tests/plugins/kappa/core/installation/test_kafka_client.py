@@ -1,7 +1,11 @@
-"""A client that is kept out says whether the broker was there."""
+"""A client finds the brokers that are there, and says whether one was where it is kept out."""
 
 from __future__ import annotations
 
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +15,7 @@ from kafka.errors import KafkaError
 
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
-from kappa.core.installation.kafka_client import NotLetInError, connected
+from kappa.core.installation.kafka_client import NotLetInError, connected, listening
 from stack.layout import Layout
 
 QUICK = {"bootstrap_timeout_ms": 1_500}
@@ -25,6 +29,31 @@ def test_who_has_the_wrong_password_is_told_which_file_it_was(parts: Layout, tmp
     wrong.chmod(0o600)
     with pytest.raises(NotLetInError, match=f"does not let kafka_control in.*{wrong}"):
         connected(replace(right, file=wrong), KafkaAdminClient, **QUICK)
+
+
+@pytest.mark.rig
+def test_a_broker_whose_host_is_lost_keeps_nobody_from_the_others(
+    parts: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = parts.settings.kafka_access(KafkaUser.CONTROL)
+    with lost_host() as lost:
+        monkeypatch.setattr(random, "choice", lambda them: min(them, key=lambda it: f"{it.host}:{it.port}" != lost))
+        both = replace(right, server=replace(right.server, bootstrap=f"{lost},{right.address}"))
+        assert listening(both.address) == [right.address]
+        connected(both, KafkaAdminClient, **QUICK).close()
+
+
+@contextmanager
+def lost_host() -> Iterator[str]:
+    """An address at which each connection waits, as at that of a host that is not there: the queue of who listens is
+    full, so the kernel drops what comes."""
+    with ExitStack() as held:
+        full = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(2):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        yield "{}:{}".format(*full.getsockname())
 
 
 def test_where_nobody_listens_no_password_is_blamed(tmp_path: Path) -> None:
