@@ -185,10 +185,11 @@ def topic_trouble(version: Version, now: Identity) -> str:
 
 
 def _ends(registry: DriverRegistry, log: Log, version: Version) -> Ends:
-    """The ends of the version's partitions; the clock is read first, so that all records before it are counted in."""
-    now_ms = registry.now_ms()
+    """The ends of the version's partitions. The clock is read first, so that all records before it are counted in, and
+    then what lies behind an end, which the end itself would no longer tell."""
+    now_ms, unsettled = registry.now_ms(), log.unsettled()
     found = log.ends()
-    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found}, uncertain=log.short_of_replicas())
+    return Ends(now_ms, {p: found[p] for p in version.start_offsets if p in found}, uncertain=unsettled)
 
 
 def fresh_ends(settings: Settings, version: Version, epoch: int, unread: Offsets) -> Ends:

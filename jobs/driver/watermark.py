@@ -46,7 +46,7 @@ class Ends:
     """The ends of the partitions, asked for after the database's clock said `at_ms`; `unread_from_ms` is append_time of
     the first unread record, of the partitions for which it was asked.
 
-    Of the partitions in `uncertain` more may have been appended than their end tells: too few replicas were in sync.
+    Of the partitions in `uncertain` more had, or may have, been appended than their end tells.
     """
 
     at_ms: int

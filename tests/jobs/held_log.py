@@ -51,7 +51,7 @@ class Held:
         self._reach()
         return {p: self.first[p] + len(self.times[p]) for p in self.first}
 
-    def short_of_replicas(self) -> frozenset[int]:
+    def unsettled(self) -> frozenset[int]:
         return frozenset()
 
     def appended(self, partition: int, offset: int) -> Appended | None:

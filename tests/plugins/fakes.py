@@ -237,7 +237,7 @@ class FakeLog:
         index = offset - self.first[partition]
         return self.times[partition][index] if index < len(self.times[partition]) else None
 
-    def short_of_replicas(self) -> frozenset[int]:
+    def unsettled(self) -> frozenset[int]:
         return frozenset()
 
     def appended(self, partition: int, offset: int) -> Appended | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
 
 from kappa.core.installation.kafka_access import KafkaAccess
@@ -122,8 +122,9 @@ class Log(Protocol):
     def offsets_at(self, append_ms: int) -> Offsets:
         """The first offset whose append_time is at least `append_ms`; the end where there is none."""
 
-    def short_of_replicas(self) -> frozenset[int]:
-        """The partitions whose end may not be told now, for too few of their replicas are in sync."""
+    def unsettled(self) -> frozenset[int]:
+        """The partitions that hold, or may hold, records behind their end now, which is to be asked for afterwards: a
+        later end will tell them, and they were appended before."""
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
@@ -232,9 +233,19 @@ class KafkaLog:
         found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions(), max(0, append_ms)))
         return {tp.partition: hit.offset if hit else ends[tp.partition] for tp, hit in found.items()}
 
-    def short_of_replicas(self) -> frozenset[int]:
-        """The partitions that have fewer replicas in sync than a write needs: meanwhile their ends stay where they
-        were, and what was appended since is seen once there are enough again."""
+    def unsettled(self) -> frozenset[int]:
+        """The partitions whose newest record is not told: Kafka names no record that too few replicas have, and says
+        of the newest one nothing then. Nor does it of a partition without records, of which the replicas in sync tell
+        whether a record could be there."""
+        newest = self._admin.list_partition_offsets(dict.fromkeys(self._partitions(), OffsetSpec.MAX_TIMESTAMP))
+        untold = {tp.partition for tp, found in newest.items() if found.offset < 0}
+        if not untold:
+            return frozenset()
+        first, ends = self.earliest(), self.ends()
+        without = {p for p in untold if first[p] == ends[p]}
+        return frozenset(untold - without) | (self._short_of_replicas() & without if without else frozenset())
+
+    def _short_of_replicas(self) -> frozenset[int]:
         partitions = self._metadata()["partitions"]
         if all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in partitions):
             return frozenset()  # whatever the topic asks for, and so without asking for that

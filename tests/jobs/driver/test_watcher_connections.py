@@ -43,7 +43,7 @@ class Empty:
     def identity(self) -> Identity:
         return Identity("t-id", {})
 
-    def short_of_replicas(self) -> frozenset[int]:
+    def unsettled(self) -> frozenset[int]:
         return frozenset()
 
 
@@ -55,9 +55,9 @@ class Read(Empty):
 
 
 class Short(Read):
-    """One of its partitions has too few replicas in sync."""
+    """One of its partitions holds records behind its end."""
 
-    def short_of_replicas(self) -> frozenset[int]:
+    def unsettled(self) -> frozenset[int]:
         return frozenset({1})
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -18,11 +18,15 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 from confluent_kafka import Producer
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kafka.errors import KafkaError
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
 from kappa.core.audit import Author
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.kafka_client import connected
 from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.kafka_log import KafkaLog
 from kappa.core.requests.lifecycle import DeployRequest
@@ -71,6 +75,44 @@ def access(settings: Settings) -> object:
     target = log_access.target(Layout(settings, CHECKOUT), lambda line: print(line, file=sys.stderr))
     log_access.apply(target, settings, copies=3)
     return target.changes()
+
+
+def led_by_one(settings: Settings) -> object:
+    """Make the topic so that the first broker leads each partition, and the users; how many partitions there are."""
+    assignments = {number: [1, 2, 3] for number in range(settings.topic.partitions)}
+    with closing(connected(settings.kafka_access(KafkaUser.ADMIN), KafkaAdminClient)) as admin:
+        stamped = {"message.timestamp.type": "LogAppendTime", "min.insync.replicas": "2"}
+        if settings.topic.name not in admin.list_topics():
+            admin.create_topics([NewTopic(settings.topic.name, replica_assignments=assignments, topic_configs=stamped)])
+    kafka.ensure_topic(settings, copies=3)
+    return len(assignments)
+
+
+def append(settings: Settings) -> object:
+    """Append a record to each partition, which its leader alone acknowledges; how many it did not."""
+    access = settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
+    producer = Producer({**access, "acks": "1", "message.timeout.ms": 20_000})
+    failed: list[object] = []
+    for number in range(settings.topic.partitions):
+        producer.produce(
+            settings.topic.name, b"{}", partition=number,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+        )  # fmt: skip
+    return producer.flush(30) + len(failed)
+
+
+def ends(settings: Settings, seconds: str) -> object:
+    """What was answered for so long, each another answer than the one before: how many records the log tells, in which
+    partitions there may be more, and the fewest replicas in sync that the brokers know of."""
+    until, answers = time.monotonic() + float(seconds), list[object]()
+    while not answers or time.monotonic() < until:
+        with suppress(KafkaError), KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
+            while not answers or time.monotonic() < until:
+                unsettled, told, partitions = log.unsettled(), log.ends(), log._metadata()["partitions"]
+                answer = [sum(told.values()), sorted(unsettled), min(len(each["isr_nodes"]) for each in partitions)]
+                answers += [answer] if answers[-1:] != [answer] else []
+                time.sleep(1)
+    return answers
 
 
 def workers(settings: Settings) -> object:
@@ -170,6 +212,7 @@ def differences(settings: Settings) -> object:
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
     "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
+    "led_by_one": led_by_one, "append": append, "ends": ends,
     "serving": lifecycle.serving, "leader": leader, "driver": driver,
     "hosts": hosts, "differences": differences, "access": access, "workers": workers,
 }  # fmt: skip

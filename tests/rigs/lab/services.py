@@ -107,21 +107,41 @@ class Installed:
 def installation(cores: int = CORES, bucket: bool = False) -> Iterator[Installed]:
     """All of it, healthy, on hosts that are there as long as the body runs; with a `bucket` checkpoints lie there.
     Skips the test where there can be no hosts."""
+    with _lab(*HOSTS) as lab:
+        made = install(lab, cores, bucket)
+        await_health(made)
+        yield made
+
+
+@contextmanager
+def brokers_alone() -> Iterator[Installed]:
+    """Three brokers that were started, each with its own host, and a client's host. Skips the test where there can be
+    no hosts."""
+    with _lab(*BROKERS, CLIENT) as lab:
+        settings = _settle(lab, bucket=False)
+        made = Installed(
+            lab, settings, lab.folder / "kappa.toml", parts.brokers(lab.folder, Layout(settings, CHECKOUT))
+        )
+        for host in BROKERS:
+            made.start(host)
+        yield made
+
+
+@contextmanager
+def _lab(*names: str) -> Iterator[Lab]:
     if why := hosts.missing():
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="kappa-lab-"))
     folder.chmod(0o755)
     try:
-        with hosts.lab(folder, *HOSTS) as lab:
-            made = install(lab, cores, bucket)
-            await_health(made)
-            yield made
+        with hosts.lab(folder, *names) as lab:
+            yield lab
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-def install(lab: Lab, cores: int, bucket: bool) -> Installed:
-    """Write settings, secrets and certificates, and start every part; `await_health` waits for them."""
+def _settle(lab: Lab, bucket: bool) -> Settings:
+    """Settings, secrets, certificates and programs, in the lab's folder."""
     folder = lab.folder
     (folder / "shared").mkdir()
     ca = certify(folder / "tls", HOSTS)
@@ -132,8 +152,14 @@ def install(lab: Lab, cores: int, bucket: bool) -> Installed:
     settings = load(folder / "state", {})
     settings.home.mkdir()
     passwords.make(settings)
+    fetch_programs(folder, Layout(settings, CHECKOUT), bucket)
+    return settings
+
+
+def install(lab: Lab, cores: int, bucket: bool) -> Installed:
+    """Write settings, secrets and certificates, and start every part; `await_health` waits for them."""
+    settings, folder = _settle(lab, bucket), lab.folder
     layout = Layout(settings, CHECKOUT)
-    fetch_programs(folder, layout, bucket)
     made = Installed(lab, settings, folder / "kappa.toml", {
         POSTGRES: parts.postgres(folder, settings), **parts.brokers(folder, layout),
         **parts.cluster(folder, settings, cores), **({STORE: parts.store(folder, layout)} if bucket else {}),

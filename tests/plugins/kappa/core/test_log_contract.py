@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError
+from kafka.structs import OffsetAndTimestamp
 
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
@@ -172,7 +173,7 @@ def test_where_the_log_has_dropped_a_record_the_first_one_that_is_left_is_found(
 @pytest.mark.parametrize(
     ("replicas", "in_sync", "least", "is_short"), [(3, 1, 2, True), (3, 2, 2, False), (1, 1, 2, False), (3, 0, 1, True)]
 )
-def test_a_partition_is_short_where_its_end_may_not_be_told(
+def test_a_partition_is_short_of_replicas_where_a_record_could_be_behind_its_end(
     replicas: int, in_sync: int, least: int, is_short: bool
 ) -> None:
     described = {"partition_index": 5, "replica_nodes": list(range(replicas)), "isr_nodes": list(range(in_sync))}
@@ -180,16 +181,32 @@ def test_a_partition_is_short_where_its_end_may_not_be_told(
 
 
 @pytest.mark.rig
-def test_of_one_replica_no_more_than_one_has_to_be_in_sync(parts: Layout) -> None:
-    """So on one broker the end is always told, whatever the topic's settings ask for."""
+def test_on_one_broker_nothing_is_behind_an_end(parts: Layout) -> None:
+    """Of one replica no more than one has to be in sync, whatever the topic's settings ask for."""
     name = f"contract-{secrets.token_hex(4)}"
     _create(parts.settings, name)
     admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"min.insync.replicas": "2"})])
     admin.close()
     with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        assert log.unsettled() == frozenset()
         producer = Producer({**parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "acks": "1"})
         producer.produce(name, b"told", partition=1)
         assert producer.flush(30) == 0
-        assert log.short_of_replicas() == frozenset()
+        assert log.unsettled() == frozenset()
         assert log.ends()[1] == 1
+
+
+@pytest.mark.rig
+def test_a_newest_record_that_is_not_told_is_behind_the_end_unless_there_is_none(
+    parts: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On brokers: tests/faults/test_lost_brokers.py."""
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    untold = {TopicPartition(name, number): OffsetAndTimestamp(-1, -1, None) for number in (0, 1)}
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        monkeypatch.setattr(log._admin, "list_partition_offsets", lambda _: untold)
+        assert log.unsettled() == {0}, "partition 1 has no record"
+        monkeypatch.setattr(log, "_short_of_replicas", lambda: frozenset({1}))
+        assert log.unsettled() == {0, 1}, "it could have one"
