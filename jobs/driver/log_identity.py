@@ -232,7 +232,11 @@ class LogWitness:
             now = log.identity()
             check_id(self._version, now.topic_id)
             if thorough or now.epochs != self._epochs:
-                check_records(self._version, log, position, last)
+                try:
+                    check_records(self._version, log, position, last)
+                except (LogRewritten, LogTooShort):
+                    check_id(self._version, log.identity().topic_id)  # another topic since, whose records these are
+                    raise
                 self._epochs = now.epochs
         except (KafkaError, OSError):
             self._forget()

@@ -165,6 +165,18 @@ def test_a_topic_made_again_is_refused_before_each_commit(held: Held, witness: L
         witness.ask(POSITION, LAST).check()
 
 
+def test_a_topic_made_again_while_its_records_are_looked_at_is_named_as_one(
+    held: Held, witness: LogWitness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends() -> dict[int, int]:
+        held.now = Identity("two", {0: 0, 1: 0})
+        return {0: 0, 1: 0}
+
+    monkeypatch.setattr(held, "ends", ends)
+    with pytest.raises(TopicReplaced, match="its id is two"):
+        witness.ask(POSITION, LAST).check()
+
+
 def test_records_are_looked_at_again_only_where_the_broker_began_a_new_epoch(held: Held, witness: LogWitness) -> None:
     for _ in range(3):
         witness.ask(POSITION, LAST).check()
