@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from kappa.core.kafka_log import Appended, Identity, MissingTopic, Offsets, Topic
+from kappa.core.kafka_log import Appended, Identity, Offsets
+from kappa.core.topic import MissingTopic, Topic
 from kappa.core.versions import Desired, State, Version
 
 VERSION = Version(

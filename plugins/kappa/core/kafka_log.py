@@ -14,69 +14,13 @@ from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionE
 
 from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.installation.kafka_client import connected
-from kappa.core.refusals import Refusal
+from kappa.core.topic import MissingTopic, Topic, TopicHidden
 
 Offsets = dict[int, int]
 """Partition -> offset."""
 
-APPEND_STAMPED = "LogAppendTime"
 REQUEST_TIMEOUT_MS = 15_000
 """For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
-
-
-class MissingTopic(Refusal):
-    """The topic does not exist."""
-
-    def __init__(self, topic: str, bootstrap: str) -> None:
-        super().__init__(
-            f"topic '{topic}' does not exist on {bootstrap}. Create it with './kappa up', or correct topic.name."
-        )
-
-
-class TopicHidden(Refusal, TopicAuthorizationFailedError):  # type: ignore[misc]  # noqa: N818
-    """The broker does not show the topic to this user: Kafka does not say whether there is one. An error of Kafka,
-    too, so that a driver waits for the right to come back."""
-
-    def __init__(self, access: KafkaAccess, topic: str) -> None:
-        super().__init__(
-            f"Kafka's user {access.user} may not see topic '{topic}' at {access.address}, or how it is set; or there "
-            "is none. Correct topic.name, or give the right: './kappa doctor' says how, './kappa up' does it in the "
-            "embedded stack."
-        )
-
-
-class WrongTimestampType(Refusal):
-    """The topic's records are not stamped by the broker, so any producer could move a record's fate."""
-
-    def __init__(self, topic: str, found: str) -> None:
-        super().__init__(
-            f"topic '{topic}' has message.timestamp.type={found}, it must be {APPEND_STAMPED}: "
-            f"set it on the topic before anything is written to it, or use another topic."
-        )
-
-
-class Compacted(Refusal):
-    """The topic is compacted: of records with the same key it keeps the newest only."""
-
-    def __init__(self, topic: str, found: str) -> None:
-        super().__init__(
-            f"topic '{topic}' has cleanup.policy={found}: compaction removes records before they are read, and leaves "
-            "gaps between offsets. Set it to 'delete' on the topic before anything is written to it, or use another "
-            "topic."
-        )
-
-
-@dataclass(frozen=True)
-class Topic:
-    """What the broker says of the topic: its identity, its partitions, who stamps its records, for how long (ms) it
-    keeps them (None: none is dropped for its age), and how old records go."""
-
-    name: str
-    topic_id: str
-    partitions: tuple[int, ...]
-    timestamp_type: str
-    retention_ms: int | None = None
-    cleanup_policy: str = "delete"
 
 
 @dataclass(frozen=True)
@@ -273,18 +217,6 @@ class KafkaLog:
         if not numbers:
             raise MissingTopic(self._topic, self._access.address)
         return [TopicPartition(self._topic, n) for n in sorted(numbers)]
-
-
-def check_stamping(topic: Topic) -> None:
-    """Refuse a topic whose records the broker does not stamp (contract, section 1). Raises WrongTimestampType."""
-    if topic.timestamp_type != APPEND_STAMPED:
-        raise WrongTimestampType(topic.name, topic.timestamp_type)
-
-
-def check_kept_whole(topic: Topic) -> None:
-    """Refuse a topic out of whose middle records vanish: read and moved offsets would never agree. Raises Compacted."""
-    if "compact" in topic.cleanup_policy:
-        raise Compacted(topic.name, topic.cleanup_policy)
 
 
 def short(partitions: Iterable[Mapping[str, Any]], least: int) -> frozenset[int]:

@@ -20,16 +20,8 @@ from kafka.structs import OffsetAndTimestamp
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import (
-    KafkaLog,
-    Log,
-    MissingTopic,
-    Topic,
-    TopicHidden,
-    WrongTimestampType,
-    check_stamping,
-    short,
-)
+from kappa.core.kafka_log import KafkaLog, Log, short
+from kappa.core.topic import MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
 from stack.layout import Layout
 from stack.services import kafka_users
 from stack.waiting import until
