@@ -25,7 +25,7 @@ from kappa.core import job_catalog
 from kappa.core.checkpoint.reader import Checkpoint, checkpoint_of
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, LastRead, Offsets
+from kappa.core.log.kafka_log import KafkaLog, LastRead, Offsets
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.query")

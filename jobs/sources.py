@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.job_catalog import working_cores
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""

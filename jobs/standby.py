@@ -21,7 +21,7 @@ from kappa.core.changes import Mark
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.log.kafka_log import KafkaLog, Offsets
 from kappa.core.store.location import Location
 from kappa.core.versions import Version
 

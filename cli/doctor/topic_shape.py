@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess
 from kappa.core.installation.settings import Settings
-from kappa.core.topic import Topic, check_kept_whole, check_stamping
+from kappa.core.log.topic import Topic, check_kept_whole, check_stamping
 from kappa.platform import connect
 from kappa.unavailable import Unreachable
 

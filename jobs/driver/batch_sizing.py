@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from jobs.driver.watermark import Ends
 from kappa.core.job_catalog import MOST_KEPT
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 
 LONGEST_MS = 10_000
 MOST_RECORDS = MOST_KEPT

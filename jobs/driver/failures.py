@@ -16,7 +16,7 @@ from jobs.postgres import TRANSIENT
 from jobs.sinks.batch_sink import Committed
 from jobs.sinks.ledger import CountedTwice
 from kappa.core.checkpoint.reader import Checkpoint, DamagedOffsets, check, check_offsets
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.store.location import StoreAway
 from kappa.core.versions import Version

@@ -15,9 +15,9 @@ from typing import TypeVar
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from kappa.core.installation.kafka_access import KafkaAccess
-from kappa.core.kafka_log import KafkaLog, LastRead, Log, Offsets
+from kappa.core.log.kafka_log import KafkaLog, LastRead, Log, Offsets
+from kappa.core.log.topic import MissingTopic, Topic, check_stamping
 from kappa.core.refusals import Refusal
-from kappa.core.topic import MissingTopic, Topic, check_stamping
 from kappa.core.versions import Version
 
 _T = TypeVar("_T")

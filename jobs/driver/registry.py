@@ -14,7 +14,7 @@ from jobs.driver.ownership import Connection, LaunchLost
 from jobs.driver.restarts import COUNT_STARTS, Starts
 from jobs.driver.watermark import Ends
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import LastRead, Offsets
+from kappa.core.log.kafka_log import LastRead, Offsets
 from kappa.core.versions import SELECT_VERSION, Desired, State, Version
 
 TIMEOUTS = "-c transaction_timeout=30s -c idle_in_transaction_session_timeout=10s -c timezone=UTC"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 
 MOST_CAUSE, MOST = 300, 700
 _TRACEBACK = "Traceback (most recent call last):"

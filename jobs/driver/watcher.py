@@ -23,8 +23,8 @@ from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Identity, KafkaLog, Log, Offsets
-from kappa.core.topic import MissingTopic
+from kappa.core.log.kafka_log import Identity, KafkaLog, Log, Offsets
+from kappa.core.log.topic import MissingTopic
 from kappa.core.versions import Desired, State, Version
 
 logger = logging.getLogger("kappa.watcher")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kappa.core.kafka_log import Log, Offsets
+from kappa.core.log.kafka_log import Log, Offsets
 from kappa.core.refusals import Refusal
 
 MARGIN_MS = 60_000

@@ -22,7 +22,7 @@ from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.transforms.fates import OBSERVATION
 from kappa.core.checkpoint.reader import Checkpoint
-from kappa.core.kafka_log import LastRead, Offsets
+from kappa.core.log.kafka_log import LastRead, Offsets
 
 logger = logging.getLogger("kappa.sink")
 GIVE_UP_SECONDS = 900

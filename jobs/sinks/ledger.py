@@ -19,7 +19,7 @@ from jobs.sinks.observations import Observed, Tally
 from jobs.sinks.rows import Connection
 from kappa.core.fates import QUARANTINED, Fate
 from kappa.core.job_catalog import Job
-from kappa.core.kafka_log import LastRead, Offsets
+from kappa.core.log.kafka_log import LastRead, Offsets
 from kappa.core.refusals import Refusal
 
 

@@ -14,8 +14,8 @@ from kafka.errors import KafkaError
 from kappa.cluster import Cluster
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, Log
-from kappa.core.topic import TopicHidden
+from kappa.core.log.kafka_log import KafkaLog, Log
+from kappa.core.log.topic import TopicHidden
 from kappa.registry.port import Registry
 from kappa.registry.postgres import PostgresRegistry, PostgresReleases
 from kappa.registry.releases_port import Releases

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from kappa.core import kafka_log
+from kappa.core.log import kafka_log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until

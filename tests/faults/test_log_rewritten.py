@@ -15,7 +15,7 @@ from kafka.structs import TopicPartition
 from jobs import query, sources
 from jobs.sinks.batch_sink import BatchSink
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from stack.waiting import until
 from tests.rigs.case import Case
 from tests.rigs.checkpoint_folders import folder_of

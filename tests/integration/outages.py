@@ -8,7 +8,7 @@ import time
 from functools import partial
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await

@@ -12,7 +12,7 @@ import pytest
 
 from bench.groups import Applications, group
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.log.kafka_log import KafkaLog, Offsets
 from stack.footprint import memory_by_process
 from stack.services import spark
 from tests.integration.beside import load

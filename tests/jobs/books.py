@@ -17,7 +17,7 @@ from jobs.sinks.ledger import Batch, Owner, Written
 from jobs.sinks.observations import Observed, Tally
 from kappa.core.fates import QUARANTINED, REFUSED, Fate
 from kappa.core.job_catalog import Job, find
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.measures import MEASURES
 from tests.jobs.records import NOON
 from tests.rigs.case import Case

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaConnectionError
 
-from kappa.core.kafka_log import Appended, Identity, Offsets
-from kappa.core.topic import MissingTopic, Topic
+from kappa.core.log.kafka_log import Appended, Identity, Offsets
+from kappa.core.log.topic import MissingTopic, Topic
 from kappa.core.versions import Desired, State, Version
 
 VERSION = Version(

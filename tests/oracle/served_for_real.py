@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from oracle.days import Client
 from oracle.fates import FATES, Kept, Rules
 from oracle.served import Segment, Served, ServedDay, ServedRow, ServingVersion, Snapshot, Told

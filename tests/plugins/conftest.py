@@ -15,7 +15,7 @@ import pytest
 from kappa.code import artifacts
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.platform import Platform
 from kappa.registry.port import Registry
 from stack.layout import Layout

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from kappa.core.audit import Author, Entry
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.replays import Release
 from kappa.core.versions import Heartbeat, Launch, Segment, Version
 from kappa.registry.port import UnknownVersion

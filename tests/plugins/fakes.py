@@ -14,9 +14,9 @@ from uuid import UUID
 from kappa.cluster import Capacity, DriverState, Host, Submission
 from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
-from kappa.core.kafka_log import Appended, Identity, Offsets
+from kappa.core.log.kafka_log import Appended, Identity, Offsets
+from kappa.core.log.topic import Topic
 from kappa.core.replays import Release
-from kappa.core.topic import Topic
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
 from kappa.registry.port import ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.staging import DEPLOYED

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.rows import tuple_row
 
-from kappa.core.kafka_log import Log
+from kappa.core.log.kafka_log import Log
 from kappa.platform import Platform
 from tests.plugins.stages import AnyStage
 from tests.plugins.watched import Watched

@@ -16,7 +16,7 @@ from jobs.driver.heartbeat import Beat
 from jobs.driver.registry import DriverRegistry
 from kappa.core.changes import Change, Mark
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.versions import Desired
 from kappa.platform import Platform
 from stack import schema

@@ -12,7 +12,7 @@ import psycopg
 
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.replays import Approval, HandOver, Replay
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.versions import BEGINNING, OPEN_END, Segment, State

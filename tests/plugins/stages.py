@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.platform import Platform
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog

@@ -23,7 +23,7 @@ from kappa.core import job_catalog
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, Offsets
+from kappa.core.log.kafka_log import KafkaLog, Offsets
 from oracle.compare import Difference
 from oracle.postgres import PostgresDatabase
 from oracle.reconcile import SystemClock, reconcile

@@ -18,7 +18,7 @@ from bench.live import Database, Said, ask, kappa
 from bench.replays import ASKED_AFTER, REASON, sentence
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.refusals import Refusal
 from stack import leftovers
 

@@ -24,7 +24,7 @@ from bench.load import KNOBS
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings, load
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.spark_environment import search_path
 from stack import leftovers
 from stack.down import down

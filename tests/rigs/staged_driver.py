@@ -21,7 +21,7 @@ from cli.entry import CHECKOUT
 from kappa.core import job_catalog
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.spark_environment import search_path
 from kappa.verbs.drivers.size import local_memory_mb
 from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, jars

@@ -16,7 +16,7 @@ from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.kafka_client import NotLetInError
 from kappa.core.installation.needs import NOTES_CONNECTION
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from stack import rotation
 from stack.layout import Layout
 from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, NotTold, UnknownSecret

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from kappa.core.job_catalog import Approval as Approval
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.serialization import Serializable
 from kappa.core.validation import Band, Parity
 from kappa.core.versions import Segment

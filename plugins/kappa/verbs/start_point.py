@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kappa.core.job_catalog import MINUTE_MS
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.lifecycle import EARLIEST as EARLIEST
 from kappa.core.requests.lifecycle import LATEST

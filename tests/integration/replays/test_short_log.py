@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from tests.integration.replays.edge import Edge
 from tests.integration.replays.serving import BOTH, replays, segments
 from tests.rigs.meddling import delete_before, retention

@@ -11,8 +11,8 @@ from pyspark.errors import StreamingQueryException
 from jobs.driver.failures import Failures
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.log.topic import TopicHidden
 from kappa.core.refusals import Refusal
-from kappa.core.topic import TopicHidden
 
 ACCESS = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.STREAM, Path("/none"))
 ENDED = StreamingQueryException("the query ended")

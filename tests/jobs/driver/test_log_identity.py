@@ -13,12 +13,12 @@ import pytest
 from jobs import query
 from jobs.driver import log_identity, watcher
 from jobs.driver.log_identity import LogRewritten, LogSilent, LogTooShort, LogWitness, TopicReplaced
-from kappa.core import kafka_log
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Appended, Identity, LastRead
-from kappa.core.topic import MissingTopic, Topic, WrongTimestampType
+from kappa.core.log import kafka_log
+from kappa.core.log.kafka_log import Appended, Identity, LastRead
+from kappa.core.log.topic import MissingTopic, Topic, WrongTimestampType
 from tests.jobs.held_log import VERSION, Held
 
 TOPIC = Topic("ad_events", "one", (0, 1, 2), "LogAppendTime")

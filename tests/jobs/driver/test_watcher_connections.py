@@ -10,7 +10,7 @@ from kafka.errors import KafkaTimeoutError
 
 from jobs.driver import watcher
 from jobs.driver.watcher import Watcher
-from kappa.core.kafka_log import Identity
+from kappa.core.log.kafka_log import Identity
 
 READ = {0: 7, 1: 3}
 

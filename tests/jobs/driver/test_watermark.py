@@ -23,7 +23,7 @@ from jobs.driver.watermark import (
 )
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
-from kappa.core.kafka_log import Log
+from kappa.core.log.kafka_log import Log
 from tests.jobs.held_log import VERSION
 
 HOUR = 3_600_000

@@ -20,7 +20,7 @@ from jobs.sinks import observations
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
 from kappa.core.job_catalog import find, resolve
-from kappa.core.kafka_log import Identity
+from kappa.core.log.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
 from tests.jobs.held_log import VERSION, Held
 from tests.jobs.records import NOON

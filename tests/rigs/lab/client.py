@@ -28,7 +28,7 @@ from kappa.core.audit import Author
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.kafka_client import connected
 from kappa.core.installation.settings import Settings, from_environment
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.platform import connect
 from kappa.verbs.deploy.observation import plan_deploy

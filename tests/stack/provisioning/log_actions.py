@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kappa.core.installation.kafka_access import KafkaUser
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log.kafka_log import KafkaLog
 from tests.stack.provisioning.broker_by_hand import BrokerByHand
 
 SECONDS = 10.0

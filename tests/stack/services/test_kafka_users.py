@@ -19,8 +19,8 @@ from kafka.errors import KafkaError
 
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.kafka_client import connected
-from kappa.core.kafka_log import KafkaLog
-from kappa.core.topic import TopicHidden
+from kappa.core.log.kafka_log import KafkaLog
+from kappa.core.log.topic import TopicHidden
 from oracle.topic import KafkaTopic, LogUnreadable
 from stack.layout import Layout
 from stack.services import kafka, kafka_users, passwords

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.store.location import Location, StoreAway
 from kappa.core.versions import Version

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from psycopg.rows import DictRow
 
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.replays import SETTLING_SECONDS, START_SECONDS, Release, Standing, Weighed
 from kappa.core.versions import Segment
 from kappa.registry.port import UnknownVersion

@@ -7,9 +7,9 @@ from dataclasses import replace
 from kappa.code import artifacts
 from kappa.code.differences import Parts
 from kappa.core.job_catalog import find
-from kappa.core.kafka_log import Log
+from kappa.core.log.kafka_log import Log
+from kappa.core.log.topic import check_kept_whole, check_stamping
 from kappa.core.requests.lifecycle import EARLIEST, DeployRequest
-from kappa.core.topic import check_kept_whole, check_stamping
 from kappa.platform import Platform
 from kappa.verbs.deploy.plan import Action, DeployPlan, decide, needs_start
 from kappa.verbs.desired import Found, want

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.versions import OPEN_END, Segment, State
 from kappa.platform import Platform
 from kappa.verbs.replay.progress import Reading

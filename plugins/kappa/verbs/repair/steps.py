@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kappa.core.audit import Author, Entry
 from kappa.core.job_catalog import JOBS, find
-from kappa.core.topic import MissingTopic
+from kappa.core.log.topic import MissingTopic
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import OVER, Lease, Version
 from kappa.platform import Platform

@@ -12,7 +12,7 @@ from typing import Any
 from kappa.cluster import Capacity
 from kappa.code.differences import Difference
 from kappa.core.job_catalog import EXECUTOR_CORES, Job, UnknownJobSetting
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.requests.reprocessing import LEAST_RATE, ReprocessRequest
 from kappa.core.serialization import Serializable

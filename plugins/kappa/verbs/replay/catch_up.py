@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kappa.core.audit import Author, Entry
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import NOTHING_MEASURED, Forecast, Standing, forecast
 from kappa.core.serialization import Serializable

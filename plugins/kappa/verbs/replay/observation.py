@@ -9,9 +9,9 @@ from datetime import datetime
 from kappa.code import artifacts
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import checkpoint_of
-from kappa.core.kafka_log import Appended, Log, Offsets
+from kappa.core.log.kafka_log import Appended, Log, Offsets
+from kappa.core.log.topic import Topic, check_kept_whole, check_stamping
 from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.core.topic import Topic, check_kept_whole, check_stamping
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.desired import want

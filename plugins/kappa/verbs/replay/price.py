@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import START_SECONDS, Course, Forecast, Standing, Weighed, forecast, time_left
 from kappa.core.serialization import Serializable

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.core.replays import Course, Forecast, Standing, time_left
 from kappa.core.serialization import Serializable
 from kappa.core.versions import State

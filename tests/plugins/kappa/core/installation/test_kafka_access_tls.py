@@ -10,10 +10,10 @@ import pytest
 from kafka.errors import KafkaError
 from pyspark.sql import SparkSession
 
-from kappa.core import kafka_log
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog
+from kappa.core.log import kafka_log
+from kappa.core.log.kafka_log import KafkaLog
 from oracle.topic import KafkaTopic
 from tests.rigs.certificates import certify
 from tests.rigs.tls_broker import tls_broker

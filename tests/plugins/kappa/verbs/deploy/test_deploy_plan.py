@@ -8,10 +8,10 @@ import pytest
 
 from kappa.code.artifacts import TamperedArtifact
 from kappa.core.audit import Author
+from kappa.core.log.topic import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.requests.reprocessing import ReprocessRequest
-from kappa.core.topic import Compacted, WrongTimestampType
 from kappa.core.verb_steps import DeployStep, StopStep
 from kappa.core.versions import Desired, State
 from kappa.verbs.deploy import steps as deploy

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.kafka_log import Offsets
+from kappa.core.log.kafka_log import Offsets
 from kappa.verbs import lease
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.retire import steps as retire

@@ -20,8 +20,8 @@ from kafka.structs import OffsetAndTimestamp
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.kafka_log import KafkaLog, Log, short
-from kappa.core.topic import MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
+from kappa.core.log.kafka_log import KafkaLog, Log, short
+from kappa.core.log.topic import MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
 from stack.layout import Layout
 from stack.services import kafka_users
 from stack.waiting import until
@@ -123,7 +123,7 @@ def test_who_may_not_see_a_topic_is_not_told_whether_there_is_one(parts: Layout)
 
 
 def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kappa.core.kafka_log.REQUEST_TIMEOUT_MS", 500)
+    monkeypatch.setattr("kappa.core.log.kafka_log.REQUEST_TIMEOUT_MS", 500)
     before = threading.active_count()
     with pytest.raises(KafkaError):
         KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")

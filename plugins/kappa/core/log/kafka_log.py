@@ -14,7 +14,7 @@ from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionE
 
 from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.installation.kafka_client import connected
-from kappa.core.topic import MissingTopic, Topic, TopicHidden
+from kappa.core.log.topic import MissingTopic, Topic, TopicHidden
 
 Offsets = dict[int, int]
 """Partition -> offset."""
