@@ -68,7 +68,7 @@ class Log(Protocol):
 
     def unsettled(self) -> frozenset[int]:
         """The partitions that hold, or may hold, records behind their end now, which is to be asked for afterwards: a
-        later end will tell them, and they were appended before."""
+        later end will tell them, and they were appended before. Raises MissingTopic."""
 
     def append_time(self, partition: int, offset: int) -> int | None:
         """The append_time of the first record at or after `offset`; None at the end of the partition."""
@@ -181,7 +181,11 @@ class KafkaLog:
         """The partitions whose newest record is not told: Kafka names no record that too few replicas have, and says
         of the newest one nothing then. Nor does it of a partition without records, of which the replicas in sync tell
         whether a record could be there."""
-        newest = self._admin.list_partition_offsets(dict.fromkeys(self._partitions(), OffsetSpec.MAX_TIMESTAMP))
+        partitions = self._partitions()
+        try:
+            newest = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
+        except UnknownTopicOrPartitionError as gone:
+            raise MissingTopic(self._topic, self._access.address) from gone
         untold = {tp.partition for tp, found in newest.items() if found.offset < 0}
         if not untold:
             return frozenset()

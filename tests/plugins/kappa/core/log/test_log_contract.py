@@ -202,3 +202,16 @@ def test_a_newest_record_that_is_not_told_is_behind_the_end_unless_there_is_none
         assert log.unsettled() == {0}, "partition 1 has no record"
         monkeypatch.setattr(log, "_short_of_replicas", lambda: frozenset({1}))
         assert log.unsettled() == {0, 1}, "it could have one"
+
+
+@pytest.mark.rig
+def test_of_a_topic_that_went_away_meanwhile_it_is_said(parts: Layout) -> None:
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        assert log.unsettled() == frozenset()
+        admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
+        admin.delete_topics([name])
+        admin.close()
+        with pytest.raises(MissingTopic):
+            log.unsettled()
