@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -81,8 +81,8 @@ def led_by_one(settings: Settings) -> object:
     """Make the topic so that the first broker leads each partition, and the users; how many partitions there are."""
     assignments = {number: [1, 2, 3] for number in range(settings.topic.partitions)}
     with closing(connected(settings.kafka_access(KafkaUser.ADMIN), KafkaAdminClient)) as admin:
-        stamped = {"message.timestamp.type": "LogAppendTime", "min.insync.replicas": "2"}
         if settings.topic.name not in admin.list_topics():
+            stamped = kafka.configuration(settings.topic)
             admin.create_topics([NewTopic(settings.topic.name, replica_assignments=assignments, topic_configs=stamped)])
     kafka.ensure_topic(settings, copies=3)
     return len(assignments)
@@ -90,15 +90,9 @@ def led_by_one(settings: Settings) -> object:
 
 def append(settings: Settings) -> object:
     """Append a record to each partition, which its leader alone acknowledges; how many it did not."""
-    access = settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
-    producer = Producer({**access, "acks": "1", "message.timeout.ms": 20_000})
-    failed: list[object] = []
-    for number in range(settings.topic.partitions):
-        producer.produce(
-            settings.topic.name, b"{}", partition=number,
-            on_delivery=lambda error, _: failed.append(error) if error else None,
-        )  # fmt: skip
-    return producer.flush(30) + len(failed)
+    numbers = range(settings.topic.partitions)
+    records = ({"value": b"{}", "partition": number} for number in numbers)
+    return sum(_send(settings, records, {"acks": "1", "message.timeout.ms": 20_000}))
 
 
 def ends(settings: Settings, seconds: str) -> object:
@@ -129,11 +123,17 @@ def driver(settings: Settings, job: str) -> object:
 
 def produce(settings: Settings, seed: str, count: str) -> object:
     """Append a seeded mixture with something of every fate."""
-    producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "partitioner": "murmur2_random"})
+    records = ({"value": record.value, "key": record.key} for record in mixture(int(seed), int(count)))
+    return _send(settings, records, {"partitioner": "murmur2_random"})
+
+
+def _send(settings: Settings, records: Iterable[Mapping[str, Any]], more: Mapping[str, Any]) -> list[int]:
+    """How many of the records are not sent after a minute, and how many the log did not take."""
+    producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), **more})
     failed: list[object] = []
-    for record in mixture(int(seed), int(count)):
+    for record in records:
         producer.produce(
-            settings.topic.name, record.value, record.key,
+            settings.topic.name, **record,
             on_delivery=lambda error, _: failed.append(error) if error else None,
         )  # fmt: skip
         producer.poll(0)

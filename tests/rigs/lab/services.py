@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -90,6 +91,13 @@ class Installed:
     def ask(self, *words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What `tests.rigs.lab.client` answers on the host that nothing else runs on."""
         return self.lab.run(CLIENT, self._asked(words), seconds, self.environment)
+
+    def answer(self, *words: str) -> object:
+        """The same, read; what it said instead where it failed, as it does while a part is away."""
+        try:
+            return json.loads(self.ask(*words))
+        except AssertionError as error:
+            return str(error)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -50,17 +50,9 @@ def provisioned() -> Iterator[Provisioned]:
 @pytest.fixture(scope="module")
 def installed(provisioned: Provisioned) -> Installed:
     """All parts are up, and topic and users made by `targets/local`, from the client's host."""
-    made, said = provisioned.installed(), list[str]()
-
-    def accessible() -> bool:
-        try:
-            return json.loads(made.ask("access")) is False
-        except AssertionError as error:
-            said[:] = [str(error)]
-            return False
-
+    made = provisioned.installed()
     with timed("brokers up, and apply of targets/local"):
-        assert until(accessible, PATIENCE_SECONDS, 2.0), said
+        assert until(lambda: made.answer("access") is False, PATIENCE_SECONDS, 2.0), made.answer("access")
     with timed("all parts up, database migrated, artifact built"):
         await_health(made)
     return made
@@ -174,11 +166,8 @@ def test_a_master_that_is_killed_knows_its_workers_and_drivers_again(
 
 
 def _known(installed: Installed) -> object:
-    """What the master says; None while it does not answer."""
-    try:
-        return [json.loads(installed.ask("workers")), json.loads(installed.ask("driver", JOB))]
-    except AssertionError:
-        return None
+    """What the master says of its workers and of the driver."""
+    return [installed.answer("workers"), installed.answer("driver", JOB)]
 
 
 def await_read(installed: Installed) -> None:
