@@ -17,10 +17,9 @@ from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from stack.layout import Layout
 from stack.services import checkpoint_files, class_archive, jars
-from tests.integration.beside import in_background
 from tests.integration.replays.edge import Edge
 from tests.rigs.rig import Rig, rig_on
-from tests.rigs.running_stack import EXECUTORS, JOBS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
+from tests.rigs.running_stack import JOBS, SETTINGS, Stack, Starting, starting
 from tests.rigs.s3_server import KEYS, s3_server
 from tests.rigs.small_stack import small_stack
 from tests.rigs.staged_driver import local_spark
@@ -120,11 +119,8 @@ def edge(live: Stack) -> Iterator[Edge]:
 
 @pytest.fixture(scope="session")
 def deployed(live: Stack, edge: Edge) -> Stack:
-    """The stack with all jobs of the catalogue deployed from the beginning of the log, which knows an edge T; one of
-    them works on two executors."""
-    others = [job for job in JOBS if job != ON_EXECUTOR]
-    with in_background(live, "deploy", ON_EXECUTOR, *SETTINGS, *EXECUTORS, "--reason", "test"):
-        live.kappa("deploy", *others, *SETTINGS, "--reason", "test")
+    """The stack with all jobs of the catalogue deployed from the beginning of the log, which knows an edge T."""
+    live.kappa("deploy", *JOBS, *SETTINGS, "--reason", "test")
     return live
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,6 @@ from tests.rigs.events import events
 from tests.rigs.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(300, func_only=True)]
-
-
-STOPPED = {"ad_ctr": Point.COMPUTED, "client_spend": Point.WRITTEN}
-"""Where each job's driver is stopped: with its batch ready to be written, and within its transaction."""
 
 
 def owned(case: Case, job: str) -> dict[str, Any]:
@@ -43,20 +38,24 @@ def owned(case: Case, job: str) -> dict[str, Any]:
 @pytest.mark.fault("F3", "'was taken over' in the first driver's log, exit code 0")
 @pytest.mark.fault("F36", "the successor ends the backend that holds the fence, and commits")
 def test_a_zombie_writes_nothing_after_its_successor_took_over_and_leaves(rig: Rig) -> None:
-    case = rig.case(*STOPPED)
+    stop_and_take_over(rig, "client_spend", Point.WRITTEN)
+
+
+@pytest.mark.long(minutes=1)
+@pytest.mark.fault("F3", "stopped with its batch ready to be written: none of it is")
+def test_a_zombie_that_had_not_begun_to_write_does_not_begin(rig: Rig) -> None:
+    stop_and_take_over(rig, "ad_ctr", Point.COMPUTED)
+
+
+def stop_and_take_over(rig: Rig, job: str, point: Point) -> None:
+    """Stop a driver at this point of its second batch, and have another one take its place."""
+    case = rig.case(job)
     case.produce(events(40))
-    with ExitStack() as held:
-        zombies = {
-            job: held.enter_context(submitted(case.version(job), point, Blow.STOP, spared=1))
-            for job, point in STOPPED.items()
-        }
-        for job, zombie in zombies.items():
-            assert until(partial(has_begun, case, job, zombie), PATIENCE_SECONDS)
+    with submitted(case.version(job), point, Blow.STOP, spared=1) as zombie:
+        assert until(partial(has_begun, case, job, zombie), PATIENCE_SECONDS)
         case.produce(events(40, 100))
-        for zombie in zombies.values():
-            zombie.await_stopped()
-        for number, (job, zombie) in enumerate(zombies.items()):
-            succeed(case, job, zombie, 200 + 100 * number)
+        zombie.await_stopped()
+        succeed(case, job, zombie)
     case.run_until_read()
     case.check()
 
@@ -66,12 +65,12 @@ def has_begun(case: Case, job: str, zombie: Submitted) -> bool:
     return bool(case.batches(job)) or zombie.has_ended
 
 
-def succeed(case: Case, job: str, zombie: Submitted, unique: int) -> None:
+def succeed(case: Case, job: str, zombie: Submitted) -> None:
     """Another driver takes over and commits; then the zombie goes on, and leaves."""
     first = case.batches(job)
     with case.driver(job) as successor:
         for number in range(3):
-            case.produce(events(20, unique + 20 * number))
+            case.produce(events(20, 200 + 20 * number))
             successor.await_read()
         assert len(case.batches(job)) >= len(first) + 3
         successor.until("the successor beats", lambda: len({*owned(case, job)["epoch"][0].values()}) == 1)
@@ -79,7 +78,7 @@ def succeed(case: Case, job: str, zombie: Submitted, unique: int) -> None:
         zombie.resume()
         assert zombie.await_end() == 0
         assert owned(case, job) == before
-        case.produce(events(20, unique + 60))
+        case.produce(events(20, 260))
         successor.await_read()
     assert "was taken over; this driver stops writing" in zombie.said
     assert {batch["epoch"] for batch in case.batches(job)[len(first) :]} == {before["epoch"][0]["epoch"]}

@@ -34,6 +34,7 @@ def case(rig: Rig, spark: SparkSession, s3: str) -> Iterator[Case]:
         yield case
 
 
+@pytest.mark.long(minutes=1)
 def test_it_goes_on_from_a_batch_that_spark_never_committed_and_over_a_repartition(
     case: Case, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,8 +44,8 @@ SETTINGS = (
 )
 """What all jobs are deployed with: windows are final in minutes, so that a replay has something to compare; there is
 room for candidates beside what is live, and for the other tests beside the stack."""
-ON_EXECUTOR, EXECUTORS = "client_spend", ("--set", "executors=2")
-"""The job that is deployed on executors; the others do their work in their driver's process, as by default."""
+ON_EXECUTOR = "client_spend"
+"""The job that some tests give an executor; else all do their work in their driver's process, as by default."""
 SPAN = "3m"
 """Of event times, of traffic at full speed: less than the allowed lateness."""
 RECONCILIATIONS = 3
