@@ -36,7 +36,8 @@ TYPED = (
     "tests",
 )
 SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/spark.sh")
-LOW_PRIORITY = ("nice", "-n", "10")
+NICENESS = {"checks": 10, "units": 5}
+"""Of what needs nothing but the processors: parts that wait for others half of their time go before it."""
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NEEDS = {
@@ -81,7 +82,7 @@ def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra:
 
 
 def _checks(checkout: Path) -> Part:
-    """Linters and types, at a low priority; folders without Python files are left out."""
+    """Linters and types, at the lowest priority; folders without Python files are left out."""
     typed = [folder for folder in TYPED if any((checkout / folder).rglob("*.py"))]
     commands = {
         "ruff check": [_tool("ruff"), "check", "."],
@@ -91,7 +92,11 @@ def _checks(checkout: Path) -> Part:
         "hadolint": [_tool("hadolint"), "docker/Dockerfile"],
         "terraform and compose": [sys.executable, "-m", "stack.provisioning.linters"],
     }
-    return Part("checks", [Step(name, [*LOW_PRIORITY, *command]) for name, command in commands.items()])
+    return Part("checks", [Step(name, [*_nice("checks"), *command]) for name, command in commands.items()])
+
+
+def _nice(part: str) -> list[str]:
+    return ["nice", "-n", str(NICENESS.get(part, 0))]
 
 
 def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequence[str] = ()) -> Part:
@@ -100,7 +105,7 @@ def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequen
     marks = " and ".join(mark for mark in (which, left_out) if mark)
     chosen = ["-m", marks] if marks else []
     tally = ["-p", "tests.tally", "--tally", str(folder / f"{name}.json")]
-    command = [sys.executable, "-m", "pytest", *tally, *chosen, *extra]
+    command = [*_nice(name), sys.executable, "-m", "pytest", *tally, *chosen, *extra]
     return Part(name, [Step("pytest", command)], counts=True, live=bool(extra))
 
 

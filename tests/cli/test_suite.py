@@ -218,7 +218,7 @@ def test_what_went_red_without_a_safeguard_is_one_table_of_all_parts(
 def chosen(long: bool) -> list[str]:
     """What the parts with tests choose them by."""
     commands = [part.steps[0].command for part in parts(CHECKOUT, Path("/f"), long, extra=[])[1:]]
-    return [command[command.index("-m", 3) + 1] for command in commands]
+    return [command[command.index("-m", command.index("pytest")) + 1] for command in commands]
 
 
 def test_what_follows_goes_to_one_pytest() -> None:

@@ -104,7 +104,10 @@ def test_a_topic_made_again_while_the_driver_is_stopped_is_refused_at_its_start(
 
 @pytest.mark.fault("F16", "the running driver gives up with the reason; no record of the new topic is counted")
 @pytest.mark.parametrize("count", [10, 200], ids=["fewer", "more"])
-def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(rig: Rig, count: int) -> None:
+def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(sources, "OFFSET_RETRIES", 5)  # each a second, where the log ends before the position
     case = rig.case()
     case.produce(events(40))
     with case.driver() as program:
