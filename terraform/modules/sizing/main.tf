@@ -4,7 +4,8 @@
 locals {
   # Measured.
   record_bytes          = 250   # of a record in the log, on one broker's disk
-  state_bytes_per_event = 50    # of an event in a job's checkpoint on disk
+  state_bytes_per_event = 50    # of an event in the newest version of a job's state
+  kept_bytes_per_event  = 100   # of an event in all that a checkpoint keeps: older versions, and what batches changed
   records_per_core      = 12000 # that one job catches up in a second on one core, beside all else
   row_bytes             = 160   # of a served row with its index
 
@@ -28,7 +29,8 @@ locals {
   log_disk_gb  = local.log_gb * local.copies / local.fill
   state_events = local.peak_events * 60 * (var.lateness_minutes + local.state_minutes)
   state_gb     = local.state_events * local.state_bytes_per_event / local.giga
-  shared_gb    = local.state_gb * local.jobs * local.generations / local.fill
+  kept_gb      = local.state_events * local.kept_bytes_per_event / local.giga
+  shared_gb    = local.kept_gb * local.jobs * local.generations / local.fill
   rows_gb      = var.ads * 60 * 24 * 365 * local.row_bytes / local.giga / local.fill
 
   broker_load = local.peak_events * local.record_bytes * (local.copies + local.jobs + 1)

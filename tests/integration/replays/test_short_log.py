@@ -14,10 +14,12 @@ from tests.rigs.running_stack import Stack
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.long(minutes=1)
 def test_more_cores_than_are_free_are_refused(grown: Stack) -> None:
     _is_refused(grown, "cores of the cluster", "--cores", "64")
 
 
+@pytest.mark.long(minutes=1)
 def test_a_log_that_will_be_too_short_is_refused(grown: Stack) -> None:
     kept_ms = grown.settings.topic.retention_hours * 3_600_000
     with retention(grown.settings, retention_ms=60_000, before_ms=kept_ms):

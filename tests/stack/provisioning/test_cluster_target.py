@@ -140,13 +140,17 @@ def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned,
     """After the test before, which reads so many records; a broker of three holds a copy of each."""
     disk, records = provisioned.lab.folder / "disks" / BROKERS[0] / "kafka", RECORDS + MORE
     log = sum(file.stat().st_size for file in disk.glob("ad_events-*/*.log")) / records
-    shared = provisioned.lab.folder / "shared" / "checkpoints" / JOB
-    state = sum(file.stat().st_size for file in shared.rglob("state/**/*") if file.is_file()) / records
-    print(f"{log:.0f} bytes of a record in the log, {state:.0f} of an event in the checkpoint's state")
+    checkpoint = provisioned.lab.folder / "shared" / "checkpoints" / JOB
+    files = [(file, file.stat().st_size) for file in checkpoint.rglob("state/**/*") if file.is_file()]
+    kept = sum(size for _, size in files) / records
+    state = sum(size for file, size in files if file.suffix == ".sst") / records
+    told = f"{log:.0f} of a record in the log; of an event {state:.0f} in the state, {kept:.0f} in the checkpoint"
+    print(f"bytes: {told}")
     text = (terraform_tree.TREE / "modules" / "sizing" / "main.tf").read_text()
     said = {name: float(number) for name, number in re.findall(r"^  (\w+) += ([\d.]+) +#", text, re.M)}
     assert log <= said["record_bytes"] <= 2 * log
     assert state <= said["state_bytes_per_event"] <= 3 * state
+    assert kept <= said["kept_bytes_per_event"] <= 3 * kept
 
 
 @pytest.mark.long(minutes=1)

@@ -141,6 +141,7 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     figures = {
         "record_bytes": "bytes of a record in the log",
         "state_bytes_per_event": "bytes of an event in the state",
+        "kept_bytes_per_event": "bytes of an event in the checkpoint",
         "records_per_core": "records per second on one core",
         "row_bytes": "bytes of a served row",
     }
@@ -148,7 +149,8 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
         name: reckoned[name] for name in figures
     }
     assert f"x {reckoned['record_bytes']} bytes, x 3 copies" in page
-    assert f"those x {reckoned['state_bytes_per_event']} bytes" in page
+    assert f"those x {reckoned['state_bytes_per_event']} bytes |" in page
+    assert f"those x {reckoned['kept_bytes_per_event']} bytes:" in page
 
 
 def test_providers_that_are_asked_for_are_those_that_are_built_or_looked_for() -> None:

@@ -18,6 +18,11 @@ run "a_small_installation" {
     error_message = "what the state holds"
   }
   assert {
+    # Those by 100 bytes, for 2 jobs, 3 times each, on disks that are 70 % full: 1.9 GB.
+    condition     = output.disk_gb.shared == 2
+    error_message = "what the checkpoints take"
+  }
+  assert {
     # 100 x 86,400 x 7 x 250 bytes are 15.1 GB, three times, on disks that are 70 % full: 64.8.
     condition     = output.disk_gb.log == 65
     error_message = "the log's disk"
