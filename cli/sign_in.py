@@ -57,7 +57,8 @@ def person(settings: Settings, now: datetime) -> SignedIn:
     why = wrong(login, settings.airflow_url, now)
     if why is not None and password is None:
         raise NotSignedIn(settings.airflow_url, why)
-    return SignedIn(settings.airflow_url, user, password, login.token if login and why is None else None)
+    token = login.token if login and why is None else None
+    return SignedIn(settings.airflow_url, user, password, token, settings.airflow.ca)
 
 
 def wrong(login: Login | None, url: str, now: datetime) -> str | None:

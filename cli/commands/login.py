@@ -48,19 +48,20 @@ def login(user: User = None, password_file: PasswordFile = None) -> None:
     The password is asked for on a terminal. A user of the embedded stack needs none.
     """
     stack, name = settings(), user or getpass.getuser()
-    made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file))
+    made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file), stack.airflow.ca)
     sign_in.keep(stack, made)
     err.print(f"signed in as {name} until {made.expires:%Y-%m-%d %H:%M} UTC: {stack.airflow_url}", highlight=False)
 
 
 def logout() -> None:
     """Forget who signed in, and tell Airflow that the token is no longer good."""
-    was = sign_in.forget(settings())
+    stack = settings()
+    was = sign_in.forget(stack)
     if was is None:
         err.print("nobody was signed in")
         return
     try:
-        Airflow(SignedIn(was.url, was.user, token=was.token)).sign_out()
+        Airflow(SignedIn(was.url, was.user, token=was.token, ca=stack.airflow.ca)).sign_out()
     except Refusal as problem:
         err.print(f"{was.user} is signed out here; Airflow was not told: {problem}", markup=False, highlight=False)
     else:

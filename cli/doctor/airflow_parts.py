@@ -7,10 +7,11 @@ from functools import partial
 
 from cli.doctor.trial import Trial, Wrong
 from cli.sign_in import session
-from kappa.airflow_api import AirflowRefused, health
+from kappa.airflow_api import AirflowRefused, ask_health
 from kappa.core.installation.findings import Finding
 from kappa.core.installation.needs import POOLS, Seen, lacking
 from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
 from stack.waiting import until
 
 PART = "Airflow"
@@ -28,10 +29,11 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 
 def _parts(settings: Settings) -> str:
-    told = health(settings)
-    if told is None:
-        remedy = "Start its api-server, or correct airflow.url in the settings."
-        raise Wrong(f"nothing answers at {settings.airflow_url}", remedy)
+    try:
+        told = ask_health(settings)
+    except Refusal as silent:
+        remedy = "Start its api-server, or correct airflow.url and airflow.ca in the settings."
+        raise Wrong(str(silent), remedy) from silent
     if ill := [part for part in PARTS if (told.get(part) or {}).get("status") != "healthy"]:
         raise Wrong(f"not healthy: {', '.join(ill)}", "Start what is missing; its log says why it ended.")
     return "healthy: " + ", ".join(PARTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,16 @@ class NoPassword(Refusal):
     def __init__(self, file: str, user: str) -> None:
         super().__init__(
             f"{file} does not hold the password of Airflow's user '{user}'. Run ./kappa up, which writes it."
+        )
+
+
+class UnreadableAuthority(Refusal):
+    """The file of the authority by which Airflow is known cannot be read."""
+
+    def __init__(self, file: str, error: OSError) -> None:
+        super().__init__(
+            f"airflow.ca is '{file}', which has no certificate that can be read: {error}. Airflow was not asked. Name "
+            "the PEM file of the authority that issued its certificate."
         )
 
 
@@ -61,14 +72,17 @@ class Login(Serializable):
 
 class SignedIn(httpx.Auth):
     """A user's requests, each with the token. Without one, or once Airflow takes it no longer, the password gets one.
+    `ca` is `airflow.ca` of the settings.
 
     Raises NotSignedIn where there is no password, and SignInRefused.
     """
 
     requires_response_body = True
 
-    def __init__(self, url: str, user: str, password: str | None = None, token: str | None = None) -> None:
-        self.url, self.user = url, user
+    def __init__(
+        self, url: str, user: str, password: str | None = None, token: str | None = None, ca: str = ""
+    ) -> None:
+        self.url, self.user, self.ca = url, user, ca
         self._password, self._token = password, token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
@@ -88,10 +102,19 @@ class SignedIn(httpx.Auth):
         self._token = _token(self.url, self.user, (yield _asked(self.url, self.user, self._password)))
 
 
-def sign_in(url: str, user: str, password: str, transport: httpx.BaseTransport | None = None) -> Login:
-    """A token for this user. Raises SignInRefused, Unreachable."""
+def authorities(ca: str) -> ssl.SSLContext | bool:
+    """Whom a client of Airflow believes: the authority of this file, or, where none is named, those that everybody
+    knows. Raises UnreadableAuthority."""
     try:
-        with httpx.Client(timeout=60.0, trust_env=False, transport=transport) as client:
+        return ssl.create_default_context(cafile=ca) if ca else True
+    except OSError as error:
+        raise UnreadableAuthority(ca, error) from error
+
+
+def sign_in(url: str, user: str, password: str, ca: str = "", transport: httpx.BaseTransport | None = None) -> Login:
+    """A token for this user. Raises SignInRefused, Unreachable, UnreadableAuthority."""
+    try:
+        with httpx.Client(timeout=60.0, trust_env=False, verify=authorities(ca), transport=transport) as client:
             token = _token(url, user, client.send(_asked(url, user, password)))
     except httpx.HTTPError as error:
         raise Unreachable("Airflow", url, error or type(error).__name__) from error

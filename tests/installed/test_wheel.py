@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import site
 import subprocess
-import sys
-import venv
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from kappa.code import artifacts
+from tests.rigs import wheel as built
+from tests.rigs.wheel import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDERS = (
     "cli", "dags", "examples", "great_expectations", "jobs", "oracle", "plugins", "stack", "terraform", "traffic",
 )  # fmt: skip
@@ -35,7 +32,7 @@ class Installed:
     @property
     def checkout(self) -> Path:
         """What of a checkout the wheel brings."""
-        return next(self.environment.glob("lib/python*/site-packages/kappa/checkout"))
+        return built.checkout(self.environment)
 
     def run(self, *words: str, given: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """The command, run from an empty folder by a user whose home is empty, too."""
@@ -49,24 +46,12 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=CHECKOUT, check=True)
-    (found,) = folder.glob("*.whl")
-    return found
+    return built.build(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    (packages / "outer.pth").write_text("\n".join(site.getsitepackages()))
-    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
-    uv = str(own) if own.exists() else shutil.which("uv")
-    assert uv, "uv is neither in .kappa/uv nor on PATH; './kappa' puts it there"
-    command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(folder), str(wheel)]
-    subprocess.run(command, check=True)
-    return folder
+    return built.environment(wheel, tmp_path_factory.mktemp("environment"))
 
 
 @pytest.fixture
@@ -145,8 +130,8 @@ def test_an_installed_command_shows_its_help_where_there_is_nothing(installed: I
 
 def test_an_installed_command_builds_the_artifact_of_a_checkout_in_the_users_folder(installed: Installed) -> None:
     before = {file for file in installed.checkout.rglob("*") if "__pycache__" not in file.parts}
-    built = installed.run("build")
-    assert built.returncode == 0, built.stderr
+    done = installed.run("build")
+    assert done.returncode == 0, done.stderr
     (folder,) = (installed.user / ".local" / "state" / "kappa" / "stack" / "artifacts").iterdir()
     assert folder.name == artifacts.checkout_digest(CHECKOUT)
     assert {file for file in installed.checkout.rglob("*") if "__pycache__" not in file.parts} == before

@@ -44,10 +44,10 @@ def leave(settings: Settings, run: Run, text: str, transport: httpx.BaseTranspor
 
 def connected(settings: Settings, transport: httpx.BaseTransport | None = None) -> Airflow:
     """Airflow as a task may ask it. Raises NoConnection, PlainAddress."""
-    return Airflow(signed_in(_connection(), settings.airflow.allow_plain), transport, PATIENCE)
+    return Airflow(signed_in(_connection(), settings), transport, PATIENCE)
 
 
-def signed_in(connection: Any, allow_plain: bool) -> SignedIn:
+def signed_in(connection: Any, settings: Settings) -> SignedIn:
     """The user and the api-server that a connection names. Raises PlainAddress."""
     host = connection.host or ""
     scheme = connection.schema or ("https" if connection.conn_type == "https" else "http")
@@ -55,11 +55,11 @@ def signed_in(connection: Any, allow_plain: bool) -> SignedIn:
     if connection.port:
         url = f"{url}:{connection.port}"
     parts = urlsplit(url)
-    if parts.scheme != "https" and not (allow_plain or is_loopback(parts.hostname or "")):
+    if parts.scheme != "https" and not (settings.airflow.allow_plain or is_loopback(parts.hostname or "")):
         raise PlainAddress("airflow.url", url, f"Give connection {CONNECTION} an https:// host")
     if connection.login:
-        return SignedIn(url, connection.login, password=connection.password)
-    return SignedIn(url, CONNECTION, token=connection.password)
+        return SignedIn(url, connection.login, password=connection.password, ca=settings.airflow.ca)
+    return SignedIn(url, CONNECTION, token=connection.password, ca=settings.airflow.ca)
 
 
 def _connection() -> Any:

@@ -55,7 +55,7 @@ locals {
     rest     = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : ["http://${local.master}:6066"])
     ui       = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : ["http://${local.master}:8080"])
     trusted  = var.trusted_network
-    airflow  = var.airflow_url
+    airflow  = { url = var.airflow_url, ca = var.airflow_ca }
     shared   = var.places.shared
     secrets  = var.places.secrets
     store    = var.store

@@ -93,6 +93,12 @@ variable "airflow_url" {
   }
 }
 
+variable "airflow_ca" {
+  description = "File, on the hosts, of the authority that issued Airflow's certificate; empty: one that everybody knows."
+  type        = string
+  default     = ""
+}
+
 variable "alert_targets" {
   description = "Whom the monitor tells of incidents, by name; the address of each is a private file of that name (docs/alerts.md)."
   type        = list(string)

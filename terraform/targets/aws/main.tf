@@ -56,6 +56,7 @@ module "installation" {
   # Only the hosts of this network may speak to each other, and its security groups say which; nothing goes out.
   trusted_network = true
   airflow_url     = "https://${local.airflow}:8080"
+  airflow_ca      = "${var.places.secrets}/ca.pem"
   topic           = { partitions = module.sizing.topic.partitions, retention_hours = module.sizing.topic.retention_hours }
   store           = "s3a://${aws_s3_bucket.store.bucket}/store?region=${var.region}"
   places          = var.places

@@ -8,6 +8,7 @@ module "installation" {
   spark_rest      = var.spark_rest
   spark_ui        = var.spark_ui
   airflow_url     = var.airflow_url
+  airflow_ca      = var.airflow_ca
   alert_targets   = var.alert_targets
   topic           = var.topic
   store           = var.store

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from kappa import airflow_api
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import (
     UNSAID,
@@ -19,14 +25,17 @@ from kappa.airflow_sign_in import (
     NotSignedIn,
     SignedIn,
     SignInRefused,
+    UnreadableAuthority,
     embedded,
     expiry,
     sign_in,
     users_file,
 )
+from kappa.core.installation import addresses
 from kappa.core.installation.addresses import Postgres
 from kappa.core.installation.settings import Settings
 from kappa.unavailable import Unreachable
+from tests.rigs.certificates import certify
 
 URL = "http://airflow.test"
 RUN = Run("deploy_stream", "run-1")
@@ -94,7 +103,7 @@ def test_signing_in_gives_the_token_and_when_it_ends() -> None:
         assert str(request.url) == f"{URL}/auth/token"
         return httpx.Response(201, json={"access_token": jwt({"sub": "4", "exp": end.timestamp()})})
 
-    made = sign_in(URL, "ada", "sesame", httpx.MockTransport(answer))
+    made = sign_in(URL, "ada", "sesame", transport=httpx.MockTransport(answer))
     assert (made.user, made.url, made.expires) == ("ada", URL, end)
 
 
@@ -106,7 +115,7 @@ def test_a_token_that_does_not_say_when_it_ends_is_kept_for_a_while(token: str) 
 @pytest.mark.parametrize("answer", [httpx.Response(201, text="<html>"), httpx.Response(201, json={})])
 def test_what_is_no_token_is_refused(answer: httpx.Response) -> None:
     with pytest.raises(SignInRefused):
-        sign_in(URL, "ada", "sesame", httpx.MockTransport(lambda _: answer))
+        sign_in(URL, "ada", "sesame", transport=httpx.MockTransport(lambda _: answer))
 
 
 def test_an_airflow_that_is_away_is_named() -> None:
@@ -114,7 +123,7 @@ def test_an_airflow_that_is_away_is_named() -> None:
         raise httpx.ConnectError("refused")
 
     with pytest.raises(Unreachable, match="Airflow at"):
-        sign_in(URL, "ada", "sesame", httpx.MockTransport(away))
+        sign_in(URL, "ada", "sesame", transport=httpx.MockTransport(away))
 
 
 def test_only_a_user_of_the_embedded_stack_has_a_password_that_is_kept(tmp_path: Path) -> None:
@@ -127,3 +136,58 @@ def test_only_a_user_of_the_embedded_stack_has_a_password_that_is_kept(tmp_path:
     elsewhere = replace(settings, postgres=Postgres(host="db.example.org"))
     with pytest.raises(NoPassword):
         embedded(elsewhere, "ada")
+
+
+class Secured(BaseHTTPRequestHandler):
+    """An Airflow behind TLS, which gives everybody a token and is well."""
+
+    def do_GET(self) -> None:
+        """Its health."""
+        self._answer({"metadatabase": {"status": "healthy"}})
+
+    def do_POST(self) -> None:
+        """A sign-in."""
+        self._answer({"access_token": "t1"})
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is said."""
+
+    def _answer(self, told: dict[str, Any]) -> None:
+        self.send_response(201)
+        self.end_headers()
+        self.wfile.write(json.dumps(told).encode())
+
+
+@contextmanager
+def secured(folder: Path) -> Iterator[str]:
+    """The address of such a server, whose certificate is of an authority that nobody knows: `ca.pem`."""
+    certify(folder, ["localhost"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "host.pem", folder / "host.key")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Secured) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"https://localhost:{server.server_port}"
+        server.shutdown()
+
+
+def test_an_airflow_with_a_certificate_of_one_s_own_authority_is_believed_by_its_file_only(tmp_path: Path) -> None:
+    with secured(tmp_path / "tls") as url:
+        ca = str(tmp_path / "tls" / "ca.pem")
+        stranger = Settings(tmp_path, airflow=addresses.Airflow(url))
+        with pytest.raises(Unreachable, match="certificate verify failed"):
+            sign_in(url, "ada", "sesame")
+        assert airflow_api.health(stranger) is None
+        assert sign_in(url, "ada", "sesame", ca).token == "t1"
+        assert Airflow(SignedIn(url, "ada", token="t1", ca=ca)).ask("to show", "GET", "/x")["metadatabase"]
+        assert airflow_api.health(replace(stranger, airflow=addresses.Airflow(url, ca)))
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_an_authority_that_cannot_be_read_is_named(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UnreadableAuthority, match=str(file)):
+        sign_in("https://airflow.test", "ada", "sesame", str(file))
+    assert airflow_api.health(Settings(tmp_path, airflow=addresses.Airflow("https://a", str(file)))) is None

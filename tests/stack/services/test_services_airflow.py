@@ -88,7 +88,9 @@ def test_connections_lie_in_a_private_file_that_airflow_is_told_of(layout: Layou
     assert file.stat().st_mode & 0o777 == 0o600
     held = json.loads(file.read_text())
     assert held["spark_local"]["host"] == f"local[{FINITE_CORES}]"
-    notes = run_note.signed_in(Connection.from_json(json.dumps(held["kappa_airflow"]), "kappa_airflow"), False)
+    notes = run_note.signed_in(
+        Connection.from_json(json.dumps(held["kappa_airflow"]), "kappa_airflow"), layout.settings
+    )
     user, password = passwords.airflow_login(layout.settings)
     assert (notes.url, notes.user, notes._password) == (layout.settings.airflow_url, user, password)
 

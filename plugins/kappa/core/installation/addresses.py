@@ -125,9 +125,11 @@ class Spark:
 
 @dataclass(frozen=True)
 class Airflow:
-    """Where Airflow's api-server is."""
+    """Where Airflow's api-server is. `ca` is the file of the certificate authority that it is known by; empty: one that
+    everybody knows."""
 
     url: str = ""
+    ca: str = ""
     allow_plain: bool = False
 
     def check(self) -> None:

@@ -284,3 +284,15 @@ run "secrets_without_a_folder_are_refused" {
   }
   expect_failures = [var.maker]
 }
+
+run "an_airflow_of_one_s_own_authority_is_believed_by_its_file" {
+  command = plan
+  variables {
+    airflow_ca = "/etc/kappa/secrets/ca.pem"
+  }
+
+  assert {
+    condition     = strcontains(local_file.settings[0].content, "[airflow]\nurl = \"https://airflow.example.com\"\nca = \"/etc/kappa/secrets/ca.pem\"\n")
+    error_message = "the settings do not name the authority"
+  }
+}

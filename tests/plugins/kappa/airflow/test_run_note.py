@@ -71,12 +71,13 @@ def test_a_password_without_a_login_is_a_token(settings: Settings, monkeypatch: 
 def test_a_password_is_said_plainly_to_no_other_host(settings: Settings) -> None:
     elsewhere = connection(host="airflow.example.org", port=8080, login="notes", password="secret")
     with pytest.raises(PlainAddress, match=r"http://airflow.example.org:8080.*kappa_airflow an https:// host"):
-        run_note.signed_in(elsewhere, settings.airflow.allow_plain)
+        run_note.signed_in(elsewhere, settings)
     trusted = replace(settings, airflow=Airflow(allow_plain=True))
-    assert run_note.signed_in(elsewhere, trusted.airflow.allow_plain).url == "http://airflow.example.org:8080"
+    assert run_note.signed_in(elsewhere, trusted).url == "http://airflow.example.org:8080"
     for said in ({"schema": "https"}, {"conn_type": "https"}):
         tls = connection(**{"host": "airflow.example.org", "port": 8443, "password": "secret", **said})
-        assert run_note.signed_in(tls, allow_plain=False).url == "https://airflow.example.org:8443"
+        known = run_note.signed_in(tls, replace(settings, airflow=Airflow(ca="/etc/kappa/ca.pem")))
+        assert (known.url, known.ca) == ("https://airflow.example.org:8443", "/etc/kappa/ca.pem")
 
 
 def test_without_the_connection_the_note_is_left_out_and_the_log_says_so(

@@ -1,0 +1,37 @@
+"""The project's wheel in an environment of its own, which sees the packages of this one."""
+
+from __future__ import annotations
+
+import shutil
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def build(folder: Path) -> Path:
+    """The wheel of this checkout."""
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=CHECKOUT, check=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def environment(wheel: Path, folder: Path) -> Path:
+    """The folder, with nothing of the project but the wheel."""
+    venv.create(folder, with_pip=False)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "outer.pth").write_text("\n".join(site.getsitepackages()))
+    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
+    uv = str(own) if own.exists() else shutil.which("uv")
+    assert uv, "uv is neither in .kappa/uv nor on PATH; './kappa' puts it there"
+    command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(folder), str(wheel)]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def checkout(environment: Path) -> Path:
+    """What of a checkout the wheel brings."""
+    return next(environment.glob("lib/python*/site-packages/kappa/checkout"))
