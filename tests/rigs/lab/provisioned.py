@@ -19,6 +19,7 @@ from stack.provisioning import providers
 from stack.provisioning.terraform import Target
 from stack.services import spark
 from stack.waiting import until
+from tests.rigs.lab import airflow
 from tests.rigs.lab.hosts import Lab
 from tests.rigs.lab.parts import BROKERS, CLIENT, MASTERS, POSTGRES, WORKERS
 from tests.rigs.lab.services import Installed, fetch_programs
@@ -76,11 +77,12 @@ class Provisioned:
         folder = self.lab.folder
         brokers = {host: {"roles": ["broker"], "broker_id": number} for number, host in enumerate(BROKERS, 1)}
         workers = {host: {"roles": ["spark_worker"], "cores": 4, "memory_mb": 4096} for host in self.workers}
-        others = {POSTGRES: ["postgres"], MASTERS[0]: ["spark_master"], CLIENT: ["client", "monitor"]}
+        others = {POSTGRES: ["postgres"], MASTERS[0]: ["spark_master"], CLIENT: ["client", "monitor", "airflow"]}
         return {
             "hosts": {**brokers, **workers, **{host: {"roles": roles} for host, roles in others.items()}},
             "trusted_network": True,
-            "airflow_url": "https://airflow",
+            "airflow_url": f"https://{CLIENT}:{airflow.PORT}",
+            "airflow_ca": str(self.output / "secrets" / "ca.pem"),
             "topic": {"partitions": 4},
             "output": str(self.output),
             "maker": {"checkout": str(CHECKOUT), "python": sys.executable},

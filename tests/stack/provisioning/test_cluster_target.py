@@ -17,6 +17,7 @@ from stack.services import kafka_users
 from stack.waiting import until
 from tests.rigs.held_secrets import found, secrets_of
 from tests.rigs.lab import hosts
+from tests.rigs.lab.airflow import LabAirflow, start
 from tests.rigs.lab.parts import BROKERS, CLIENT, MASTERS
 from tests.rigs.lab.provisioned import FIRST, MASTER_UNIT, SECOND, Provisioned, provision
 from tests.rigs.lab.services import HOSTS, Installed, await_health
@@ -25,7 +26,11 @@ from tests.stack.provisioning.terraform_tree import timed
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=0.4)]
 JOB = "ad_ctr"
-ON_ONE_HOST = {"executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
+ON_ONE_HOST = [
+    word
+    for name, value in {"executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}.items()
+    for word in ("--set", f"{name}={value}")
+]
 RECORDS, MORE = 200_000, 20_000
 PATIENCE_SECONDS = 300.0
 
@@ -58,6 +63,14 @@ def installed(provisioned: Provisioned) -> Installed:
     return made
 
 
+@pytest.fixture(scope="module")
+def airflow(provisioned: Provisioned, installed: Installed) -> LabAirflow:
+    """Somebody's own Airflow, on the host that has the role."""
+    made = provisioned.output
+    with timed("an Airflow of one's own, with the wheel and what was rendered for it"):
+        return start(installed.lab, CLIENT, made / "hosts" / CLIENT, made / "secrets")
+
+
 def test_brokers_are_told_what_the_code_knows_of_users(provisioned: Provisioned) -> None:
     settings = provisioned.installed().settings
     for host in BROKERS:
@@ -85,16 +98,12 @@ def test_a_file_that_somebody_changed_is_found_and_mended(provisioned: Provision
     assert not provisioned.target.changes()
 
 
-def test_doctor_finds_all_well_but_for_airflow_which_is_not_there(installed: Installed) -> None:
-    command = (
-        "import sys; sys.argv[1:] = ['doctor', '--json']\nfrom cli.main import application\n"
-        "application()(standalone_mode=False)"
-    )
+@pytest.mark.long(minutes=3)
+def test_doctor_finds_all_well(airflow: LabAirflow) -> None:
     with timed("doctor"):
-        done = installed.lab.run(CLIENT, [sys.executable, "-c", command], PATIENCE_SECONDS, installed.environment)
-    tried = json.loads(done)
-    assert {one["part"] for one in tried} > {"host", "Postgres", "Kafka", "Spark"}
-    assert [one for one in tried if not one["ok"] and not one["part"].startswith("Airflow")] == []
+        tried = json.loads(airflow.kappa("doctor", "--json"))
+    assert {one["part"] for one in tried} > {"host", "Postgres", "Kafka", "Spark", "Airflow"}
+    assert [one for one in tried if not one["ok"]] == []
 
 
 def test_the_monitor_watches_and_every_host_reaches_it(provisioned: Provisioned, installed: Installed) -> None:
@@ -107,12 +116,13 @@ def test_the_monitor_watches_and_every_host_reaches_it(provisioned: Provisioned,
 
 @pytest.mark.long(minutes=6)
 def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
-    provisioned: Provisioned, installed: Installed
+    provisioned: Provisioned, installed: Installed, airflow: LabAirflow
 ) -> None:
+    """By Airflow, as its operator asks for it on the command line."""
     with timed(f"produce {RECORDS:,} records"):
         assert json.loads(installed.ask("produce", "1", str(RECORDS))) == [0, 0]
     with timed("deploy"):
-        assert "is deployed" in installed.ask("deploy", JOB, json.dumps(ON_ONE_HOST), seconds=PATIENCE_SECONDS)
+        airflow.kappa("deploy", JOB, *ON_ONE_HOST, "--reason", "test")
     with timed("read"):
         await_read(installed)
     with timed("reconcile"):
@@ -125,8 +135,7 @@ def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
         provisioned.start()
         assert until(lambda: json.loads(installed.ask("workers")) == [4, 4], PATIENCE_SECONDS, 1.0)
     with timed("rescale to two executors"):
-        said = installed.ask("rescale", JOB, json.dumps({"executors": 2}), seconds=PATIENCE_SECONDS)
-        assert "executors 1 -> 2" in said, said
+        airflow.kappa("rescale", JOB, "--executors", "2", "--reason", "test")
     installed.ask("produce", "2", str(MORE))
     with timed("read"):
         await_read(installed)
