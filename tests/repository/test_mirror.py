@@ -22,6 +22,7 @@ BY_OTHER_MEANS = {
     "tests/dags": "Airflow reads a DAG's file, nobody imports it",
     "tests/great_expectations/gate": "a program of its own: started as one, or asked by what it is given",
     "tests/installed": "a wheel, built and installed",
+    "tests/jobs/test_state_size.py": "a driver on rig R1",
     "tests/jobs/transforms/test_unstamped.py": "a driver on rig R1",
     "tests/observability": "YAML and JSON, read as such and by promtool",
     "tests/plugins/kappa/console/test_now_page.py": "the page in a browser, from the console that its conftest serves",
