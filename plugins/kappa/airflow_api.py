@@ -23,8 +23,9 @@ from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 
 RESULT_TASK = "conclude"
-PATIENCE = httpx.Timeout(60.0, connect=5.0)
-"""For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late."""
+PATIENCE = httpx.Timeout(60.0, connect=20.0)
+"""For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late, and
+what it answers first is TLS's handshake."""
 KNOWN_AFTER_SECONDS = 60.0
 LONGEST_NOTE = 1000
 """Characters that Airflow takes."""
