@@ -27,7 +27,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Each sign-in as (user, password); the password 'wrong' is."""
     seen: list[tuple[str, str]] = []
 
-    def give(url: str, user: str, password: str) -> Login:
+    def give(url: str, user: str, password: str, ca: str) -> Login:
+        assert ca == ""
         seen.append((user, password))
         if password == "wrong":
             raise SignInRefused(url, user, 401, "Invalid credentials")
