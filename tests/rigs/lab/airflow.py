@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.entry import CHECKOUT
 from kappa.core.installation.needs import NOTES_CONNECTION
-from kappa.core.spark_environment import search_path
 from stack.services.airflow import COMMANDS
 from stack.services.passwords import write_private
 from stack.waiting import until
@@ -38,17 +35,6 @@ class LabAirflow:
     def kappa(self, *words: str, seconds: float = COMMAND_SECONDS) -> str:
         """What a command prints, as whoever is signed in; fails the test where it fails."""
         return self.lab.run(self.host, [str(self.programs / "kappa"), *words], seconds, self.environment)
-
-    def begin(self, *words: str) -> subprocess.Popen[bytes]:
-        """A command at work, whose words will be in `logs/FIRST-WORD`."""
-        return self.lab.spawn(self.host, words[0], [str(self.programs / "kappa"), *words], self.environment)
-
-    def answer(self, person: str, option: str) -> str:
-        """What came of this person's answer to the question of the newest replay."""
-        command = [sys.executable, "-m", "tests.rigs.lab.answering", person]
-        search = {**self.environment, "PYTHONPATH": search_path(CHECKOUT)}
-        file = str(_password_file(self.home, person))
-        return self.lab.run(self.host, [*command, file, option], COMMAND_SECONDS, search).strip()
 
     def airflow(self, *words: str) -> str:
         """What a command of Airflow prints."""

@@ -158,22 +158,6 @@ def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned,
     assert kept <= said["kept_bytes_per_event"] <= 3 * kept
 
 
-@pytest.mark.long(minutes=4)
-def test_a_replay_is_approved_by_somebody_else_and_rolled_back(installed: Installed, airflow: LabAirflow) -> None:
-    replay = airflow.begin("reprocess", JOB, "--reason", "test")
-    with timed("replay: asks"):
-        assert until(lambda: airflow.answer("viewer", "Approve") != "not asked", 2 * PATIENCE_SECONDS, 5.0)
-    assert "403" in airflow.answer("viewer", "Approve")
-    assert airflow.answer("approver", "Approve") == "answered"
-    with timed("replay: approved and promoted"):
-        assert replay.wait(PATIENCE_SECONDS) == 0
-    assert installed.answer("serving") == {JOB: 2}
-    with timed("roll-back"):
-        airflow.kappa("rollback", JOB, "--reason", "test")
-    assert installed.answer("serving") == {JOB: 1}
-    assert installed.answer("differences") == []
-
-
 @pytest.mark.long(minutes=1)
 def test_a_master_that_is_killed_knows_its_workers_and_drivers_again(
     provisioned: Provisioned, installed: Installed
