@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
-from kappa.airflow_sign_in import SignedIn, authorities
+from kappa.airflow_sign_in import SignedIn, client
 from kappa.core.installation.needs import Held
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
@@ -74,10 +74,7 @@ class Airflow:
         self, who: SignedIn, transport: httpx.BaseTransport | None = None, patience: httpx.Timeout = PATIENCE
     ) -> None:
         self.user, self._url = who.user, who.url
-        known = authorities(who.ca)
-        self._client = httpx.Client(
-            base_url=who.url, auth=who, timeout=patience, trust_env=False, verify=known, transport=transport
-        )
+        self._client = client(who.url, who.ca, patience, transport, who)
 
     def trigger(self, dag_id: str, job: str, conf: Mapping[str, Any]) -> Run:
         """Start a run for one job with an id of our own. Raises AirflowRefused."""
@@ -189,9 +186,9 @@ def health(settings: Settings, transport: httpx.BaseTransport | None = None) -> 
 
 def ask_health(settings: Settings, transport: httpx.BaseTransport | None = None) -> dict[str, Any]:
     """The same. Raises Unreachable, AirflowRefused, UnreadableAuthority."""
-    url, known = settings.airflow_url, authorities(settings.airflow.ca)
+    url = settings.airflow_url
     try:
-        with httpx.Client(base_url=url, timeout=5.0, trust_env=False, verify=known, transport=transport) as api:
+        with client(url, settings.airflow.ca, 5.0, transport) as api:
             return _checked("to show its health", api.get("/api/v2/monitor/health"))
     except (httpx.HTTPError, ValueError) as error:
         raise Unreachable("Airflow", url, error or type(error).__name__) from error

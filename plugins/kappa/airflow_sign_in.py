@@ -102,20 +102,27 @@ class SignedIn(httpx.Auth):
         self._token = _token(self.url, self.user, (yield _asked(self.url, self.user, self._password)))
 
 
-def authorities(ca: str) -> ssl.SSLContext | bool:
-    """Whom a client of Airflow believes: the authority of this file, or, where none is named, those that everybody
-    knows. Raises UnreadableAuthority."""
+def client(
+    url: str,
+    ca: str,
+    timeout: httpx.Timeout | float,
+    transport: httpx.BaseTransport | None,
+    who: SignedIn | None = None,
+) -> httpx.Client:
+    """A client of the Airflow at this address, which believes the authority of the file `ca` or, where none is named,
+    those that everybody knows. Raises UnreadableAuthority."""
     try:
-        return ssl.create_default_context(cafile=ca) if ca else True
+        known = ssl.create_default_context(cafile=ca) if ca else True
     except OSError as error:
         raise UnreadableAuthority(ca, error) from error
+    return httpx.Client(base_url=url, auth=who, timeout=timeout, trust_env=False, verify=known, transport=transport)
 
 
 def sign_in(url: str, user: str, password: str, ca: str = "", transport: httpx.BaseTransport | None = None) -> Login:
     """A token for this user. Raises SignInRefused, Unreachable, UnreadableAuthority."""
     try:
-        with httpx.Client(timeout=60.0, trust_env=False, verify=authorities(ca), transport=transport) as client:
-            token = _token(url, user, client.send(_asked(url, user, password)))
+        with client(url, ca, 60.0, transport) as airflow:
+            token = _token(url, user, airflow.send(_asked(url, user, password)))
     except httpx.HTTPError as error:
         raise Unreachable("Airflow", url, error or type(error).__name__) from error
     return Login(user, url, token, expiry(token, datetime.now(UTC)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,10 @@ import pytest
 from tests.rigs.checkpoint_folders import folder_of
 from tests.rigs.events import events
 from tests.rigs.rig import Rig
-from tests.rigs.wheel import CHECKOUT
+from tests.stack.provisioning import terraform_tree
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 EVENTS, IN_A_BATCH = 40_000, 1_000
-SIZING = CHECKOUT / "terraform" / "modules" / "sizing" / "main.tf"
 
 
 @pytest.mark.long(minutes=2)
@@ -24,12 +22,11 @@ def test_sizing_reckons_with_at_least_what_an_event_takes_in_the_state(rig: Rig)
     case.produce(events(EVENTS))
 
     def whole() -> list[Path]:
-        return list(Path(folder_of(case.checkpoint())).rglob("state/**/*.sst"))
+        return list(folder_of(case.checkpoint()).rglob("state/**/*.sst"))
 
     with case.driver() as driver:
         driver.await_read()
         driver.until("the state is written whole", lambda: bool(whole()))
     measured = sum(file.stat().st_size for file in whole()) / EVENTS
     print(f"{measured:.1f} bytes of an event in the state")
-    (said,) = re.findall(r"state_bytes_per_event = (\d+)", SIZING.read_text())
-    assert measured <= float(said) <= 3 * measured
+    assert measured <= terraform_tree.reckoned()["state_bytes_per_event"] <= 3 * measured

@@ -16,15 +16,15 @@ from tests.great_expectations.gate.desk import CANDIDATE, Desk, ad_rows, altered
 
 pytestmark = pytest.mark.rig
 ROWS = ad_rows(range(5))
-Program = Callable[[list[str]], Ended]
+Program = Callable[[list[str], Path], Ended]
 
 
-def process(options: list[str]) -> Ended:
-    """The program as it is run."""
-    return run_program([sys.executable, str(PROGRAM), *options], PROGRAM.parent, 120)
+def process(options: list[str], folder: Path) -> Ended:
+    """The program as it is run; its words are left in the folder."""
+    return run_program([sys.executable, str(PROGRAM), *options], folder, 120)
 
 
-def here(options: list[str]) -> Ended:
+def here(options: list[str], _: Path) -> Ended:
     """Its one function, in this process, which has imported Great Expectations; that takes seconds."""
     return Ended(validate.main(options), "")
 
@@ -33,7 +33,7 @@ def run(asked: dict[str, Any], folder: Path, expect: int, program: Program) -> O
     """What the program left behind."""
     source, output, report = (folder / name for name in ("in.json", "out.json", "report.html"))
     source.write_text(json.dumps(asked))
-    ended = program(["--input", str(source), "--output", str(output), "--report", str(report)])
+    ended = program(["--input", str(source), "--output", str(output), "--report", str(report)], folder)
     assert ended.exit_code == expect, ended.last_words
     return outcome_of(ended, output, 120)
 

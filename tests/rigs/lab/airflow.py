@@ -32,9 +32,9 @@ class LabAirflow:
     environment: Mapping[str, str]
     programs: Path
 
-    def kappa(self, *words: str, seconds: float = COMMAND_SECONDS) -> str:
+    def kappa(self, *words: str) -> str:
         """What a command prints, as whoever is signed in; fails the test where it fails."""
-        return self.lab.run(self.host, [str(self.programs / "kappa"), *words], seconds, self.environment)
+        return self.lab.run(self.host, [str(self.programs / "kappa"), *words], COMMAND_SECONDS, self.environment)
 
     def airflow(self, *words: str) -> str:
         """What a command of Airflow prints."""
@@ -56,7 +56,6 @@ def start(lab: Lab, host: str, rendered: Path, held: Path) -> LabAirflow:
     lab."""
     home, folder = lab.folder / "airflow", lab.folder / "wheel"
     home.mkdir()
-    (home / "state").mkdir()
     built = wheel.environment(wheel.build(lab.folder), folder)
     given = dict(line.split("=", 1) for line in (rendered / "airflow.env").read_text().splitlines())
     path = os.pathsep.join([str(built / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -85,9 +84,9 @@ def _environment(home: Path, host: str, dags: Path, held: Path) -> dict[str, str
     """Of all its processes; the secrets among them are of this test only."""
     url = f"https://{host}:{PORT}"
     bundle = {"name": "kappa", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle"}
-    passwords = home / "passwords.json"
-    write_private(passwords, json.dumps({who: secrets.token_urlsafe() for who in PEOPLE}))
-    for who, word in json.loads(passwords.read_text()).items():
+    passwords, words = home / "passwords.json", {who: secrets.token_urlsafe() for who in PEOPLE}
+    write_private(passwords, json.dumps(words))
+    for who, word in words.items():
         write_private(_password_file(home, who), word)
     settings = {
         "core__executor": "LocalExecutor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -33,6 +34,12 @@ def timed(what: str) -> Iterator[None]:
     begun = time.monotonic()
     yield
     print(f"{what}: {time.monotonic() - begun:.1f} s")
+
+
+def reckoned() -> dict[str, int]:
+    """The measured figures that the module for sizing reckons with, and each other whole number that it explains."""
+    text = (TREE / "modules" / "sizing" / "main.tf").read_text()
+    return {name: int(figure) for name, figure in re.findall(r"^  (\w+) += (\d+) +#", text, re.M)}
 
 
 def lacking() -> str:

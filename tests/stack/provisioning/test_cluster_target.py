@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -152,8 +151,7 @@ def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned,
     checkpoint = provisioned.lab.folder / "shared" / "checkpoints" / JOB
     kept = sum(file.stat().st_size for file in checkpoint.rglob("state/**/*") if file.is_file()) / records
     print(f"{log:.0f} bytes of a record in the log, {kept:.0f} of an event in the checkpoint")
-    text = (terraform_tree.TREE / "modules" / "sizing" / "main.tf").read_text()
-    said = {name: float(number) for name, number in re.findall(r"^  (\w+) += ([\d.]+) +#", text, re.M)}
+    said = terraform_tree.reckoned()
     assert log <= said["record_bytes"] <= 2 * log
     assert kept <= said["kept_bytes_per_event"] <= 4 * kept
 

@@ -134,8 +134,7 @@ def test_the_roles_of_postgres_are_those_of_the_code() -> None:
 
 
 def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
-    text = (TREE / "modules" / "sizing" / "main.tf").read_text()
-    reckoned = dict(re.findall(r"^  (\w+) += (\d+) +#", text, re.M))
+    reckoned = terraform_tree.reckoned()
     page = (TREE.parent / "docs" / "sizing.md").read_text()
     rows = dict(re.findall(r"^\| ([^|]+) \| ([\d,]+) \| [^|]+ \|$", page.split("## Held against")[1], re.M))
     figures = {
@@ -145,7 +144,7 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
         "records_per_core": "records per second on one core",
         "row_bytes": "bytes of a served row",
     }
-    assert {name: rows[said].replace(",", "") for name, said in figures.items()} == {
+    assert {name: int(rows[said].replace(",", "")) for name, said in figures.items()} == {
         name: reckoned[name] for name in figures
     }
     assert f"x {reckoned['record_bytes']} bytes, x 3 copies" in page
