@@ -10,8 +10,8 @@ from typing import Any
 from cli.follow import Follower, Outcome, Watch
 from cli.output import err
 from cli.sign_in import session
-from kappa.airflow_api import Holders, run_id
-from kappa.core.audit import Author, Entry
+from kappa.airflow_api import Holders
+from kappa.core.audit import Author, Entry, in_place_id
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
@@ -88,7 +88,7 @@ def attempt_together(
 ) -> Outcome:
     """One act in place on all these jobs; a refusal is written to the audit of each, and no lease of its run outlives
     it. Raises Unreachable."""
-    by = Author(getpass.getuser(), run_id(verb, ".".join(jobs)), reason)
+    by = Author(getpass.getuser(), in_place_id(verb, ".".join(jobs)), reason)
     names = ", ".join(jobs)
     with _giving_back(platform, by):
         try:

@@ -16,8 +16,7 @@ from rich.table import Table
 
 from cli.entry import settings
 from cli.options import reason_required
-from kappa.airflow_api import run_id
-from kappa.core.audit import Author
+from kappa.core.audit import Author, in_place_id
 from kappa.core.job_catalog import ID
 from kappa.core.refusals import Refusal
 from kappa.registry.clients import EXACT, Client, ClientBook, in_units
@@ -62,7 +61,7 @@ def set_client(
     budget = _budget(daily_budget, daily_budget_micros)
     said = Client(_client(client), day, time_zone, _currency(currency), budget)
     book = ClientBook(settings().dsn("kappa_registry"))
-    book.put(said, Author(getpass.getuser(), run_id("client.set", client), why), move_settled)
+    book.put(said, Author(getpass.getuser(), in_place_id("client.set", client), why), move_settled)
     _show(book.rows(client), as_json)
 
 

@@ -16,8 +16,7 @@ from rich.table import Table
 from cli.entry import settings
 from cli.options import DryRun, Json, Reason, reason_required
 from cli.output import err, working
-from kappa.airflow_api import run_id
-from kappa.core.audit import Author, Entry
+from kappa.core.audit import Author, Entry, in_place_id
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.registry.postgres import PostgresRegistry
 from stack import backups, schema
@@ -96,7 +95,7 @@ def restore(
     with _progress("reading the backup into a new database") as tell:
         found = backups.restore(stack, file.absolute(), tell)
     evidence = {"file": str(file.absolute()), "revision": found.revision, "replaced": found.replaced}
-    by = Author(getpass.getuser(), run_id("db.restore", "all"), why)
+    by = Author(getpass.getuser(), in_place_id("db.restore", "all"), why)
     PostgresRegistry(stack.dsn("kappa_registry")).record(Entry(by, "db.restored", evidence=evidence))
     _tell(stack, found, as_json)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from kappa.airflow_sign_in import SignedIn, client
+from kappa.core.audit import is_in_place, run_id
 from kappa.core.installation.needs import Held
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
@@ -109,11 +109,15 @@ class Airflow:
         return Seen(state, {task["task_id"]: task["state"] or "none" for task in begun})
 
     def has_ended(self, verb: str, run_id: str) -> bool:
-        """Whether a verb's run is over; a run that Airflow does not know is not its own to judge. Raises
-        AirflowRefused."""
-        answer = self._call("GET", Run(Verb(verb).dag_id, run_id).path)
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        """Whether a verb's run is over, or was deleted; one in place is not Airflow's to judge. Raises AirflowRefused,
+        also where Airflow does not know the verb's DAG: then it says nothing about the run."""
+        if is_in_place(run_id):
             return False
+        run = Run(Verb(verb).dag_id, run_id)
+        answer = self._call("GET", run.path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            self.ask("to show a DAG", "GET", f"/api/v2/dags/{run.dag_id}")
+            return True
         return _checked("to show a run", answer)["state"] in ENDED
 
     def result(self, run: Run) -> str | None:
@@ -208,11 +212,6 @@ class Holders:
             return self._airflow.has_ended(held.verb, held.run_id)
         except Refusal:
             return False
-
-
-def run_id(verb: str, job: str) -> str:
-    """A new run id: what for, when, and something that no other has."""
-    return f"{verb}-{job}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{secrets.token_hex(2)}"
 
 
 def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:

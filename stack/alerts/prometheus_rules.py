@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from kappa.status.causes import MEANINGS, SYMPTOMS, Cause, Meaning
+from stack.alerts.part_restarts import MINUTES, MOST
 
 HEAD = """\
 # Alerts of Kappa Ads for Prometheus. Made by stack/alerts/prometheus_rules.py of the causes in
@@ -32,6 +33,12 @@ MONITOR = Meaning(
 )  # fmt: skip
 """Prometheus alone can tell that the monitor is away."""
 MONITOR_RULE = Rule('absent(kappa_registry_up) or on () up{job="kappa"} == 0', "1m")
+RESTARTS = Meaning(
+    "a part ends again and again", "They lack what it does, each time until it works again.", "process NAME is STATE",
+    "./kappa status",
+)  # fmt: skip
+RESTARTS_RULE = Rule(f"changes(kappa_process_start_timestamp_seconds[{MINUTES}m]) >= {MOST}")
+"""The monitor tells it under the cause of the part, see stack/alerts/part_restarts.py."""
 OWN_RULES = {
     Cause.POSTGRES: Rule('kappa_part_up{part="postgres"} == 0'),
     Cause.KAFKA: Rule('kappa_part_up{part="kafka"} == 0'),
@@ -56,7 +63,7 @@ def rule(cause: Cause) -> Rule:
 def file() -> str:
     """The whole file."""
     rules = [_yaml(cause, rule(cause), MEANINGS[cause]) for cause in Cause]
-    return "".join([HEAD, _yaml("monitor", MONITOR_RULE, MONITOR), *rules])
+    return "".join([HEAD, _yaml("monitor", MONITOR_RULE, MONITOR), _yaml("restarts", RESTARTS_RULE, RESTARTS), *rules])
 
 
 def alert_name(cause: str) -> str:
@@ -66,6 +73,7 @@ def alert_name(cause: str) -> str:
 
 def _yaml(cause: str, found: Rule, meaning: Meaning) -> str:
     about = "{{ with $labels.job_name }}: {{ . }}{{ end }}{{ with $labels.of }}: {{ . }}{{ end }}"
+    about += "{{ with $labels.process }}: {{ . }}{{ end }}"
     told = {
         "summary": f"{meaning.title}{about}",
         "readers": meaning.readers,

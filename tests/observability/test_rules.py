@@ -39,7 +39,7 @@ def expressions(value: Any) -> Iterator[str]:
 def test_the_rules_are_made_of_the_causes() -> None:
     assert RULES.read_text() == prometheus_rules.file()
     (group,) = yaml.safe_load(RULES.read_text())["groups"]
-    assert {rule["labels"]["cause"] for rule in group["rules"]} == {*Cause, "monitor"}
+    assert {rule["labels"]["cause"] for rule in group["rules"]} == {*Cause, "monitor", "restarts"}
 
 
 def test_the_rules_name_metrics_of_the_list_only() -> None:
@@ -65,7 +65,7 @@ def test_epochs_are_not_called_starts() -> None:
 def test_each_rule_has_a_test() -> None:
     tests = (FOLDER / "prometheus" / "rules_test.yml").read_text()
     fired = set(re.findall(r'alertname="(Kappa\w+)"', tests))
-    assert fired == {prometheus_rules.alert_name(cause) for cause in (*Cause, "monitor")}
+    assert fired == {prometheus_rules.alert_name(cause) for cause in (*Cause, "monitor", "restarts")}
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not built (observability/README.md): rules are not run")

@@ -86,7 +86,8 @@ class FakeReleases:
     def note_validation(self, replay_id: UUID, result: Mapping[str, Any]) -> Replay:
         found = self.replay(replay_id)
         if found.answer is None and not found.ended:
-            self.attempts[replay_id] = replace(found, validation=dict(result))
+            now = self.memory.clock.now()
+            self.attempts[replay_id] = replace(found, validation=dict(result), validated_at=now)
         return self.replay(replay_id)
 
     def note_answer(self, replay_id: UUID, answer: Answer, by: Author) -> Replay:

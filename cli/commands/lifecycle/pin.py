@@ -11,8 +11,7 @@ from cli import output
 from cli.entry import settings
 from cli.follow import Outcome
 from cli.options import Json, Reason, VersionNumber, reason_or_asked
-from kappa.airflow_api import run_id
-from kappa.core.audit import Author
+from kappa.core.audit import Author, in_place_id
 from kappa.core.job_catalog import find
 from kappa.platform import Platform, connect
 from kappa.registry.port import UnknownVersion
@@ -34,7 +33,7 @@ def pin(
 ) -> None:
     """Keep a version from being retired, with its rows and state, until --remove."""
     name = find(job).name
-    by = Author(getpass.getuser(), run_id(VERB, name), reason_or_asked(reason))
+    by = Author(getpass.getuser(), in_place_id(VERB, name), reason_or_asked(reason))
     act = taken_away if remove else pinned
     output.outcomes([Outcome(name, by.run_id, True, act(connect(settings()), name, version, by))], as_json)
 

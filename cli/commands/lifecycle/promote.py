@@ -16,8 +16,7 @@ from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, reason_requir
 from cli.output import err
 from cli.run_verb import attempt_together, by_one_run, holders, when_held
 from cli.sign_in import person
-from kappa.airflow_api import run_id
-from kappa.core.audit import Author
+from kappa.core.audit import Author, in_place_id
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
@@ -55,7 +54,7 @@ def promote(
     stack, names = settings(), _names(jobs)
     platform = connect(stack)
     if dry_run:
-        by = Author(user or person(stack, datetime.now(UTC)).user, run_id(PROMOTE, ".".join(names)))
+        by = Author(user or person(stack, datetime.now(UTC)).user, in_place_id(PROMOTE, ".".join(names)))
         output.plans([promoting.plan_promote(platform, names, by)], as_json)
         return
     form = write(PromoteRequest(tuple(names), reason_required(PROMOTE, reason), when_held=when_held(wait)))

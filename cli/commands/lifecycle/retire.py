@@ -13,8 +13,7 @@ from cli.entry import settings
 from cli.follow import Outcome
 from cli.options import DryRun, Json, Reason, VersionNumber, reason_required
 from cli.run_verb import by_airflow, holders
-from kappa.airflow_api import run_id
-from kappa.core.audit import Author
+from kappa.core.audit import Author, in_place_id
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
 from kappa.core.requests.fields import write
@@ -40,7 +39,7 @@ def retire(
     One that serves, is pinned, or that a run or replay holds is refused.
     """
     stack, name = settings(), find(job).name
-    by = Author(getpass.getuser(), run_id(VERB, name), reason)
+    by = Author(getpass.getuser(), in_place_id(VERB, name), reason)
     plan = plan_retire(connect(stack), by, (name, version), holders(stack))
     if dry_run:
         output.plans([plan], as_json)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from kappa.airflow.task_context import LONG_TIMEOUT, RUN_TIMEOUT, WAIT_SECONDS, conducting
+from kappa.core.audit import is_in_place
 from kappa.core.requests.lifecycle import WhenHeld
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import Lease
@@ -43,11 +45,13 @@ def bracket(verb: str) -> tuple[Any, Any]:
 
 
 def is_over(held: Lease) -> bool:
-    """Whether the run that holds a lease has ended. One that Airflow does not know, such as one without Airflow, holds
-    its lease until the lease's own end."""
+    """Whether the run that holds a lease has ended, or was deleted. A command in place holds its lease until the
+    lease's own end, and so does a run of which Airflow cannot say."""
+    if is_in_place(held.run_id):
+        return False
     context: Any = get_current_context()
     try:
         state = context["ti"].get_dagrun_state(Verb(held.verb).dag_id, held.run_id)
-    except AirflowRuntimeError:
-        return False
+    except AirflowRuntimeError as error:
+        return (error.error.detail or {}).get("status_code") == HTTPStatus.NOT_FOUND
     return state in ENDED

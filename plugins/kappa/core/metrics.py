@@ -47,6 +47,8 @@ def _of_version(name: str, unit: str, meaning: str, *more: str, kind: Kind = Kin
 # The stack and its parts.
 PART_UP = Metric("kappa_part_up", Kind.GAUGE, "1 or 0", "the part answers (postgres, kafka)", ("part",))
 PROCESS_UP = Metric("kappa_process_up", Kind.GAUGE, "1 or 0", "the process of the embedded stack runs", ("process",))
+PROCESS_STARTED = Metric("kappa_process_start_timestamp_seconds", Kind.GAUGE, "epoch s", "when the process of the "
+                         "embedded stack was started that runs", ("process",))  # fmt: skip
 REGISTRY_UP = Metric("kappa_registry_up", Kind.GAUGE, "1 or 0", "the registry could be read; else what is read from it "
                      "is not told")  # fmt: skip
 RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines (contract, section 8) by cause", ("cause", "of"))

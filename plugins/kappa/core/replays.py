@@ -29,7 +29,8 @@ class Replay(Serializable):
     """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.
 
     `starts_ms` is T in epoch ms, None for candidates that start with the log. `answer` is an Answer, `outcome` a
-    sentence; both, and `validation`, are None until known; so is `begun_at`, until it is staged.
+    sentence; both, and `validation`, are None until known; so are `begun_at`, until it is staged, and `validated_at`,
+    when the newest result of its validation was written.
     """
 
     replay_id: UUID
@@ -50,6 +51,7 @@ class Replay(Serializable):
     outcome: str | None = None
     ended: bool = False
     begun_at: datetime | None = field(default=None, compare=False)
+    validated_at: datetime | None = field(default=None, compare=False)
 
 
 def approver(replay: Replay | None, first: bool, promoted_by: str) -> str | None:

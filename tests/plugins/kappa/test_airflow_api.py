@@ -14,6 +14,7 @@ import pytest
 
 from kappa.airflow_api import Airflow, AirflowRefused, Holders, Run
 from kappa.airflow_sign_in import NotSignedIn, SignedIn
+from kappa.core.audit import in_place_id
 from kappa.core.installation.settings import Settings
 from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
@@ -139,7 +140,6 @@ def test_tasks_come_in_the_order_in_which_they_were_begun(settings: Settings) ->
         (httpx.Response(200, json={"state": "failed"}), True),
         (httpx.Response(200, json={"state": "running"}), False),
         (httpx.Response(200, json={"state": "queued"}), False),
-        (httpx.Response(404, json={"detail": "not found"}), False),
         (httpx.Response(500), False),
     ],
 )
@@ -154,6 +154,22 @@ def test_a_lease_is_over_only_when_airflow_says_that_its_run_is(
 
     assert Holders(lambda: session(settings, server(handle)))(HELD) is over
     assert asked == ["/api/v2/dags/rescale_stream/dagRuns/run-1"]
+
+
+@pytest.mark.parametrize(("dag", "over"), [(httpx.Response(200, json={}), True), (httpx.Response(404), False)])
+def test_the_lease_of_a_deleted_run_is_over_where_airflow_knows_its_dag(
+    settings: Settings, dag: httpx.Response, over: bool
+) -> None:
+    answers = {"/api/v2/dags/rescale_stream": dag}
+    missing = httpx.Response(404, json={"detail": "not found"})
+    held_by = Holders(lambda: session(settings, server(lambda asked: answers.get(asked.url.path, missing))))
+    assert held_by(HELD) is over
+
+
+def test_a_command_in_place_is_nothing_that_airflow_is_asked_about(settings: Settings) -> None:
+    in_place = replace(HELD, run_id=in_place_id("rescale", "ad_ctr"))
+    failed = server(lambda _: httpx.Response(200, json={"state": "failed"}))
+    assert not Holders(lambda: session(settings, failed))(in_place)
 
 
 @pytest.mark.parametrize(("verb", "dag"), [("retire", "retire_versions"), ("prove", "prove_replay")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,6 +12,7 @@ from kappa.core.metrics import METRICS, Kind, Source
 from stack.monitor.endpoint import LooksCollector
 from stack.monitor.look import Disk, Look, Looks
 from stack.monitor.registry import Registry
+from stack.supervision import Process
 
 VERSION: dict[str, Any] = {
     "job": "ad_ctr", "version": 3, "state": "LIVE", "desired": "running", "serves": True, "lag_events": 40,
@@ -26,7 +28,11 @@ REGISTRY = Registry(
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,
 )
-WHOLE = Look(1000.0, registry=REGISTRY, red=REGISTRY.red, disk=Disk(5, 10), took_seconds=0.25, clock_ahead_seconds=1.0)
+PROCESSES = [
+    Process("kafka", 7, "RUNNING", datetime.fromtimestamp(400.0, UTC)),
+    Process("spark-worker", 0, "BACKOFF", datetime.fromtimestamp(990.0, UTC)),
+]
+WHOLE = Look(1000.0, PROCESSES, frozenset(), REGISTRY, REGISTRY.red, Disk(5, 10), 0.25, clock_ahead_seconds=1.0)
 AWAY = Look(1000.0, away=frozenset({"postgres"}), red=[{"line": "part", "of": "postgres"}])
 
 
@@ -74,8 +80,16 @@ def test_what_a_version_has_not_yet_is_not_told() -> None:
 
 def test_each_metric_of_the_stack_is_told_and_no_other() -> None:
     names = {name.partition("{")[0] for name in scraped(WHOLE)}
-    processes = {"kappa_process_up"}
-    assert names | processes == {metric.name for metric in METRICS if metric.source is Source.STACK}
+    assert names == {metric.name for metric in METRICS if metric.source is Source.STACK}
+
+
+def test_when_a_process_was_started_is_told_while_it_runs() -> None:
+    found = {name: value for name, value in scraped(WHOLE).items() if name.startswith("kappa_process")}
+    assert found == {
+        'kappa_process_up{process="kafka"}': 1,
+        'kappa_process_up{process="spark-worker"}': 0,
+        'kappa_process_start_timestamp_seconds{process="kafka"}': 400,
+    }
 
 
 def test_names_say_what_prometheus_wants_of_them() -> None:

@@ -25,7 +25,8 @@ insert into registry.replay (replay_id, run_id, versions, live, starts_ms, parit
 values (%(replay_id)s, %(run_id)s, %(versions)s, %(live)s, %(starts_ms)s, %(parity)s, %(bands)s, %(approval)s,
     %(promote)s, %(asked_by)s, %(reason)s, %(price)s)"""
 _VALIDATE = """
-update registry.replay set validation = %s where replay_id = %s and answer is null and ended_at is null"""
+update registry.replay set validation = %s, validated_at = clock_timestamp()
+where replay_id = %s and answer is null and ended_at is null"""
 _ANSWER = """
 update registry.replay set answer = %s, answered_by = %s, answered_at = clock_timestamp()
 where replay_id = %s and answer is null and ended_at is null"""

@@ -22,13 +22,14 @@ class OwnRequest(Refusal):
 
 
 class RunIsOlder(Refusal):
-    """A run that was cleared would promote a replay that nobody meant when it was asked for."""
+    """A run that was cleared would promote a replay whose validation nobody knew when it was asked for."""
 
     def __init__(self, replay: Replay, asked_at: datetime) -> None:
+        validated = replay.begun_at is None or asked_at >= replay.begun_at
         super().__init__(
-            f"this run was asked for at {asked_at:%Y-%m-%dT%H:%M:%SZ}, before the replay of {names(replay)} began, so "
-            "who asked for it did not agree to that. Nothing was promoted. Start a new run: ./kappa promote "
-            f"{' '.join(sorted(replay.versions))} --reason TEXT."
+            f"this run was asked for at {asked_at:%Y-%m-%dT%H:%M:%SZ}, before the replay of {names(replay)} "
+            f"{'was validated' if validated else 'began'}, so who asked for it did not agree to that. Nothing was "
+            f"promoted. Start a new run: ./kappa promote {' '.join(sorted(replay.versions))} --reason TEXT."
         )
 
 
@@ -65,9 +66,9 @@ class WasRejected(Refusal):
 
 
 def check_asked(replay: Replay, asked_at: datetime | None) -> None:
-    """Pass when a run that was asked for then may be meant for the replay; at any time, without Airflow (None). Raises
-    RunIsOlder."""
-    if asked_at is not None and replay.begun_at is not None and asked_at < replay.begun_at:
+    """Pass when a run that was asked for then may be meant for the replay, and for what its validation found; at any
+    time, without Airflow (None). Raises RunIsOlder."""
+    if asked_at is not None and any(known and asked_at < known for known in (replay.begun_at, replay.validated_at)):
         raise RunIsOlder(replay, asked_at)
 
 

@@ -121,7 +121,7 @@ def test_a_rollback_first_says_how_fresh_the_old_version_is(steps: Steps) -> Non
 def test_a_rollback_without_airflow_is_the_same_plan_here(steps: Steps) -> None:
     assert "done: release 8 rolled back." in run("rollback", "ad_ctr", "--reason", "wrong", "--without-airflow").output
     ((run_id, reason),) = steps.carried
-    assert (run_id.startswith("rollback-ad_ctr-"), reason, steps.runs) == (True, "wrong", [])
+    assert (run_id.startswith("in-place-rollback-ad_ctr-"), reason, steps.runs) == (True, "wrong", [])
 
 
 def test_a_dry_run_asks_as_who_would_and_moves_nothing(steps: Steps) -> None:

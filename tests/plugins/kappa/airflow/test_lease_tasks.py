@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from kappa.airflow import lease_tasks, task_context
 from kappa.airflow.task_context import RUN_TIMEOUT, WAIT_SECONDS, Conduct, NoLease
 from kappa.airflow_api import Run
+from kappa.core.audit import in_place_id
 from kappa.core.versions import Lease
 from kappa.verbs import lease
 
@@ -45,10 +47,19 @@ def test_a_holder_is_over_when_its_run_has_ended(monkeypatch: pytest.MonkeyPatch
     assert asked == [("rescale_stream", "the-run")]
 
 
-def test_a_holder_that_airflow_does_not_know_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    unknown = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 404})
-    in_a_task(monkeypatch, AirflowRuntimeError(unknown))
-    assert not lease_tasks.is_over(HELD)
+@pytest.mark.parametrize(("status", "over"), [(404, True), (500, False), (None, False)])
+def test_a_holder_is_over_when_its_run_was_deleted(
+    monkeypatch: pytest.MonkeyPatch, status: int | None, over: bool
+) -> None:
+    said = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": status} if status else None)
+    in_a_task(monkeypatch, AirflowRuntimeError(said))
+    assert lease_tasks.is_over(HELD) is over
+
+
+def test_a_command_in_place_is_not_airflow_s_to_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = in_a_task(monkeypatch, "failed")
+    assert not lease_tasks.is_over(replace(HELD, run_id=in_place_id("rescale", "ad_ctr")))
+    assert asked == []
 
 
 @pytest.mark.parametrize(("when_held", "waits"), [("refuse", 0), ("wait", WAIT_SECONDS)])

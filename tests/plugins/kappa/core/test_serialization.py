@@ -113,7 +113,7 @@ def test_a_row_of_the_registry_is_read_as_psycopg_gives_it() -> None:
     replay = {"replay_id": UUID(int=2), "run_id": "r", "versions": {"ad_ctr": 2}, "live": {"ad_ctr": 1},
               "starts_ms": None, "parity": "exact", "bands": [], "approval": "ask", "promote": True, "asked_by": "a",
               "reason": None, "price": PRICE, "validation": {"success": True}, "answer": None, "answered_by": None,
-              "outcome": None, "ended": False, "begun_at": AT}  # fmt: skip
+              "outcome": None, "ended": False, "begun_at": AT, "validated_at": AT}  # fmt: skip
     assert Replay.from_json(replay).validation == {"success": True}
 
 

@@ -92,11 +92,16 @@ def test_the_newest_validation_the_first_answer_and_the_first_outcome_count(rele
     releases, by = releasing.releases, author()
     replay_id = stage(releasing, by).replay_id
     releases.note_validation(replay_id, {"success": False})
-    assert releases.note_validation(replay_id, {"success": True}).validation == {"success": True}
+    before = releasing.registry.now()
+    validated = releases.note_validation(replay_id, {"success": True})
+    assert validated.validation == {"success": True}
+    assert validated.validated_at is not None
+    assert before <= validated.validated_at <= releasing.registry.now()
     releases.note_answer(replay_id, Answer.REJECTED, author())
     late = releases.note_answer(replay_id, Answer.APPROVED, by)
     assert (late.answer, late.answered_by) == ("rejected", "tester")
-    assert releases.note_validation(replay_id, {"success": False}).validation == {"success": True}
+    kept = releases.note_validation(replay_id, {"success": False})
+    assert (kept.validation, kept.validated_at) == ({"success": True}, validated.validated_at)
     releases.end_replay(replay_id, "rejected by tester")
     assert releases.end_replay(replay_id, "promoted") == replace(late, outcome="rejected by tester", ended=True)
     assert "replay.answered" not in {action for action, _, _ in actions(releasing, by.run_id)}

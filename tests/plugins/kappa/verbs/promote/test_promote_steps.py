@@ -129,6 +129,20 @@ def test_a_run_promotes_no_replay_that_began_after_it_was_asked_for(stage: Stage
     assert promote.plan_promote(stage.platform, JOBS, THIRD, stage.clock.now()).hand.targets == NEW
 
 
+def test_a_run_promotes_no_replay_that_was_validated_after_it_was_asked_for(stage: Stage, author: Author) -> None:
+    """It was refused then; cleared by who asked for the replay, it would agree to numbers that its author never saw."""
+    deployed(stage, author)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT)
+    replay = promote.replay_of_jobs(stage.platform, JOBS)
+    assert replay.begun_at is not None
+    assert replay.validated_at is not None
+    earlier = replay.validated_at - timedelta(seconds=1)
+    assert earlier > replay.begun_at
+    with pytest.raises(RunIsOlder, match=r"before the replay of ad_ctr v2, client_spend v2 was validated, so who"):
+        promote.plan_promote(stage.platform, JOBS, THIRD, earlier)
+    assert promote.plan_promote(stage.platform, JOBS, THIRD, replay.validated_at).hand.targets == NEW
+
+
 def test_what_was_rejected_is_not_promoted_by_hand(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     run_all(stage.platform, OTHER, answer=Answer.REJECTED)
