@@ -73,7 +73,9 @@ EXPECTED: dict[str, dict[str, str]] = {
     "registry.red_line": {WRITER: "select insert update delete", REGISTRY: "select insert update(detail) delete"},
     "registry.release": {REGISTRY: APPENDS},
     "registry.release_release_id_seq": {},
-    "registry.replay": {REGISTRY: "select insert update(answer,answered_at,answered_by,ended_at,outcome,validation)"},
+    "registry.replay": {
+        REGISTRY: "select insert update(answer,answered_at,answered_by,ended_at,outcome,validated_at,validation)"
+    },
     "registry.segment": {REGISTRY: "select insert update delete"},
     "serving.ad_ctr_minute": READERS,
     "serving.client_spend_day": READERS,
