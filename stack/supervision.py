@@ -77,6 +77,11 @@ class Process:
     ended: datetime | None = None
 
     @property
+    def runs(self) -> bool:
+        """Whether it runs, and has outlived the first seconds in which supervisor calls it STARTING."""
+        return self.state == "RUNNING"
+
+    @property
     def since(self) -> datetime | None:
         """Since when it is in its state; of one that is being stopped supervisor does not say."""
         if self.state == "STOPPING":

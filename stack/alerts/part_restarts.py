@@ -17,7 +17,7 @@ and the start before them."""
 def remembered(before: Starts, processes: Iterable[Process]) -> Starts:
     """The starts, with what a look saw: only what runs has been started. A stack that was started as a whole is
     counted anew: somebody did that."""
-    now = {process.name: process.started.timestamp() for process in processes if process.state == "RUNNING"}
+    now = {process.name: process.started.timestamp() for process in processes if process.runs}
     is_same = not now or any(start in before.get(name, ()) for name, start in now.items())
     starts = dict(before) if is_same else {}
     for name, start in now.items():

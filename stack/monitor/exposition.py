@@ -55,12 +55,13 @@ def family(metric: Metric, samples: Samples) -> Family:
 
 
 def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metric, Samples]:
-    running = [process for process in seen.processes if process.state == "RUNNING"]
     red = Counter((cause.value, line["of"]) for line in seen.red if (cause := cause_of(line)))
     return {
         metrics.PART_UP: {(part,): float(part not in seen.away) for part in PARTS},
-        metrics.PROCESS_UP: {(process.name,): float(process.state == "RUNNING") for process in seen.processes},
-        metrics.PROCESS_STARTED: {(process.name,): process.started.timestamp() for process in running},
+        metrics.PROCESS_UP: {(process.name,): float(process.runs) for process in seen.processes},
+        metrics.PROCESS_STARTED: {
+            (process.name,): process.started.timestamp() for process in seen.processes if process.runs
+        },
         metrics.REGISTRY_UP: {(): float(seen.registry is not None)},
         metrics.RED_LINES: {key: float(count) for key, count in red.items()},
         metrics.LOOK_SECONDS: {(): seen.took_seconds},

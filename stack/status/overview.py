@@ -70,7 +70,7 @@ def of_stack(
     it is says all. Of an installation elsewhere there are no processes to see. `of` names the process or the part."""
     if embedded and not processes and all(problem.part != supervision.NAME for problem in problems):
         return [_line("the stack is down", None, "down", "")]
-    since = {p.name: p.since.isoformat() if p.since else None for p in processes if p.state != "RUNNING"}
+    since = {p.name: p.since.isoformat() if p.since else None for p in processes if not p.runs}
     of_processes = [
         _line(f"process {p.name} is {p.state}", since[p.name], "process", p.name) for p in processes if p.name in since
     ]
