@@ -3,6 +3,7 @@ rigs R0 and R1, and one warm Spark session."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -62,6 +63,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     minutes(item)
     if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.r1_fault)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: no collection of garbage has to look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
@@ -138,7 +145,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
     jars.fetch(jars.read(), jars.repository(os.environ), cache, {"spark": home.jars, "s3": home.jars})
     checkpoint_files.put(home.jars)
-    class_archive.name(Layout(home, CHECKOUT))
+    class_archive.make(Layout(home, CHECKOUT))
     os.environ |= {**local_spark(home, SPARK_MEMORY_MB), **KEYS}
     spark = session.create("tests", resolve(find("ad_ctr"), {}))
     del os.environ["PYSPARK_SUBMIT_ARGS"]

@@ -54,6 +54,10 @@ PROVISIONING = "provisioning"
 USUAL_MINUTES = {"units": 12, "rigs": 15, "faults": 16, "stack": 16}
 """What the parts take on two cores, side by side, without their long tests."""
 
+CLASSES = Part("classes", [Step("archive", [sys.executable, "-m", "stack.services.class_archive"])])
+"""What each JVM of the tests maps instead of reading it, made first: a stack makes it at the lowest priority, behind
+all of this. Who comes before it is there waits."""
+
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
@@ -66,7 +70,7 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
     """What runs side by side. With arguments of its own there is one pytest for all tests, whose output is live."""
     if extra:
         return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
-    return [_checks(checkout), *(_tests(folder, name, marks, long) for name, marks in NEEDS.items())]
+    return [CLASSES, _checks(checkout), *(_tests(folder, name, marks, long) for name, marks in NEEDS.items())]
 
 
 def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:

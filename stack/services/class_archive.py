@@ -6,13 +6,14 @@ another Java or other jars, starts as it would without.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from kappa.core.installation.settings import load
+from kappa.core.installation.settings import from_environment
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment, search_path
 from stack.layout import Layout
 from stack.services.spark import java, spark_home
@@ -54,14 +55,20 @@ def begin(layout: Layout) -> None:
 
 
 def make(layout: Layout) -> None:
-    """Make the archive unless it is there. It gets its name when it is whole on the disk: a torn one ends a JVM.
+    """Make the archive unless it is there; who comes while another process makes it waits for that.
 
     Raises CalledProcessError, TimeoutExpired.
     """
     archive = name(layout)
-    if archive.exists():
-        return
     archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            _rehearse(layout, archive)
+
+
+def _rehearse(layout: Layout, archive: Path) -> None:
+    """The archive gets its name when it is whole on the disk: a torn one ends a JVM."""
     new = archive.with_suffix(f".{os.getpid()}.new")
     try:
         rehearsal = [layout.python, "-m", "jobs.rehearsal"]
@@ -81,4 +88,5 @@ def _environment(layout: Layout, new: Path) -> Mapping[str, str]:
 
 
 if __name__ == "__main__":
-    make(Layout(load(Path(os.environ["KAPPA_HOME"])), Path(__file__).resolve().parents[2]))
+    checkout = Path(__file__).resolve().parents[2]
+    make(Layout(from_environment(checkout), checkout))

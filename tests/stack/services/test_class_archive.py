@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import pytest
 
+from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import class_archive
 from tests.rigs.staged_driver import SPARK_SUBMIT
@@ -26,6 +30,26 @@ def test_a_jvm_that_starts_as_a_driver_does_maps_them(parts: Layout, tmp_path: P
 def test_without_the_archive_it_starts_all_the_same(tmp_path: Path) -> None:
     loaded = _loaded(tmp_path / "none.jsa", tmp_path)
     assert "source: file:" in loaded[SPARK]
+
+
+def test_of_two_who_want_it_one_makes_it_and_the_other_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, made, going_on = Layout(Settings(tmp_path / "state"), tmp_path), [], Event()
+
+    def rehearse(_: Layout, archive: Path) -> None:
+        made.append(archive)
+        assert going_on.wait(30)
+        archive.touch()
+
+    monkeypatch.setattr(class_archive, "_rehearse", rehearse)
+    with ThreadPoolExecutor(2) as threads:
+        wanted = [threads.submit(class_archive.make, layout) for _ in range(2)]
+        sleep(0.2)
+        assert not any(one.done() for one in wanted)
+        going_on.set()
+        for one in wanted:
+            one.result(30)
+    assert len(made) == 1
+    assert layout.settings.class_archive.readlink() == made[0]
 
 
 def _loaded(archive: Path, folder: Path) -> dict[str, str]:
