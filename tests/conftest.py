@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from random_order.config import Config as RandomOrder
 
+from cli.commands.test import PLACES
 from cli.entry import CHECKOUT
 from jobs import session
 from kappa.core.installation.settings import Settings
@@ -58,9 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """A long test that does not say how long it takes is refused in every run, also in those that leave it out. Faults
-    on the rig R1 are marked, for they are one of the parts that run side by side."""
+    """A long test that does not say how long it takes is refused in every run, also in those that leave it out, and so
+    is one of the stack where its part does not look. Faults on the rig R1 are marked, for they are a part, too."""
     minutes(item)
+    if item.get_closest_marker("integration") and not item.nodeid.startswith(PLACES["stack"]):
+        raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
     if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.r1_fault)
 

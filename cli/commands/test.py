@@ -49,6 +49,16 @@ NEEDS = {
 """The parts, which run side by side, and the marks of their tests: what they need. Faults on the rig R1 are one of
 them, as they are half of what needs a rig. So divided, the processors are seldom idle: each part but the first waits
 for others half of its time."""
+PLACES = {
+    "faults": ("tests/faults",),
+    "stack": (
+        "tests/integration",
+        "tests/stack/test_wipe.py",
+        "tests/cli/test_job_detail.py",
+        "tests/cli/commands/test_audit_command.py",
+    ),
+}
+"""Where all tests of a part lie, of which the others need not be read: half a minute sooner the stack is begun."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
 USUAL_MINUTES = {"units": 12, "rigs": 15, "faults": 16, "stack": 16}
@@ -109,7 +119,7 @@ def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequen
     marks = " and ".join(mark for mark in (which, left_out) if mark)
     chosen = ["-m", marks] if marks else []
     tally = ["-p", "tests.tally", "--tally", str(folder / f"{name}.json")]
-    command = [*_nice(name), sys.executable, "-m", "pytest", *tally, *chosen, *extra]
+    command = [*_nice(name), sys.executable, "-m", "pytest", *tally, *chosen, *PLACES.get(name, ()), *extra]
     return Part(name, [Step("pytest", command)], counts=True, live=bool(extra))
 
 
