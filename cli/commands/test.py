@@ -23,7 +23,7 @@ from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.terraform import executable
 
-TYPED = (
+TYPED = [
     "jobs",
     "stack",
     "cli",
@@ -34,7 +34,7 @@ TYPED = (
     "great_expectations",
     "bench",
     "tests",
-)
+]
 SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/spark.sh")
 NICENESS = {"checks": 10, "units": 5}
 """Of what needs nothing but the processors: parts that wait for others half of their time go before it."""
