@@ -23,18 +23,9 @@ from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.terraform import executable
 
-TYPED = [
-    "jobs",
-    "stack",
-    "cli",
-    "examples",
-    "installed",
-    "plugins/kappa",
-    "dags",
-    "great_expectations",
-    "bench",
-    "tests",
-]
+TYPED = (
+    "jobs", "stack", "cli", "examples", "installed", "plugins/kappa", "dags", "great_expectations", "bench", "tests",
+)  # fmt: skip
 SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/spark.sh")
 NICENESS = {"checks": 10, "units": 5}
 """Of what needs nothing but the processors: parts that wait for others half of their time go before it."""

@@ -78,9 +78,7 @@ def test_no_dag_file_imports_a_package_that_the_process_it_is_forked_from_has_no
 
 
 @pytest.mark.parametrize(("command", "imported"), [("scheduler", True), ("api-server", False)])
-def test_only_what_forks_imports_packages_at_its_start_and_all_seldom_look_for_garbage(
-    command: str, imported: bool
-) -> None:
+def test_only_what_forks_imports_packages_and_all_seldom_look_for_garbage(command: str, imported: bool) -> None:
     asked = f"{airflow_imports.text()}\nprint('kafka' in sys.modules, gc.get_threshold()[0])"
     done = subprocess.run(
         [sys.executable, "-c", asked, command], capture_output=True, text=True, timeout=60, check=True
