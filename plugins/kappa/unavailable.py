@@ -11,4 +11,7 @@ class Unreachable(Refusal):
 
     def __init__(self, part: str, address: str, problem: object) -> None:
         why = " ".join(str(problem).split())
-        super().__init__(f"{part} at {address} does not answer ({why}). Is the stack up? Run ./kappa up.")
+        super().__init__(
+            f"{part} at {address} does not answer ({why}). On one's own machine ./kappa up starts it; elsewhere "
+            "./kappa doctor tells what is in the way."
+        )

@@ -113,7 +113,7 @@ def test_less_than_one_entry_cannot_be_asked_for(connection: Connection) -> None
 def test_without_a_stack_the_remedy_is_named() -> None:
     refusal = run().exception
     assert isinstance(refusal, Refusal)
-    assert "Run ./kappa up" in str(refusal)
+    assert "./kappa up starts it" in str(refusal)
 
 
 @pytest.mark.integration

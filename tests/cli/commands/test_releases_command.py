@@ -54,4 +54,4 @@ def test_an_unknown_job_and_a_stack_that_is_down_are_named() -> None:
     assert isinstance(CliRunner().invoke(app, ["--job", "ad_crt"]).exception, UnknownJob)
     refusal = CliRunner().invoke(app, []).exception
     assert isinstance(refusal, Refusal)
-    assert "Run ./kappa up" in str(refusal)
+    assert "./kappa up starts it" in str(refusal)

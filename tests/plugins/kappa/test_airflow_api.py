@@ -199,5 +199,5 @@ def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) ->
     def away(_: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    with pytest.raises(Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* Run ./kappa up"):
+    with pytest.raises(Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* ./kappa up starts it"):
         session(settings, httpx.MockTransport(away)).look(RUN)

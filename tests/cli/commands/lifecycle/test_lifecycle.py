@@ -54,7 +54,7 @@ def test_a_setting_is_key_and_value(given: str) -> None:
     assert isinstance(run("deploy", "ad_ctr", "--set", given).exception, deploy.NotKeyValue)
 
 
-def test_without_a_stack_the_remedy_is_named() -> None:
+def test_without_a_stack_the_remedies_are_named() -> None:
     refusal = run("deploy", "ad_ctr", "--dry-run").exception
     assert isinstance(refusal, Unreachable)
-    assert "Run ./kappa up" in str(refusal)
+    assert "./kappa up starts it; elsewhere ./kappa doctor" in str(refusal)

@@ -98,5 +98,5 @@ def test_nothing_is_known_of_a_driver_that_never_beat(registry: Registry, job: s
 
 def test_an_absent_database_is_named_with_the_remedy(tmp_path: Any) -> None:
     absent = PostgresRegistry(Settings(home=tmp_path).dsn("kappa_registry").replace("port=15432", "port=1"))
-    with pytest.raises(Unreachable, match=r"Postgres at 127.0.0.1:1 .* Run ./kappa up"):
+    with pytest.raises(Unreachable, match=r"Postgres at 127.0.0.1:1 .* ./kappa up starts it"):
         absent.versions("ad_ctr")
