@@ -38,7 +38,8 @@ LONG_FACTOR = 3
 
 GROWN = "grown"
 """The fixture that is the stack with windows that are final: whoever comes early waits for that."""
-FAULTS = CHECKOUT / "tests" / "faults"
+TESTS = CHECKOUT / "tests"
+FAULTS = TESTS / "faults"
 SPARK_MEMORY_MB = 2_048
 """What hundreds of queries leave behind in one session is more than a driver has."""
 
@@ -62,7 +63,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """A long test that does not say how long it takes is refused in every run, also in those that leave it out, and so
     is one of the stack where its part does not look. Faults on the rig R1 are marked, for they are a part, too."""
     minutes(item)
-    if item.get_closest_marker("integration") and not item.nodeid.startswith(PLACES["stack"]):
+    of_stack = item.get_closest_marker("integration") is not None and TESTS in item.path.parents
+    if of_stack and not item.nodeid.startswith(PLACES["stack"]):
         raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
     if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.r1_fault)
