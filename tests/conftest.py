@@ -61,12 +61,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A long test that does not say how long it takes is refused in every run, also in those that leave it out, and so
-    is one of the stack where its part does not look. Faults on the rig R1 are marked, for they are a part, too."""
+    is one of the stack where its part does not look. What needs Spark is marked as on a rig, so that the parts have one
+    session less between them; faults on the rig R1 are marked, for they are a part, too."""
     minutes(item)
+    needed = set(getattr(item, "fixturenames", ()))
     of_stack = item.get_closest_marker("integration") is not None and TESTS in item.path.parents
     if of_stack and not item.nodeid.startswith(PLACES["stack"]):
         raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
-    if FAULTS in item.path.parents and {"spark", "cases"} <= set(getattr(item, "fixturenames", ())):
+    if "spark" in needed:
+        item.add_marker(pytest.mark.rig)
+    if FAULTS in item.path.parents and {"spark", "cases"} <= needed:
         item.add_marker(pytest.mark.r1_fault)
 
 
