@@ -39,7 +39,6 @@ LONG_FACTOR = 3
 GROWN = "grown"
 """The fixture that is the stack with windows that are final: whoever comes early waits for that."""
 TESTS = CHECKOUT / "tests"
-FAULTS = TESTS / "faults"
 SPARK_MEMORY_MB = 2_048
 """What hundreds of queries leave behind in one session is more than a driver has."""
 
@@ -70,7 +69,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
     if "spark" in needed:
         item.add_marker(pytest.mark.rig)
-    if FAULTS in item.path.parents and {"spark", "cases"} <= needed:
+    if item.nodeid.startswith(PLACES["faults"]) and {"spark", "cases"} <= needed:
         item.add_marker(pytest.mark.r1_fault)
 
 

@@ -12,7 +12,7 @@ PACKAGES = ("asgiref.sync", "kafka", "psycopg", "requests", "tenacity")
 """What the project's DAG files import, and Airflow's own start does not."""
 FORKING = ("scheduler", "dag-processor")
 """Commands of Airflow whose process forks for each task, or for each DAG file."""
-_TEXT = '''"""Written by ./kappa up: what the processes need that are forked from this one."""
+_TEXT = '''"""Written by ./kappa up: how Airflow looks for garbage, and what the processes need that it forks."""
 
 import gc
 import sys
