@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
+
 PATIENCE_SECONDS = 150
 """How long an interrupted part may take to clean up: pytest takes down the stack that it had started."""
+MEMORY = Path("/dev/shm")
+WRITTEN_BYTES, WORKING_BYTES = 5 << 30, 10 << 30
+"""What the tests that are not long have written at most at one time, and what their processes take beside it."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,13 @@ class Count:
 
 @dataclass
 class Run:
-    """A part at work on a thread, in a process group of its own: `codes` are the exit codes of the steps so far."""
+    """A part at work on a thread, in a process group of its own: `codes` are the exit codes of the steps so far, and
+    `files` is where its programs put what is temporary (None: where this one would)."""
 
     part: Part
     folder: Path
     checkout: Path
+    files: Path | None = None
     codes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     _begun: float = field(default_factory=time.monotonic)
@@ -138,14 +145,15 @@ class Run:
         self._thread.join()
 
     def _work(self) -> None:
+        given = {} if self.files is None else {"TMPDIR": str(self.files)}
         with self.output.open("wb") as output:
             for step in self.part.steps:
                 if self._stopping.is_set():
                     break
                 where = None if self.part.live else output
                 self._process = subprocess.Popen(
-                    step.command, cwd=self.checkout, stdin=subprocess.DEVNULL, stdout=where,
-                    stderr=None if where is None else subprocess.STDOUT, process_group=0,
+                    step.command, cwd=self.checkout, env={**os.environ, **given}, stdin=subprocess.DEVNULL,
+                    stdout=where, stderr=None if where is None else subprocess.STDOUT, process_group=0,
                 )  # fmt: skip
                 if self._stopping.is_set():
                     self.interrupt()
@@ -160,3 +168,20 @@ def end(runs: Sequence[Run], patience: float = PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + patience
     for run in runs:
         run.finish(deadline)
+
+
+def memory_for_files(where: Path = MEMORY, free_bytes: int | None = None) -> Path | None:
+    """A file system in memory that has room for what the tests write, and may hold programs; None without one.
+
+    A disk would be half of what their files cost: a broker, a database and checkpoints that wait for it at each write,
+    and a hundred thousand small files that are made and removed. `free_bytes` is what the machine has left.
+    """
+    try:
+        room = os.statvfs(where)
+    except OSError:
+        return None
+    kinds = {partition.mountpoint: partition.fstype for partition in psutil.disk_partitions(all=True)}
+    left = psutil.virtual_memory().available if free_bytes is None else free_bytes
+    fits = room.f_bavail * room.f_frsize >= WRITTEN_BYTES and left >= WRITTEN_BYTES + WORKING_BYTES
+    usable = kinds.get(str(where)) == "tmpfs" and not room.f_flag & os.ST_NOEXEC
+    return where if usable and fits else None

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.entry import CHECKOUT
-from cli.suite import Count, Part, Run, Step, end
+from cli.suite import Count, Part, Run, Step, end, memory_for_files
 from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.terraform import executable
@@ -122,20 +122,21 @@ def _test(
     ] = False,
 ) -> None:
     """Run all checks and tests, side by side; what follows `--` goes to one pytest."""
-    with _workplace() as folder:
+    in_memory = None if long or provisioning or context.args else memory_for_files()
+    with _workplace(in_memory) as folder:
         if provisioning:
             planned = applied(CHECKOUT, folder, os.environ, context.args)
         else:
             planned = parts(CHECKOUT, folder, long, context.args)
-        faults = run(planned, folder)
+        faults = run(planned, folder, folder if in_memory else None)
     if faults:
         raise typer.Exit(1)
 
 
-def run(planned: Sequence[Part], folder: Path) -> int:
+def run(planned: Sequence[Part], folder: Path, files: Path | None = None) -> int:
     """Run the parts side by side to their end; returns how much failed. An interruption ends all of them, and shows
-    what they have come to."""
-    runs = [Run(part, folder, CHECKOUT) for part in planned]
+    what they have come to. `files` is where they put what is temporary, if not where all programs do."""
+    runs = [Run(part, folder, CHECKOUT, files) for part in planned]
     left = list(runs)
     try:
         _watch(left)
@@ -150,10 +151,10 @@ def run(planned: Sequence[Part], folder: Path) -> int:
 
 
 @contextmanager
-def _workplace() -> Iterator[Path]:
+def _workplace(above: Path | None) -> Iterator[Path]:
     """A folder for what the parts write; a TERM is taken for a Ctrl-C meanwhile."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    folder = Path(tempfile.mkdtemp(prefix="kappa-suite-"))
+    folder = Path(tempfile.mkdtemp(prefix="kappa-suite-", dir=above))
     try:
         yield folder
     finally:
