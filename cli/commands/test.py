@@ -152,9 +152,11 @@ def run(planned: Sequence[Part], folder: Path, files: Path | None = None) -> int
 
 @contextmanager
 def _workplace(above: Path | None) -> Iterator[Path]:
-    """A folder for what the parts write; a TERM is taken for a Ctrl-C meanwhile."""
+    """A folder for what the parts write, which a Postgres under a user of its own may pass; a TERM is taken for a Ctrl-C
+    meanwhile."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="kappa-suite-", dir=above))
+    folder.chmod(0o711)
     try:
         yield folder
     finally:
