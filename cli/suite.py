@@ -19,8 +19,9 @@ import psutil
 PATIENCE_SECONDS = 150
 """How long an interrupted part may take to clean up: pytest takes down the stack that it had started."""
 MEMORY = Path("/dev/shm")
-WRITTEN_BYTES, WORKING_BYTES = 5 << 30, 10 << 30
-"""What the tests that are not long have written at most at one time, and what their processes take beside it."""
+WRITTEN_BYTES, WORKING_BYTES = 6 << 30, 10 << 30
+"""What the tests that are not long have on the disk at one time, half as much again as was seen, and what their
+processes take beside it."""
 
 
 @dataclass(frozen=True)
@@ -170,18 +171,23 @@ def end(runs: Sequence[Run], patience: float = PATIENCE_SECONDS) -> None:
         run.finish(deadline)
 
 
-def memory_for_files(where: Path = MEMORY, free_bytes: int | None = None) -> Path | None:
-    """A file system in memory that has room for what the tests write, and may hold programs; None without one.
+def memory_for_files(where: Path = MEMORY) -> Path | None:
+    """A file system in memory that can hold what the tests write; None without one.
 
-    A disk would be half of what their files cost: a broker, a database and checkpoints that wait for it at each write,
-    and a hundred thousand small files that are made and removed. `free_bytes` is what the machine has left.
+    On a disk their files are a good part of what they cost: a broker, a database and checkpoints wait for it at each
+    write, and a hundred thousand small files are made and removed.
     """
     try:
         room = os.statvfs(where)
     except OSError:
         return None
     kinds = {partition.mountpoint: partition.fstype for partition in psutil.disk_partitions(all=True)}
-    left = psutil.virtual_memory().available if free_bytes is None else free_bytes
-    fits = room.f_bavail * room.f_frsize >= WRITTEN_BYTES and left >= WRITTEN_BYTES + WORKING_BYTES
-    usable = kinds.get(str(where)) == "tmpfs" and not room.f_flag & os.ST_NOEXEC
-    return where if usable and fits else None
+    free, runs = room.f_bavail * room.f_frsize, not room.f_flag & os.ST_NOEXEC
+    return where if holds_files(kinds.get(str(where)), runs, free, psutil.virtual_memory().available) else None
+
+
+def holds_files(kind: str | None, runs: bool, free_bytes: int, memory_bytes: int) -> bool:
+    """Whether a file system of a kind, from which programs may be run or not, has room for the tests' files, and the
+    machine memory for these and for what works on them."""
+    fits = free_bytes >= WRITTEN_BYTES and memory_bytes >= WRITTEN_BYTES + WORKING_BYTES
+    return kind == "tmpfs" and runs and fits

@@ -124,10 +124,8 @@ def _test(
     """Run all checks and tests, side by side; what follows `--` goes to one pytest."""
     in_memory = None if long or provisioning or context.args else memory_for_files()
     with _workplace(in_memory) as folder:
-        if provisioning:
-            planned = applied(CHECKOUT, folder, os.environ, context.args)
-        else:
-            planned = parts(CHECKOUT, folder, long, context.args)
+        extra = context.args
+        planned = applied(CHECKOUT, folder, os.environ, extra) if provisioning else parts(CHECKOUT, folder, long, extra)
         faults = run(planned, folder, folder if in_memory else None)
     if faults:
         raise typer.Exit(1)
@@ -152,8 +150,7 @@ def run(planned: Sequence[Part], folder: Path, files: Path | None = None) -> int
 
 @contextmanager
 def _workplace(above: Path | None) -> Iterator[Path]:
-    """A folder for what the parts write, which a Postgres under a user of its own may pass; a TERM is taken for a Ctrl-C
-    meanwhile."""
+    """A folder for what the parts write, which Postgres' own user may pass; a TERM is taken for a Ctrl-C meanwhile."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="kappa-suite-", dir=above))
     folder.chmod(0o711)
