@@ -15,6 +15,7 @@ from rich.markup import escape
 from cli import output
 from cli.entry import CHECKOUT, settings
 from cli.options import Json
+from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status.causes import MEANINGS
 from stack.alerts import targets, wording
@@ -50,14 +51,14 @@ def list_incidents(as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({"watched": _is_watched(file), **msgspec.to_builtins(memory)}, indent=2))
         return
-    output.table("incident", HEADINGS, [_row(incident) for incident in memory.book.open])
+    output.table("incident", HEADINGS, [_row(incident, chosen.is_embedded) for incident in memory.book.open])
     output.table("to", ("message", "tries", "not before"), [_letter(letter) for letter in memory.outbox])
     if not memory.book.open:
         output.out.print("no incident is open")
     if not chosen.alerts.targets:
         output.out.print("nobody is told of any: alerts.targets in kappa.toml names no target (docs/alerts.md)")
     elif not _is_watched(file):
-        output.out.print("[bold red]nobody watches:[/] no monitor runs; './kappa up' starts it")
+        output.out.print(f"[bold red]nobody watches:[/] no monitor runs; '{_monitor(chosen)}' starts it")
 
 
 @alerts.command("test")
@@ -87,15 +88,19 @@ def run() -> None:
     process.run(settings(), CHECKOUT, ended)
 
 
+def _monitor(chosen: Settings) -> str:
+    return "./kappa up" if chosen.is_embedded else "./kappa alerts run"
+
+
 def _is_watched(file: MemoryFile) -> bool:
     return file.folder.is_dir() and file.is_held
 
 
-def _row(incident: Incident) -> tuple[str, ...]:
+def _row(incident: Incident, embedded: bool) -> tuple[str, ...]:
     since = datetime.fromtimestamp(incident.since, UTC)
     subjects = ", ".join(subject for subject in incident.subjects if subject)
     title = MEANINGS[incident.cause].title
-    return str(incident.number), title, subjects, f"{since:%Y-%m-%d %H:%M:%S} UTC", wording.next_command(incident)
+    return str(incident.number), title, subjects, f"{since:%Y-%m-%d %H:%M:%S} UTC", wording.next_of(incident, embedded)
 
 
 def _letter(letter: Letter) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from stack.alerts.incidents import Change, Incident, decide
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter
 from stack.alerts.targets import OVER, RED, Target
+from stack.alerts.wording import Installation
 from stack.monitor.look import Look
 
 logger = logging.getLogger("kappa.alerts")
@@ -24,7 +25,7 @@ logger = logging.getLogger("kappa.alerts")
 class Notifier:
     """Takes one look after another in. All that it knows is in the file once `take` or `deliver` is back."""
 
-    def __init__(self, alerts: Alerts, where: str, targets: Sequence[Target], file: MemoryFile) -> None:
+    def __init__(self, alerts: Alerts, where: Installation, targets: Sequence[Target], file: MemoryFile) -> None:
         self._alerts, self._where, self._file = alerts, where, file
         self._targets = {target.name: target for target in targets}
         self._backlogs = Backlogs()

@@ -78,7 +78,7 @@ def _yaml(cause: str, found: Rule, meaning: Meaning) -> str:
         "summary": f"{meaning.title}{about}",
         "readers": meaning.readers,
         "runbook": f'docs/runbook.md, "{meaning.runbook}"',
-        "next": meaning.next.replace("{job}", "JOB"),
+        "next": "; elsewhere ".join(filter(None, [meaning.next.replace("{job}", "JOB"), meaning.elsewhere])),
     }
     lines = [
         f"- alert: {alert_name(cause)}",

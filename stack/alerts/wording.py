@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kappa.status.causes import MEANINGS, readers
+from kappa.status.causes import MEANINGS, next_command, readers
 from stack.alerts.incidents import Incident
 
 LINES = 6
@@ -12,35 +13,43 @@ LINES = 6
 RUNBOOK = "docs/runbook.md"
 
 
-def opening(incident: Incident, where: str) -> tuple[str, str]:
-    """Title and body of the message that an incident has begun; `where` names the installation."""
+@dataclass(frozen=True)
+class Installation:
+    """Whose incidents are told: its name, and whether its parts are those that `./kappa up` starts."""
+
+    name: str
+    embedded: bool
+
+
+def opening(incident: Incident, where: Installation) -> tuple[str, str]:
+    """Title and body of the message that an incident has begun."""
     meaning = MEANINGS[incident.cause]
     body = [
         *_what(incident),
         f"Since: {_time(incident.since)}",
         f"Readers: {readers(incident.cause, incident.serves)}",
         f'Runbook: {RUNBOOK}, "{meaning.runbook}"',
-        f"Next: {next_command(incident)}",
-        f"Incident {incident.number} of {where}",
+        f"Next: {next_of(incident, where.embedded)}",
+        f"Incident {incident.number} of {where.name}",
     ]
     return f"red: {_title(incident)}", "\n".join(body)
 
 
-def ending(incident: Incident, where: str, at: float) -> tuple[str, str]:
+def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str]:
     """Title and body of the message that an incident is over; it stands for itself, should the first one be missed."""
     body = [
         *_what(incident, "It was"),
         f"Since: {_time(incident.since)}",
         f"Over: {_time(incident.seen)}, after {_length(incident.seen - incident.since)}; seen to be over for "
         f"{at - incident.seen:.0f} s",
-        f"Incident {incident.number} of {where}",
+        f"Incident {incident.number} of {where.name}",
     ]
     return f"over: {_title(incident)}", "\n".join(body)
 
 
-def next_command(incident: Incident) -> str:
+def next_of(incident: Incident, embedded: bool) -> str:
     """What to type first."""
-    return MEANINGS[incident.cause].next.format(job=incident.subjects[0].partition(" ")[0])
+    return next_command(incident.cause, incident.subjects[0].partition(" ")[0], embedded)
 
 
 def _title(incident: Incident) -> str:

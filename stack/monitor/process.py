@@ -16,6 +16,7 @@ from kappa.core.installation.settings import Settings
 from stack.alerts import targets
 from stack.alerts.memory import MemoryFile
 from stack.alerts.notifier import Notifier
+from stack.alerts.wording import Installation
 from stack.monitor import endpoint
 from stack.monitor.look import LOOK_SECONDS, Looks, look
 
@@ -39,7 +40,8 @@ def run(settings: Settings, checkout: Path, ended: threading.Event) -> None:
 def _notify(
     settings: Settings, told: list[targets.Target], looks: Looks, file: MemoryFile, ended: threading.Event
 ) -> None:
-    notifier = Notifier(settings.alerts, f"{socket.gethostname()}:{settings.home}", told, file)
+    here = Installation(f"{socket.gethostname()}:{settings.home}", settings.is_embedded)
+    notifier = Notifier(settings.alerts, here, told, file)
     logger.info("incidents are told to %s", ", ".join(target.name for target in told))
     while not ended.is_set():
         notifier.take(looks.newest())

@@ -41,7 +41,8 @@ class Cause(StrEnum):
 @dataclass(frozen=True)
 class Meaning:
     """What one cause means: `title` names it in a few words, `readers` is about those who read numbers, `runbook` the
-    heading of its entry, `next` a command. `{job}` and `{part}` stand for the first one that is concerned.
+    heading of its entry, `next` a command, with `{job}` for the first one that is concerned. `elsewhere` is the command
+    of an installation whose parts `./kappa up` does not start, if it is another one.
 
     What is not `urgent` may wait until a quiet span has ended.
     """
@@ -51,6 +52,7 @@ class Meaning:
     runbook: str
     next: str
     urgent: bool = True
+    elsewhere: str | None = None
 
 
 MEANINGS: dict[Cause, Meaning] = {
@@ -67,16 +69,16 @@ MEANINGS: dict[Cause, Meaning] = {
     Cause.POSTGRES: Meaning(
         "Postgres is away",
         "Nobody can read any number. Nothing is lost: what comes is in the log, and is counted afterwards.",
-        "postgres does not answer: ...", "./kappa up",
+        "postgres does not answer: ...", "./kappa up", elsewhere="./kappa doctor",
     ),
     Cause.KAFKA: Meaning(
         "the broker is away",
         f"{STAYS}. Producers cannot append: what they do not keep themselves is lost.",
-        "kafka does not answer: ...", "./kappa up",
+        "kafka does not answer: ...", "./kappa up", elsewhere="./kappa doctor",
     ),
     Cause.REGISTRY: Meaning(
         "the registry is missing", "What the database has not, nobody can read.",
-        "postgres has no registry, or an older one: ...", "./kappa up",
+        "postgres has no registry, or an older one: ...", "./kappa up", elsewhere="./kappa db migrate",
     ),
     Cause.SPARK: Meaning(
         "a part of Spark does not run",
@@ -170,6 +172,12 @@ MEANINGS: dict[Cause, Meaning] = {
         "A replay failed on its way", "./kappa status", urgent=False,
     ),
 }  # fmt: skip
+
+
+def next_command(cause: Cause, job: str, embedded: bool) -> str:
+    """What to type first; `job` is the first one that is concerned, if any is."""
+    meaning = MEANINGS[cause]
+    return (meaning.next if embedded else meaning.elsewhere or meaning.next).format(job=job)
 
 
 def readers(cause: Cause, serves: bool) -> str:

@@ -18,9 +18,11 @@ from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter
 from stack.alerts.targets import NoAddress
 from stack.up import up
+from tests.cli.test_targets import ELSEWHERE
 from tests.stack.alerts.receiver import SECRET, Receiver, put_address, receiver
 
 OPEN = Incident(4, Cause.SILENT, ("ad_ctr v1",), ("ad_ctr v1 silent: no heartbeat",), 1_790_000_000, 1_790_000_015, 0)
+AWAY = Incident(5, Cause.POSTGRES, ("postgres",), ("postgres does not answer",), 1_790_000_000, 1_790_000_015, 0)
 LATE = Letter("duty", 4, False, "red: no driver reports: ad_ctr v1", "", 1_790_000_015, 1_790_000_030, 3)
 
 
@@ -81,6 +83,23 @@ def test_what_is_open_and_what_is_on_its_way_is_listed(home: Path) -> None:
     assert told["watched"] is False
     assert [incident["cause"] for incident in told["book"]["open"]] == ["silent"]
     assert told["outbox"][0]["tries"] == 3
+
+
+@pytest.mark.parametrize(
+    ("addresses", "watches", "starts"),
+    [("", "./kappa up", "./kappa up"), (ELSEWHERE, "./kappa alerts run", "./kappa doctor")],
+)
+def test_only_the_embedded_stack_is_started_by_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch, addresses: str, watches: str, starts: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    (home.parent / "kappa.toml").write_text('[alerts]\ntargets = ["duty"]\n' + addresses)
+    file = MemoryFile(home)
+    file.folder.mkdir()
+    file.write(Memory(Book((AWAY,), (), 5), ()))
+    lines = CliRunner().invoke(application(), ["alerts", "list"]).output.splitlines()
+    assert any("Postgres is away" in line and starts in line for line in lines)
+    assert f"nobody watches: no monitor runs; '{watches}' starts it" in lines
 
 
 def test_with_nothing_open_it_says_so_and_who_watches(home: Path) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kappa.status.causes import Cause
+from stack.alerts.incidents import Incident
 from stack.alerts.memory import MemoryFile, NotifierRuns
+from stack.alerts.wording import Installation, opening
 from stack.layout import Layout
 from stack.monitor.look import Disk, Look, look
 from stack.monitor.registry import Registry
@@ -46,6 +49,13 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
             "success",
         ),
     ]
+
+
+@pytest.mark.parametrize(("embedded", "starts"), [(True, "./kappa up"), (False, "./kappa doctor")])
+def test_what_up_did_not_start_it_is_not_said_to_start(embedded: bool, starts: str) -> None:
+    away = Incident(1, Cause.KAFKA, ("kafka",), ("kafka does not answer",), 1_790_000_000, 1_790_000_015, 0)
+    _, body = opening(away, Installation("here", embedded))
+    assert f"Next: {starts}\n" in body
 
 
 def test_a_restart_tells_nothing_twice_and_forgets_nothing(watch: Watch, hook: Receiver) -> None:

@@ -10,6 +10,7 @@ from kappa.core.installation.settings import Settings
 from stack.alerts import targets
 from stack.alerts.memory import MemoryFile
 from stack.alerts.notifier import Notifier
+from stack.alerts.wording import Installation
 from stack.monitor.look import Look
 from stack.monitor.registry import Registry
 from tests.stack.alerts.receiver import Receiver, put_address
@@ -36,7 +37,8 @@ class Watch:
     def start(self) -> None:
         """A new process of the notifier."""
         told = targets.read(self.settings)
-        self.notifier = Notifier(self.settings.alerts, "here", told, MemoryFile(self.settings.home))
+        here = Installation("here", self.settings.is_embedded)
+        self.notifier = Notifier(self.settings.alerts, here, told, MemoryFile(self.settings.home))
 
     def see(self, seconds: float, seen: Look) -> None:
         """Nothing else is there for so long."""
