@@ -36,8 +36,9 @@ _FIXED = {
 
 _FILE_MANAGER = f"{_STREAMING}.checkpointFileManagerClass"
 _IN_FOLDER = {
-    # The default manager forks a process for each file it renames; the fence keeps a second driver out anyway.
-    _FILE_MANAGER: "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    # The default manager starts a process for each file that it renames, Spark's other one for each that it makes; the
+    # fence keeps a second driver out anyway.
+    _FILE_MANAGER: "kappa.FolderCheckpointFileManager"
 }
 _S3A = "spark.hadoop.fs.s3a"
 _IN_BUCKET = {

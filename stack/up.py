@@ -111,8 +111,7 @@ def _fetch_jars(layout: Layout) -> int:
     if isinstance(layout.settings.store.store, Bucket):
         folders["s3"] = layout.settings.jars
     fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
-    if "s3" in folders:
-        checkpoint_files.put(layout.settings.jars)
+    checkpoint_files.put(layout.settings.jars)
     return fetched
 
 

@@ -91,6 +91,7 @@ def make_stores(settings: Settings, copies: int) -> None:
     schema.migrate(settings)
     _await("Kafka", lambda: _topic(settings, copies))
     shutil.copytree(names.JARS, settings.jars, dirs_exist_ok=True)
+    checkpoint_files.put(settings.jars)
     if isinstance(settings.store.store, Bucket):
         make_bucket_ready(settings)
 
@@ -98,7 +99,6 @@ def make_stores(settings: Settings, copies: int) -> None:
 def make_bucket_ready(settings: Settings) -> None:
     """The jars by which Spark reads and writes it. It is tried, since drivers could only wait for it."""
     shutil.copytree(names.S3_JARS, settings.jars, dirs_exist_ok=True)
-    checkpoint_files.put(settings.jars)
     _await("the S3 server of the profile s3", lambda: not _wrong(settings.store))
 
 

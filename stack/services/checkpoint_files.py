@@ -1,4 +1,4 @@
-"""The jar by which Spark keeps checkpoints in a bucket: its Java source, and how it is built of that.
+"""The jar by which Spark keeps checkpoints, in a folder or in a bucket: its Java sources, and how it is built of them.
 
 It is kept built, beside the source, so that nobody needs a compiler. After a change of the source:
 `python -m stack.services.checkpoint_files`
@@ -20,8 +20,9 @@ from stack.layout import Layout
 from stack.services import jars
 from stack.services.spark import spark_home
 
-SOURCE = Path(__file__).with_name("s3a") / "ConditionalCheckpointFileManager.java"
-JAR = SOURCE.with_name("checkpoint-files.jar")
+FOLDER = Path(__file__).with_name("checkpoint_java")
+SOURCES = tuple(sorted(FOLDER.glob("*.java")))
+JAR = FOLDER / "checkpoint-files.jar"
 PACKAGE = "kappa"
 RELEASE = 17
 MANIFEST = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {RELEASE}\r\n\r\n"
@@ -39,17 +40,17 @@ def put(folder: Path) -> None:
 
 
 def build(s3a: Path) -> bytes:
-    """The jar of the present source, which it holds, too; the same bytes from the same compiler.
+    """The jar of the present sources, which it holds, too; the same bytes from the same compiler.
 
-    `s3a` is the folder of Hadoop's S3A. Raises CalledProcessError where the source cannot be compiled.
+    `s3a` is the folder of Hadoop's S3A. Raises CalledProcessError where they cannot be compiled.
     """
     needed = [*(jar for name in USED for jar in (spark_home() / "jars").glob(name)), *s3a.glob("hadoop-aws-*.jar")]
     with tempfile.TemporaryDirectory() as folder:
         classpath = os.pathsep.join(map(str, needed))
-        command = ["javac", "--release", str(RELEASE), "-nowarn", "-cp", classpath, "-d", folder, str(SOURCE)]
+        command = ["javac", "--release", str(RELEASE), "-nowarn", "-cp", classpath, "-d", folder, *map(str, SOURCES)]
         subprocess.run(command, check=True, capture_output=True)
         classes = {file.name: file.read_bytes() for file in sorted((Path(folder) / PACKAGE).glob("*.class"))}
-    return _packed({SOURCE.name: SOURCE.read_bytes(), **classes})
+    return _packed({**{source.name: source.read_bytes() for source in SOURCES}, **classes})
 
 
 def _packed(files: dict[str, bytes]) -> bytes:

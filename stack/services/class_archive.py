@@ -16,6 +16,7 @@ from pathlib import Path
 from kappa.core.installation.settings import from_environment
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment, search_path
 from stack.layout import Layout
+from stack.services import checkpoint_files
 from stack.services.spark import java, spark_home
 
 LONGEST_SECONDS = 900
@@ -81,7 +82,8 @@ def _rehearse(layout: Layout, archive: Path) -> None:
 
 
 def _environment(layout: Layout, new: Path) -> Mapping[str, str]:
-    submit = f"--master local[1] --driver-java-options '{_OPTIONS} -XX:ArchiveClassesAtExit={new}'"
+    options = f"{_OPTIONS} -XX:ArchiveClassesAtExit={new}"
+    submit = f"--master local[1] --jars '{checkpoint_files.JAR}' --driver-java-options '{options}'"
     local = " ".join(f"--conf {name}={value}" for name, value in OF_ITS_OWN_PROCESS.items())
     program = environment(layout.checkout, layout.python)
     return {**layout.surroundings, **program, "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell"}

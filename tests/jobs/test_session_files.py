@@ -1,8 +1,9 @@
-"""How Spark keeps its files in a bucket: which settings it is given, and what the checkpoint file manager promises."""
+"""How Spark keeps its files in a folder and in a bucket: which settings it is given, and what the managers promise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.jobs import streams
 from tests.rigs.s3_server import BUCKET, KEYS, files_in
 
 NUMBERS = count()
+_CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 @pytest.fixture
@@ -31,7 +33,26 @@ def place(spark: SparkSession, s3: str) -> Iterator[Location]:
 
 def test_a_folder_has_the_files_of_a_file_system() -> None:
     (manager,) = session.files(FOLDER).values()
-    assert manager.endswith(".FileSystemBasedCheckpointFileManager")
+    assert manager == "kappa.FolderCheckpointFileManager"
+
+
+def test_a_file_in_a_folder_starts_no_process_and_is_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    """Hadoop starts one to set permissions: so does Spark's own manager, in the same JVM."""
+    own, started = _kept(spark, tmp_path / "own", "kappa.FolderCheckpointFileManager")
+    sparks, started_by_spark = _kept(
+        spark, tmp_path / "spark", f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager"
+    )
+    assert own == sparks
+    assert started == 0
+    assert started_by_spark > 0
+
+
+def test_what_is_in_a_folder_already_is_not_overwritten(spark: SparkSession, tmp_path: Path) -> None:
+    manager = _manager(spark, tmp_path, "kappa.FolderCheckpointFileManager")
+    _write(spark, manager, tmp_path / "7", b"first")
+    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+        _write(spark, manager, tmp_path / "7", b"second")
+    assert (tmp_path / "7").read_bytes() == b"first"
 
 
 def test_a_bucket_of_aws_is_told_by_its_region_and_by_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,3 +139,37 @@ def _files(spark: SparkSession, place: Location) -> Any:
 def _path(spark: SparkSession, place: Location) -> Any:
     jvm: Any = spark._jvm
     return jvm.org.apache.hadoop.fs.Path(str(place))
+
+
+def _manager(spark: SparkSession, folder: Path, name: str) -> Any:
+    """The file manager of that name for a folder, with the session's settings."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder.as_uri())
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    return reduce(getattr, name.split("."), jvm)(path, configuration)
+
+
+def _write(spark: SparkSession, manager: Any, file: Path, content: bytes) -> None:
+    jvm: Any = spark._jvm
+    stream = manager.createAtomic(jvm.org.apache.hadoop.fs.Path(file.as_uri()), False)
+    stream.write(bytearray(content))
+    stream.close()
+
+
+def _kept(spark: SparkSession, folder: Path, name: str) -> tuple[dict[str, int], int]:
+    """The modes of the files and folders that a manager makes; and whether the JVM had processes of its own meanwhile,
+    told by the pages that those faulted in."""
+    jvm: Any = spark._jvm
+    manager = _manager(spark, folder, name)
+    process = int(jvm.ProcessHandle.current().pid())
+    before = _faults_of_children(process)
+    manager.mkdirs(jvm.org.apache.hadoop.fs.Path((folder / "state" / "0").as_uri()))
+    _write(spark, manager, folder / "state" / "0" / "1.delta", b"some")
+    kept = {str(path.relative_to(folder)): path.stat().st_mode for path in folder.rglob("*")}
+    return kept, _faults_of_children(process) - before
+
+
+def _faults_of_children(process: int) -> int:
+    """Minor page faults of all processes that it started and waited for: field 11 of proc_pid_stat(5)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11 - 3])

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
+from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Offsets
 from kappa.platform import Platform
+from kappa.verbs.drivers.submission import CHECKPOINT_JAR
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog
 
@@ -49,9 +51,10 @@ class AnyStage(ABC):
         artifacts.copy_sources(CHECKOUT, self.checkout)
 
     def build(self) -> str:
-        """The digest of the checkout's artifact."""
-        artifacts_folder = self.platform.settings.artifacts
-        return artifacts.build(self.checkout, artifacts_folder, self.clock.now()).digest
+        """The digest of the checkout's artifact; what a driver needs beside it is there from now on, too."""
+        settings = self.platform.settings
+        put_checkpoint_jar(settings)
+        return artifacts.build(self.checkout, settings.artifacts, self.clock.now()).digest
 
     @abstractmethod
     def read(self, job: str, version: int, ends: Offsets) -> None:
@@ -60,6 +63,12 @@ class AnyStage(ABC):
     @abstractmethod
     def commit(self, job: str, version: int, generation: int) -> None:
         """A version's driver commits a batch from a generation of its checkpoint."""
+
+
+def put_checkpoint_jar(settings: Settings) -> None:
+    """A jar of that name, which nothing here loads."""
+    settings.jars.mkdir(parents=True, exist_ok=True)
+    (settings.jars / CHECKPOINT_JAR).touch()
 
 
 def edit(checkout: Path, path: str, old: str, new: str) -> None:

@@ -21,8 +21,10 @@ from kappa.core.versions import Desired, State, Version
 from kappa.standalone_cluster import Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 from kappa.verbs.drivers.submission import submission
+from stack.services import checkpoint_files
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
+from tests.plugins.stages import put_checkpoint_jar
 from tests.rigs.small_stack import small_cluster
 
 PATIENCE = 100
@@ -81,10 +83,13 @@ class Trial:
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     if request.param == "fake":
         registry = FakeRegistry(FakeClock())
-        yield Trial(FakeCluster(registry), Settings(tmp_path_factory.mktemp("state")))
+        settings = Settings(tmp_path_factory.mktemp("state"))
+        put_checkpoint_jar(settings)
+        yield Trial(FakeCluster(registry), settings)
         return
     with small_cluster() as layout:
         settings = layout.settings
+        checkpoint_files.put(settings.jars)
         program = settings.artifacts / "stays" / "jobs" / "run.py"
         program.parent.mkdir(parents=True)
         program.write_text(DRIVER)

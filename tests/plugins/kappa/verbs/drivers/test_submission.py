@@ -15,10 +15,33 @@ from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
-from kappa.verbs.drivers.submission import JVM_OPTIONS, SHORT_JVM_OPTIONS, submission
+from kappa.verbs.drivers.submission import (
+    JVM_OPTIONS,
+    SHORT_JVM_OPTIONS,
+    NoCheckpointJar,
+    jars,
+    submission,
+)
+from tests.plugins.stages import put_checkpoint_jar
 
 JVM_WITHOUT_MEMORY = 3
 """Its exit code."""
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jars of a state folder that is on no disk."""
+    monkeypatch.setattr("kappa.verbs.drivers.submission.jars", lambda _: "/state/jars/spark/one.jar")
+
+
+def test_an_application_has_all_jars_of_their_folder_and_none_without_the_keeper_of_checkpoints(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    settings.jars.mkdir(parents=True)
+    (settings.jars / "another.jar").touch()
+    with pytest.raises(NoCheckpointJar, match=r"checkpoint-files\.jar .*elsewhere copy stack/.*Nothing was started"):
+        jars(settings)
+    put_checkpoint_jar(settings)
+    assert jars(settings) == f"{settings.jars}/another.jar,{settings.jars}/checkpoint-files.jar"
 
 
 def _submission(standby: bool = False, **given: int) -> Submission:

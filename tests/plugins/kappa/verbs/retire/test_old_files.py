@@ -48,10 +48,10 @@ def sweep(stage: Stage, keep: Keep = KEEP) -> str:
 
 
 def files(stage: Stage) -> set[str]:
-    """What is left in the state folder but the artifacts, relative to it."""
+    """What is left in the state folder but the artifacts and the jars, relative to it."""
     home = stage.platform.settings.home
     found = (str(file.relative_to(home)) for file in home.rglob("*") if file.is_file())
-    return {file for file in found if not file.startswith("artifacts/") or "/.build-" in file}
+    return {file for file in found if not file.startswith(("artifacts/", "jars/")) or "/.build-" in file}
 
 
 def test_old_files_of_every_kind_go_and_the_audit_says_how_many(stage: Stage) -> None:
