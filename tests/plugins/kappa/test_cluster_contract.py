@@ -21,7 +21,6 @@ from kappa.core.versions import Desired, State, Version
 from kappa.standalone_cluster import Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 from kappa.verbs.drivers.submission import submission
-from stack.services import checkpoint_files
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
 from tests.plugins.stages import put_checkpoint_jar
@@ -89,7 +88,6 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return
     with small_cluster() as layout:
         settings = layout.settings
-        checkpoint_files.put(settings.jars)
         program = settings.artifacts / "stays" / "jobs" / "run.py"
         program.parent.mkdir(parents=True)
         program.write_text(DRIVER)
