@@ -1,4 +1,4 @@
-"""Tries what a host has to have: the secrets, the folders and room in them."""
+"""Tries what a host has to have: the secrets, the jar that keeps checkpoints, the folders and room in them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.store import check, places
 from kappa.core.store.location import Location
 from stack import disk
+from stack.services import checkpoint_files
 
 PART = "host"
 FREE_BYTES = disk.NEEDED_BYTES
@@ -19,9 +20,12 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """Each secret's file, the shared folder, the store where it is another, and the room in both folders."""
+    """Each secret's file, the jar that keeps checkpoints where this host sees Spark's jars, the shared folder, the
+    store where it is another, and the room in both folders."""
     for file in secret_files(settings):
         yield Trial(PART, f"secret {file.name}", partial(_secret, file, settings.is_embedded))
+    if settings.jars.is_dir():
+        yield Trial(PART, f"jar {checkpoint_files.JAR.name}", partial(_jar, settings))
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings.shared))
     if settings.places.store:
         yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
@@ -43,6 +47,16 @@ def _secret(file: Path, embedded: bool) -> str:
         raise Wrong(f"{file} has mode {mode:04o}: others may read it", f"chmod 600 {file}, and make a new secret.")
     file.read_bytes()
     return "there, mode 0600"
+
+
+def _jar(settings: Settings) -> str:
+    ours, held = checkpoint_files.JAR, settings.jars / checkpoint_files.JAR.name
+    remedy = "'./kappa up' puts it there." if settings.is_embedded else f"Copy {ours} to {held}."
+    if not held.exists():
+        raise Wrong(f"{held} does not exist", remedy)
+    if held.read_bytes() != ours.read_bytes():
+        raise Wrong(f"{held} is of another release", remedy)
+    return "of this release"
 
 
 def _shared(folder: Path) -> str:

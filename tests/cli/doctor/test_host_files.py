@@ -11,6 +11,7 @@ from cli.doctor import host_files
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.addresses import Places
 from kappa.core.installation.settings import Settings
+from stack.services import checkpoint_files
 from tests.rigs.s3_server import BUCKET
 
 
@@ -23,12 +24,14 @@ def settings(tmp_path: Path) -> Settings:
     for file in host_files.secret_files(settings):
         file.write_text("secret")
         file.chmod(0o600)
+    settings.jars.mkdir(parents=True)
+    checkpoint_files.put(settings.jars)
     return settings
 
 
 def wrong(settings: Settings) -> dict[str, Tried]:
     tried = [carry_out(trial) for trial in host_files.trials(settings)]
-    assert len(tried) >= 9
+    assert len(tried) >= 10
     return {one.what: one for one in tried if one.finding}
 
 
@@ -48,6 +51,20 @@ def test_a_secret_that_is_not_there_is_named(settings: Settings) -> None:
     finding = wrong(elsewhere)["secret spark-rest.key"].finding
     assert finding is not None
     assert "Copy it from the host that has it" in finding.remedy
+
+
+@pytest.mark.parametrize(("is_there", "said"), [(False, "does not exist"), (True, "is of another release")])
+@pytest.mark.parametrize(("host", "remedy"), [("", "./kappa up"), ("pg", f"Copy {checkpoint_files.JAR} to ")])
+def test_a_jar_of_checkpoints_that_is_not_the_releases_is_named(
+    settings: Settings, is_there: bool, said: str, host: str, remedy: str
+) -> None:
+    jar = settings.jars / checkpoint_files.JAR.name
+    jar.write_bytes(b"older") if is_there else jar.unlink()
+    there = replace(settings, postgres=replace(settings.postgres, host=host))
+    finding = wrong(there)["jar checkpoint-files.jar"].finding
+    assert finding is not None
+    assert f"{jar} {said}" in finding.wrong
+    assert remedy in finding.remedy
 
 
 def test_a_secret_that_others_may_read_is_named(settings: Settings) -> None:
