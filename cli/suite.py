@@ -174,8 +174,8 @@ def end(runs: Sequence[Run], patience: float = PATIENCE_SECONDS) -> None:
 def memory_for_files(where: Path = MEMORY) -> Path | None:
     """A file system in memory that can hold what the tests write; None without one.
 
-    On a disk their files are a good part of what they cost: a broker, a database and checkpoints wait for it at each
-    write, and a hundred thousand small files are made and removed.
+    On a disk a broker, a database and checkpoints wait at each write, and a hundred thousand small files are made,
+    whose removal falls on a later run (docs/decisions/0082).
     """
     try:
         room = os.statvfs(where)

@@ -15,13 +15,13 @@ from rich.markup import escape
 from cli import output
 from cli.entry import CHECKOUT, settings
 from cli.options import Json
-from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.status.causes import MEANINGS
 from stack.alerts import targets, wording
 from stack.alerts.incidents import Incident
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter
+from stack.alerts.prometheus_rules import MONITOR
 from stack.monitor import process
 
 alerts = typer.Typer(help="Who is told of what is wrong: open incidents, a test message.", no_args_is_help=True)
@@ -58,7 +58,8 @@ def list_incidents(as_json: Json = False) -> None:
     if not chosen.alerts.targets:
         output.out.print("nobody is told of any: alerts.targets in kappa.toml names no target (docs/alerts.md)")
     elif not _is_watched(file):
-        output.out.print(f"[bold red]nobody watches:[/] no monitor runs; '{_monitor(chosen)}' starts it")
+        starts = MONITOR.next_command("", chosen.is_embedded)
+        output.out.print(f"[bold red]nobody watches:[/] no monitor runs; '{starts}' starts it")
 
 
 @alerts.command("test")
@@ -88,10 +89,6 @@ def run() -> None:
     process.run(settings(), CHECKOUT, ended)
 
 
-def _monitor(chosen: Settings) -> str:
-    return "./kappa up" if chosen.is_embedded else "./kappa alerts run"
-
-
 def _is_watched(file: MemoryFile) -> bool:
     return file.folder.is_dir() and file.is_held
 
@@ -99,8 +96,8 @@ def _is_watched(file: MemoryFile) -> bool:
 def _row(incident: Incident, embedded: bool) -> tuple[str, ...]:
     since = datetime.fromtimestamp(incident.since, UTC)
     subjects = ", ".join(subject for subject in incident.subjects if subject)
-    title = MEANINGS[incident.cause].title
-    return str(incident.number), title, subjects, f"{since:%Y-%m-%d %H:%M:%S} UTC", wording.next_of(incident, embedded)
+    title, following = MEANINGS[incident.cause].title, wording.next_command(incident, embedded)
+    return str(incident.number), title, subjects, f"{since:%Y-%m-%d %H:%M:%S} UTC", following
 
 
 def _letter(letter: Letter) -> tuple[str, ...]:

@@ -122,9 +122,9 @@ def _test(
     ] = False,
 ) -> None:
     """Run all checks and tests, side by side; what follows `--` goes to one pytest."""
-    in_memory = None if long or provisioning or context.args else memory_for_files()
+    extra = context.args
+    in_memory = None if long or provisioning or extra else memory_for_files()
     with _workplace(in_memory) as folder:
-        extra = context.args
         planned = applied(CHECKOUT, folder, os.environ, extra) if provisioning else parts(CHECKOUT, folder, long, extra)
         faults = run(planned, folder, folder if in_memory else None)
     if faults:

@@ -30,6 +30,7 @@ class Rule:
 
 MONITOR = Meaning(
     "nobody watches", "None yet. But nobody would be told.", "process NAME is STATE", "./kappa up",
+    elsewhere="./kappa alerts run",
 )  # fmt: skip
 """Prometheus alone can tell that the monitor is away."""
 MONITOR_RULE = Rule('absent(kappa_registry_up) or on () up{job="kappa"} == 0', "1m")

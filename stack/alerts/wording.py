@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kappa.status.causes import MEANINGS, next_command, readers
+from kappa.status.causes import MEANINGS, readers
 from stack.alerts.incidents import Incident
 
 LINES = 6
@@ -29,7 +29,7 @@ def opening(incident: Incident, where: Installation) -> tuple[str, str]:
         f"Since: {_time(incident.since)}",
         f"Readers: {readers(incident.cause, incident.serves)}",
         f'Runbook: {RUNBOOK}, "{meaning.runbook}"',
-        f"Next: {next_of(incident, where.embedded)}",
+        f"Next: {next_command(incident, where.embedded)}",
         f"Incident {incident.number} of {where.name}",
     ]
     return f"red: {_title(incident)}", "\n".join(body)
@@ -47,9 +47,9 @@ def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str
     return f"over: {_title(incident)}", "\n".join(body)
 
 
-def next_of(incident: Incident, embedded: bool) -> str:
+def next_command(incident: Incident, embedded: bool) -> str:
     """What to type first."""
-    return next_command(incident.cause, incident.subjects[0].partition(" ")[0], embedded)
+    return MEANINGS[incident.cause].next_command(incident.subjects[0].partition(" ")[0], embedded)
 
 
 def _title(incident: Incident) -> str:

@@ -90,15 +90,21 @@ def make_stores(settings: Settings, copies: int) -> None:
     postgres.ensure_roles(settings)
     schema.migrate(settings)
     _await("Kafka", lambda: _topic(settings, copies))
+    put_jars(settings)
+    if isinstance(settings.store.store, Bucket):
+        await_bucket(settings)
+
+
+def put_jars(settings: Settings) -> None:
+    """Put what Spark applications need where they find it; of S3 only where checkpoints lie in a bucket."""
     shutil.copytree(names.JARS, settings.jars, dirs_exist_ok=True)
     checkpoint_files.put(settings.jars)
     if isinstance(settings.store.store, Bucket):
-        make_bucket_ready(settings)
+        shutil.copytree(names.S3_JARS, settings.jars, dirs_exist_ok=True)
 
 
-def make_bucket_ready(settings: Settings) -> None:
-    """The jars by which Spark reads and writes it. It is tried, since drivers could only wait for it."""
-    shutil.copytree(names.S3_JARS, settings.jars, dirs_exist_ok=True)
+def await_bucket(settings: Settings) -> None:
+    """Wait for it, and try it, since drivers could only wait for it."""
     _await("the S3 server of the profile s3", lambda: not _wrong(settings.store))
 
 

@@ -16,13 +16,14 @@ import zipfile
 from pathlib import Path
 
 from kappa.core.installation.settings import Settings
+from kappa.core.spark_environment import CHECKPOINT_JAR
 from stack.layout import Layout
 from stack.services import jars
 from stack.services.spark import spark_home
 
 FOLDER = Path(__file__).with_name("checkpoint_java")
 SOURCES = tuple(sorted(FOLDER.glob("*.java")))
-JAR = FOLDER / "checkpoint-files.jar"
+JAR = FOLDER / CHECKPOINT_JAR
 PACKAGE = "kappa"
 RELEASE = 17
 MANIFEST = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {RELEASE}\r\n\r\n"
@@ -30,10 +31,16 @@ USED = ("hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-common-utils_*.jar"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
+def is_in(folder: Path) -> bool:
+    """Whether the jar of this release is there."""
+    held = folder / JAR.name
+    return held.exists() and held.read_bytes() == JAR.read_bytes()
+
+
 def put(folder: Path) -> None:
     """Put the jar where Spark looks for jars."""
     target = folder / JAR.name
-    if not target.exists() or target.read_bytes() != JAR.read_bytes():
+    if not is_in(folder):
         new = target.with_name(f"{target.name}.{os.getpid()}.new")
         shutil.copyfile(JAR, new)
         new.replace(target)

@@ -20,7 +20,8 @@ from tests.jobs import streams
 from tests.rigs.s3_server import BUCKET, KEYS, files_in
 
 NUMBERS = count()
-_CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
+_IN_FOLDER, _IN_BUCKET = "kappa.FolderCheckpointFileManager", "kappa.ConditionalCheckpointFileManager"
+_SPARKS_OWN = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 @pytest.fixture
@@ -38,20 +39,18 @@ def test_a_folder_has_the_files_of_a_file_system() -> None:
 
 def test_a_file_in_a_folder_starts_no_process_and_is_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     """Hadoop starts one to set permissions: so does Spark's own manager, in the same JVM."""
-    own, started = _kept(spark, tmp_path / "own", "kappa.FolderCheckpointFileManager")
-    sparks, started_by_spark = _kept(
-        spark, tmp_path / "spark", f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager"
-    )
+    own, started = _kept(spark, tmp_path / "own", _IN_FOLDER)
+    sparks, started_by_spark = _kept(spark, tmp_path / "spark", _SPARKS_OWN)
     assert own == sparks
     assert started == 0
     assert started_by_spark > 0
 
 
 def test_what_is_in_a_folder_already_is_not_overwritten(spark: SparkSession, tmp_path: Path) -> None:
-    manager = _manager(spark, tmp_path, "kappa.FolderCheckpointFileManager")
-    _write(spark, manager, tmp_path / "7", b"first")
+    files = _files(spark, tmp_path, _IN_FOLDER)
+    _write(spark, files, tmp_path / "7", b"first")
     with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
-        _write(spark, manager, tmp_path / "7", b"second")
+        _write(spark, files, tmp_path / "7", b"second")
     assert (tmp_path / "7").read_bytes() == b"first"
 
 
@@ -129,29 +128,20 @@ def test_a_query_goes_on_from_its_checkpoint_in_a_bucket(spark: SparkSession, pl
     assert not [name for name in place.files() if ".tmp" in name]
 
 
-def _files(spark: SparkSession, place: Location) -> Any:
-    """The file manager of a place, with the session's settings."""
+def _files(spark: SparkSession, place: Location | Path, name: str = _IN_BUCKET) -> Any:
+    """The file manager of that name for a place, with the session's settings."""
     jvm: Any = spark._jvm
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    return jvm.kappa.ConditionalCheckpointFileManager(_path(spark, place), configuration)
+    return reduce(getattr, name.split("."), jvm)(_path(spark, place), configuration)
 
 
-def _path(spark: SparkSession, place: Location) -> Any:
+def _path(spark: SparkSession, place: Location | Path) -> Any:
     jvm: Any = spark._jvm
     return jvm.org.apache.hadoop.fs.Path(str(place))
 
 
-def _manager(spark: SparkSession, folder: Path, name: str) -> Any:
-    """The file manager of that name for a folder, with the session's settings."""
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(folder.as_uri())
-    configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    return reduce(getattr, name.split("."), jvm)(path, configuration)
-
-
-def _write(spark: SparkSession, manager: Any, file: Path, content: bytes) -> None:
-    jvm: Any = spark._jvm
-    stream = manager.createAtomic(jvm.org.apache.hadoop.fs.Path(file.as_uri()), False)
+def _write(spark: SparkSession, files: Any, file: Path, content: bytes) -> None:
+    stream = files.createAtomic(_path(spark, file), False)
     stream.write(bytearray(content))
     stream.close()
 
@@ -160,11 +150,11 @@ def _kept(spark: SparkSession, folder: Path, name: str) -> tuple[dict[str, int],
     """The modes of the files and folders that a manager makes; and whether the JVM had processes of its own meanwhile,
     told by the pages that those faulted in."""
     jvm: Any = spark._jvm
-    manager = _manager(spark, folder, name)
+    files = _files(spark, folder, name)
     process = int(jvm.ProcessHandle.current().pid())
     before = _faults_of_children(process)
-    manager.mkdirs(jvm.org.apache.hadoop.fs.Path((folder / "state" / "0").as_uri()))
-    _write(spark, manager, folder / "state" / "0" / "1.delta", b"some")
+    files.mkdirs(_path(spark, folder / "state" / "0"))
+    _write(spark, files, folder / "state" / "0" / "1.delta", b"some")
     kept = {str(path.relative_to(folder)): path.stat().st_mode for path in folder.rglob("*")}
     return kept, _faults_of_children(process) - before
 

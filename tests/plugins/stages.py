@@ -10,8 +10,8 @@ from cli.entry import CHECKOUT
 from kappa.code import artifacts
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Offsets
+from kappa.core.spark_environment import CHECKPOINT_JAR
 from kappa.platform import Platform
-from kappa.verbs.drivers.submission import CHECKPOINT_JAR
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog
 

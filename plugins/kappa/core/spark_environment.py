@@ -1,4 +1,5 @@
-"""The environment of a Spark program: where it finds its code, which Python it runs, how it gives memory back."""
+"""The environment of a Spark program: where it finds its code, in which jar what keeps its checkpoints, which Python it
+runs, how it gives memory back."""
 
 from __future__ import annotations
 
@@ -18,6 +19,9 @@ ALLOCATION = {
 OF_ITS_OWN_PROCESS = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 """Where a session listens that does its work itself: nobody on another host has business there. One with executors
 listens where its worker's environment says (SPARK_LOCAL_IP, SPARK_LOCAL_HOSTNAME), or at its host's own address."""
+
+CHECKPOINT_JAR = "checkpoint-files.jar"
+"""What the jobs' session names as the keeper of checkpoints is in it; built by stack/services/checkpoint_files.py."""
 
 
 def search_path(code: Path) -> str:

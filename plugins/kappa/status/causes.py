@@ -54,6 +54,10 @@ class Meaning:
     urgent: bool = True
     elsewhere: str | None = None
 
+    def next_command(self, job: str, embedded: bool) -> str:
+        """What to type first; `job` is the first one that is concerned, if any is."""
+        return (self.next if embedded else self.elsewhere or self.next).format(job=job)
+
 
 MEANINGS: dict[Cause, Meaning] = {
     Cause.DOWN: Meaning(
@@ -172,12 +176,6 @@ MEANINGS: dict[Cause, Meaning] = {
         "A replay failed on its way", "./kappa status", urgent=False,
     ),
 }  # fmt: skip
-
-
-def next_command(cause: Cause, job: str, embedded: bool) -> str:
-    """What to type first; `job` is the first one that is concerned, if any is."""
-    meaning = MEANINGS[cause]
-    return (meaning.next if embedded else meaning.elsewhere or meaning.next).format(job=job)
 
 
 def readers(cause: Cause, serves: bool) -> str:

@@ -24,7 +24,7 @@ from kappa.core.store.s3 import Bucket
 from stack.containers import bucket, installation, names, prepare
 from stack.containers.names import Chosen, Group
 from stack.layout import Layout
-from stack.services import jars
+from stack.services import checkpoint_files, jars
 from stack.waiting import until
 from tests.rigs import s3_server
 from tests.rigs.small_stack import free_ports
@@ -159,10 +159,16 @@ def ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return replace(settings, places=replace(settings.places, shared=str(tmp_path / "shared")))
 
 
-def test_spark_is_given_what_it_needs_for_a_bucket(ready: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kappa.core.store.check.check", lambda _: [])
-    prepare.make_bucket_ready(ready)
-    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar"}
+def test_spark_is_given_what_it_needs_for_a_bucket(
+    ready: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "others").mkdir()
+    monkeypatch.setattr(names, "JARS", tmp_path / "others")
+    prepare.put_jars(ready)
+    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar", checkpoint_files.JAR.name}
+    elsewhere = replace(ready, places=replace(ready.places, shared=str(tmp_path / "folder"), store=""))
+    prepare.put_jars(elsewhere)
+    assert {jar.name for jar in elsewhere.jars.iterdir()} == {checkpoint_files.JAR.name}
 
 
 def test_a_server_that_was_not_started_is_refused_before_any_driver_waits_for_it(
@@ -172,5 +178,5 @@ def test_a_server_that_was_not_started_is_refused_before_any_driver_waits_for_it
         "kappa.core.store.check.check", lambda store: [Finding(f"put in {store}", "nobody", "Start it.")]
     )
     with pytest.raises(Refusal, match="the S3 server of the profile s3 did not answer"):
-        prepare.make_bucket_ready(ready)
+        prepare.await_bucket(ready)
     assert "put in s3a://kappa/state: nobody" in capsys.readouterr().err

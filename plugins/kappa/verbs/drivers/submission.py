@@ -12,7 +12,13 @@ from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
 from kappa.core.refusals import Refusal
-from kappa.core.spark_environment import ALLOCATION, OF_ITS_OWN_PROCESS, environment, search_path
+from kappa.core.spark_environment import (
+    ALLOCATION,
+    CHECKPOINT_JAR,
+    OF_ITS_OWN_PROCESS,
+    environment,
+    search_path,
+)
 from kappa.core.versions import Version
 from kappa.verbs.drivers.size import size_of
 
@@ -30,8 +36,6 @@ SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
 _AUTHENTICATED = {"spark.authenticate": "true"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
-CHECKPOINT_JAR = "checkpoint-files.jar"
-"""What the jobs' session names as the keeper of checkpoints is in it; built by stack/services/checkpoint_files.py."""
 
 
 class NoCheckpointJar(Refusal):

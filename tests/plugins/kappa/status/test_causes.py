@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from cli.main import application
-from kappa.status.causes import MEANINGS, Cause, next_command
+from kappa.status.causes import MEANINGS, Cause
 from stack.alerts.findings import cause_of
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -29,15 +29,15 @@ def test_the_runbook_has_the_entry(cause: Cause) -> None:
 @pytest.mark.parametrize("cause", Cause)
 @pytest.mark.parametrize("embedded", [True, False])
 def test_the_next_command_is_there(cause: Cause, embedded: bool) -> None:
-    words = next_command(cause, "ad_ctr", embedded).split()
+    words = MEANINGS[cause].next_command("ad_ctr", embedded).split()
     assert words[0] == "./kappa"
     assert words[1] in typer.main.get_command(application()).commands  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("cause", [Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY])
 def test_up_starts_only_what_is_embedded(cause: Cause) -> None:
-    assert next_command(cause, "", embedded=True) == "./kappa up"
-    assert next_command(cause, "", embedded=False) != "./kappa up"
+    assert MEANINGS[cause].next_command("", embedded=True) == "./kappa up"
+    assert MEANINGS[cause].next_command("", embedded=False) != "./kappa up"
 
 
 def test_each_red_line_of_the_contract_has_a_cause() -> None:
