@@ -60,10 +60,11 @@ def make(layout: Layout) -> None:
 
     Raises CalledProcessError, TimeoutExpired.
     """
-    archive = name(layout)
+    archive = place(layout)
     archive.parent.mkdir(parents=True, exist_ok=True)
     with archive.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        name(layout)
         if not archive.exists():
             _rehearse(layout, archive)
 
