@@ -29,6 +29,8 @@ _FIXED = {
     f"{_STREAMING}.numRecentProgressUpdates": "5",
     # The default falls back to sorting after 128 groups.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
+    # Else each column remembers which line of Python made it: half of what it takes to build a query.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.ui.retainedExecutions": "5",
     "spark.ui.enabled": "false",
 }

@@ -38,7 +38,7 @@ SETTINGS = (
     "--set",
     f"allowed_lateness_ms={ALLOWED_LATENESS_MS}",
     "--set",
-    "cadence_ms=3000",
+    "cadence_ms=6000",
     "--set",
     "executor_cores=1",
 )
