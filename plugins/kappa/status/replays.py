@@ -11,7 +11,8 @@ import psycopg
 from kappa.core.replays import NOTHING_MEASURED, Course, Forecast, time_left
 
 # What is unread is at least what is left of the plan's count, until the driver knows better. The live version has
-# caught up, so it reads what arrives: by so much less does a replay come nearer.
+# caught up, so it reads what arrives, in the middle one of its last minutes: by so much less does a replay come nearer,
+# and a burst in one of them does not go on.
 # A candidate reads in batches of many seconds, so its rate is from the first one's end to the newest's. What is
 # expected of it is what its launch wrote into the audit.
 # The clock is read once: with clock_timestamp() no index on committed_at could be used.
@@ -24,7 +25,7 @@ select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity,
     extract(epoch from statement_timestamp() - q.committed_at)::double precision as idle_s,
     extract(epoch from statement_timestamp() - coalesce((p.evidence ->> 'began')::timestamptz, r.begun_at))
         ::double precision as age_s, p.evidence -> 'forecasts' -> v.job as forecast,
-    l.read::double precision / 300 as arrivals_per_s
+    coalesce(l.read_a_minute / 60, 0)::double precision as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
 cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
@@ -38,9 +39,12 @@ cross join lateral (
         coalesce(extract(epoch from max(b.committed_at) - min(b.committed_at)), 0)::double precision as reading_s
     from ops.batches b
     where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '3 minutes') s
-cross join lateral (select coalesce(sum(b.read), 0) as read from ops.batches b
-    where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
-        and b.committed_at > statement_timestamp() - interval '5 minutes') l
+cross join lateral (
+    select percentile_cont(0.5) within group (order by one.read) as read_a_minute from (
+        select sum(b.read)::double precision as read from ops.batches b
+        where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
+            and b.committed_at > statement_timestamp() - interval '5 minutes'
+        group by floor(extract(epoch from statement_timestamp() - b.committed_at) / 60)) one) l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
 _ANSWERS = """

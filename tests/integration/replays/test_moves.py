@@ -30,6 +30,8 @@ from tests.rigs.view_reader import Seen, reading
 pytestmark = pytest.mark.integration
 
 MORE_RECORDS = 300
+IN_ITS_PROCESS = ("--set", "executors=0")
+"""Each candidate does its work itself, also where the live version has an executor."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def moved(grown: Stack, edge: Edge) -> Moved:
     print(f"seed {seed}")
     old, count, served = live(grown), releases(grown), [segments(grown)]
     with reading(grown.settings) as seen, load(grown, seed, rate=60):
-        with reprocessing(grown, *BOTH, reason="same code", options=("--from", edge.text, "--set", "executors=0")) as same:
+        with reprocessing(
+            grown, *BOTH, reason="same code", options=("--from", edge.text, "--set", "executors=0")
+        ) as same:
             candidate = same.until_staged().versions["ad_ctr"]
             edge.send_stale()
             nice = {"catching up": _once_lowered(grown, candidate)}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import pairwise
+from statistics import median
 
 from kappa.code import artifacts
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import checkpoint_of
+from kappa.core.job_catalog import MINUTE_MS
 from kappa.core.log.kafka_log import Appended, Log, Offsets
 from kappa.core.log.topic import Topic, check_kept_whole, check_stamping
 from kappa.core.requests.reprocessing import ReprocessRequest
@@ -24,8 +27,8 @@ from kappa.verbs.start_point import EARLIEST, LogHead, StartPoint, replay_start_
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 """Where a partition's unread records are looked at, as shares of them."""
-ARRIVALS_SECONDS = 300
-"""A burst of the last minute is not what goes on to arrive."""
+MINUTES = 5
+"""What arrived in the middle one of so many minutes goes on to arrive; a burst in one of them does not."""
 
 
 def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: bool = False) -> ReprocessPlan:
@@ -120,16 +123,22 @@ def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int, before_ms: i
             if record := log.appended(partition, offset):
                 seen[partition][offset] = record
     sizes = [record.bytes for records in seen.values() for record in records.values()]
-    recent = to_read(log.offsets_at(now_ms - ARRIVALS_SECONDS * 1000), ends)
     return LogFacts(
         ends=ends,
         samples={p: tuple((offset, record.at_ms) for offset, record in held.items()) for p, held in seen.items()},
         retention_ms=topic.retention_ms,
         bytes_per_record=sum(sizes) / len(sizes) if sizes else 0.0,
-        arrivals_per_s=sum(recent.values()) / ARRIVALS_SECONDS,
+        arrivals_per_s=_arrivals_per_s(log, ends, now_ms),
         now_ms=now_ms,
         before_ms=before_ms,
     )
+
+
+def _arrivals_per_s(log: Log, ends: Offsets, now_ms: int) -> float:
+    """Of the last minutes in which anything was appended, the middle one's records a second."""
+    cuts = [*(log.offsets_at(now_ms - ago * MINUTE_MS) for ago in range(MINUTES, 0, -1)), ends]
+    counts = [sum(to_read(first, past).values()) for first, past in pairwise(cuts)]
+    return median(list(filter(None, counts)) or [0]) / 60
 
 
 def _ms(moment: datetime) -> int:

@@ -12,9 +12,11 @@ import pytest
 
 from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.replays import SETTLING_SECONDS, Forecast, Standing, Weighed
+from kappa.verbs.replay import observation
 from kappa.verbs.replay.candidate import RateGivenTwice, RateOutOfRange, throttle
 from kappa.verbs.replay.price import LogFacts, LogWillBeTooShort, NeverCatchesUp, eta_seconds, infeasible, slack_seconds
 from kappa.verbs.start_point import utc
+from tests.plugins.fakes import TOPIC, FakeLog
 from tests.plugins.replay_plans import (
     BOTH,
     HOUR_MS,
@@ -49,6 +51,18 @@ def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
     assumed, slow = planned().price, planned(weight=slowly).price
     by_arrivals = 50.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
     assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(50.0 + by_arrivals)
+
+
+@pytest.mark.parametrize(
+    ("counts", "per_s"),
+    [((60, 60, 60, 60, 60), 1.0), ((60, 60, 900, 60, 60), 1.0), ((0, 0, 0, 0, 120), 2.0), ((), 0.0)],
+    ids=["steady", "a burst", "just begun", "nothing"],
+)
+def test_what_arrives_is_what_came_in_the_middle_one_of_the_last_minutes(counts: tuple[int, ...], per_s: float) -> None:
+    now_ms, minutes = 20 * MINUTE_MS, len(counts)
+    times = [now_ms - (minutes - number) * MINUTE_MS for number, count in enumerate(counts) for _ in range(count)]
+    log = FakeLog({0: 7, 1: 0}, {0: [0, *times], 1: []})
+    assert observation.log_facts(log, TOPIC, log.earliest(), now_ms, 0).arrivals_per_s == per_s
 
 
 def test_the_rows_show_the_price_readably() -> None:
