@@ -134,12 +134,14 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 @dataclass(frozen=True)
 class Weighed:
     """What a version's rows take (bytes); how many records a second its job was seen to read in its newest replays, or
-    else with a full backlog before it (None: never, or slowed down by its settings); and how long its newest
-    candidates, or else its newest versions, took from their launch to their first commit (None: not known)."""
+    else with a full backlog before it (None: never, or slowed down by its settings); how long its newest candidates, or
+    else its newest versions, took from their launch to their first commit (None: not known); and how much longer the
+    first full batch of its newest candidates took than those after it."""
 
     rows_bytes: int
     replays_per_s: float | None
     start_s: float | None = None
+    warming_s: float = 0.0
 
 
 START_SECONDS = 30.0
@@ -147,8 +149,9 @@ START_SECONDS = 30.0
 ASSUMED_PER_SECOND = 7_000.0
 """Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
 read on two cores, for the live ones read on beside them."""
-SETTLING_SECONDS = 12.0
-"""From the batch that reads the last of what waited to being called ready: several looks in a row have to agree."""
+SETTLING_SECONDS = 20.0
+"""From the batch that reads the last of what waited to being called ready: some smaller ones follow it, and several
+looks in a row have to agree (docs/decisions/0084)."""
 TRUSTED_SECONDS = 10.0
 """So long a version has to read until its own speed counts for as much as the forecast."""
 
@@ -156,10 +159,11 @@ TRUSTED_SECONDS = 10.0
 @dataclass(frozen=True)
 class Forecast(Serializable):
     """How a version is expected to catch up, by what earlier ones did: the seconds from its launch to its first commit,
-    and the records that it reads a second from then on."""
+    the records that it reads a second from then on, and the seconds that it loses to a JVM that is not warm yet."""
 
     start_s: float
     per_s: float
+    warming_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ NOTHING_MEASURED = Forecast(START_SECONDS, ASSUMED_PER_SECOND)
 def forecast(weighed: Weighed, most_per_s: float) -> Forecast:
     """What is expected of a version whose settings let it read so many records a second."""
     start_s = START_SECONDS if weighed.start_s is None else weighed.start_s
-    return Forecast(start_s, min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s))
+    return Forecast(start_s, min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s), weighed.warming_s)
 
 
 def time_left(expected: Forecast, course: Course) -> float | None:
@@ -190,18 +194,26 @@ def time_left(expected: Forecast, course: Course) -> float | None:
     the looks that must agree. Its own speed counts for more the longer it reads, and the batch that it is in the midst
     of is taken to be under way since the newest commit.
 
-    None: it comes no nearer, or should have been ready before now.
+    None: it comes no nearer, or should have been ready long before now.
     """
     if course.idle_s is not None and not course.unread:
         return SETTLING_SECONDS
-    own = course.read + TRUSTED_SECONDS * expected.per_s
-    nearer = own / (course.reading_s + TRUSTED_SECONDS) - course.arrivals_per_s
+    nearer = _speed(expected, course) - course.arrivals_per_s
     if nearer <= 0:
         return None
     starting = max(expected.start_s - course.age_s, 0.0) if course.idle_s is None else 0.0
-    reading = (course.unread + starting * course.arrivals_per_s) / nearer
-    left = starting + reading + SETTLING_SECONDS - (course.idle_s or 0.0)
-    return left if left > 0 else None
+    warming = 0.0 if course.reading_s else expected.warming_s
+    reading, idle = warming + (course.unread + starting * course.arrivals_per_s) / nearer, course.idle_s or 0.0
+    if idle > 2 * reading + SETTLING_SECONDS:
+        return None
+    return starting + max(reading - idle, 0.0) + SETTLING_SECONDS
+
+
+def _speed(expected: Forecast, course: Course) -> float:
+    """Records a second, warm: the forecast's, and the version's own by what it has read. Not more than half of its time
+    counts as lost to its first batch."""
+    warm_s = course.reading_s - min(expected.warming_s, course.reading_s / 2)
+    return (course.read + TRUSTED_SECONDS * expected.per_s) / (warm_s + TRUSTED_SECONDS)
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,15 @@ where v.job = %s and v.version = %s"""
 # nothing to commit when it is ready.
 _WEIGHED = """
 with work as (
-    select b.version, b.read, w.settings,
+    select b.version, b.generation, b.batch_id, b.read, w.settings,
         b.committed_at - lag(b.committed_at) over (partition by b.version, b.generation order by b.batch_id) as took
     from registry.batch b join registry.job_version w using (job, version) where b.job = %(job)s
 ), flat_out as (
-    select version, 1 as batches, read, extract(epoch from took)::double precision as seconds from work
-    where registry.worked_flat_out(read, took, settings)
+    select version, 1 as batches, read, extract(epoch from took)::double precision as seconds,
+        row_number() over (partition by version order by generation, batch_id) as nth
+    from work where registry.worked_flat_out(read, took, settings)
     union all
-    select version, flat_out_batches, flat_out_read, flat_out_seconds from registry.batch_hour
+    select version, flat_out_batches, flat_out_read, flat_out_seconds, null from registry.batch_hour
     where job = %(job)s and flat_out_batches > 0
 ), speed as (
     select sum(read)::double precision / sum(seconds) as per_s from flat_out
@@ -60,6 +61,11 @@ with work as (
             select version, seconds, is_candidate, bool_or(is_candidate) over () as any_candidate
             from first_commit where seconds between 1 and 600) known
         where is_candidate = any_candidate order by version desc limit 3) newest
+), warm as (
+    select version, sum(read) filter (where nth > 1) / sum(seconds) filter (where nth > 1) as per_s,
+        min(read) filter (where nth = 1) as first_read, min(seconds) filter (where nth = 1) as first_s
+    from flat_out join marks using (version) where is_candidate and nth is not null
+    group by version having count(*) > 1 order by version desc limit 3
 ), replayed as (
     select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
             where (o.run_id, o.action) = (c.run_id, c.action)) as records,
@@ -77,8 +83,10 @@ with work as (
             / greatest((settings ->> 'cadence_ms')::double precision / 1000, 0.001)
 )
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
-    as rows_bytes, coalesce((select per_s from pace), (select per_s from speed))::double precision as replays_per_s,
-    (select seconds from start) as start_s
+    as rows_bytes, coalesce((select percentile_cont(0.5) within group (order by per_s) from warm),
+        (select per_s from pace), (select per_s from speed))::double precision as replays_per_s,
+    (select seconds from start) as start_s, coalesce((select percentile_cont(0.5) within group (
+        order by greatest(first_s - first_read / per_s, 0)) from warm), 0)::double precision as warming_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """

@@ -59,13 +59,13 @@ def measured(hand: ByHand) -> tuple[Any, Any]:
 
 def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: ByHand) -> None:
     """Each one's own start is no part of the time that it read, nor is what passes until it is called ready."""
-    replayed(hand, 0, 70, 182, 50_000)
+    replayed(hand, 0, 70, 190, 50_000)
     assert measured(hand) == (70, pytest.approx(500))
-    replayed(hand, 1, 40, 172, 190_000)
+    replayed(hand, 1, 40, 180, 190_000)
     assert measured(hand) == (55, pytest.approx((500 + 190_000 / 120) / 2))
-    replayed(hand, 2, 300, 1_312, 50_000)
+    replayed(hand, 2, 300, 1_320, 50_000)
     assert measured(hand) == (70, pytest.approx(500)), "the middle one of the newest three"
-    replayed(hand, 3, 45, 157, 190_000)
+    replayed(hand, 3, 45, 165, 190_000)
     assert measured(hand) == (45, pytest.approx(190_000 / 120))
 
 
@@ -95,7 +95,34 @@ def test_a_launch_that_found_nothing_to_read_is_no_start_that_took_hours(hand: B
 
 
 def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) -> None:
-    replayed(hand, 0, 70, 182, 50_000)
+    replayed(hand, 0, 70, 190, 50_000)
     with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
         connection.execute("delete from registry.batch")
     assert measured(hand) == (None, pytest.approx(50_000 / 140))
+
+
+def test_how_fast_a_candidate_reads_once_it_is_warm_and_what_its_first_full_batch_lost(hand: ByHand) -> None:
+    for number, first_s in enumerate((45, 65)):
+        replayed(hand, number, 90, 250, 600_000)
+        full(hand, number, first_s, 20, 30)
+    assert measured(hand) == (90, pytest.approx(8_000))
+    assert warming(hand) == pytest.approx((20 + 40) / 2)
+    replayed(hand, 2, 90, 250, 500_000)
+    full(hand, 2, 45)
+    assert measured(hand) == (90, pytest.approx(8_000)), "one full batch does not tell how fast the next ones are"
+
+
+def full(hand: ByHand, number: int, *seconds: float) -> None:
+    """Full batches of a candidate after its first one, each so many seconds after the one before it."""
+    for batch in range(1, len(seconds) + 1):
+        hand.execute(
+            "insert into registry.batch select (jsonb_populate_record(b, jsonb_build_object('batch_id', %s, "
+            "'read', 200000, 'counted', 200000, 'committed_at', b.committed_at + %s * interval '1 second'))).* "
+            "from registry.batch b where (job, version, batch_id) = ('ad_ctr', %s, 0)",
+            batch, sum(seconds[:batch]), FIRST + number,
+        )  # fmt: skip
+
+
+def warming(hand: ByHand) -> float:
+    dsn = hand.settings.dsn("kappa_registry")
+    return PostgresReleases(dsn, dsn).weighed("ad_ctr", FIRST).warming_s

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kappa.core.replays import SETTLING_SECONDS
 from kappa.status.replays import by_replay
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -32,22 +33,22 @@ def test_the_candidates_of_a_replay_are_told_together() -> None:
 
 @pytest.mark.parametrize(
     ("unread", "rate", "eta"),
-    [(4_000, 1_200.0, 15.0), (900, 1_200.0, 11.9), (4_000, 0.0, 17.7), (0, 0.0, 12.0)],
+    [(4_000, 1_200.0, 23.0), (900, 1_200.0, 20.0), (4_000, 0.0, 25.7), (0, 0.0, 20.0)],
 )
 def test_the_time_left_is_over_the_speed_by_which_it_comes_nearer(unread: int, rate: float, eta: float | None) -> None:
-    """Expected are 1,200/s; after five seconds of its own it counts a third. Twelve are for the looks to agree."""
+    """Expected are 1,200/s; after five seconds of its own it counts a third. Twenty are for the looks to agree."""
     (replay,) = by_replay([row(unread=unread, read_lately=5 * rate)])
     candidate = replay["candidates"][0]
     assert (candidate["rate_per_second"], candidate["eta_seconds"]) == (rate, pytest.approx(eta, abs=0.1))
 
 
-@pytest.mark.parametrize(("age", "eta"), [(20.0, 30 + 10 + 12), (60.0, 4 + 12)])
+@pytest.mark.parametrize(("age", "eta"), [(20.0, 30 + 10 + SETTLING_SECONDS), (60.0, 4 + SETTLING_SECONDS)])
 def test_before_it_has_read_anything_what_was_measured_says_how_long_it_takes(age: float, eta: float) -> None:
     (replay,) = by_replay([row(read=0, idle_s=None, read_lately=0, reading_s=0.0, age_s=age)])
     assert replay["candidates"][0]["eta_seconds"] == pytest.approx(eta)
 
 
-@pytest.mark.parametrize("changed", [{"arrivals_per_s": 1_300.0}, {"idle_s": 17.0}])
+@pytest.mark.parametrize("changed", [{"arrivals_per_s": 1_300.0}, {"idle_s": 32.0}])
 def test_who_comes_no_nearer_or_is_long_overdue_has_no_time_left_that_could_be_told(changed: dict[str, Any]) -> None:
     (replay,) = by_replay([row(**changed)])
     assert replay["candidates"][0]["eta_seconds"] is None
@@ -55,7 +56,7 @@ def test_who_comes_no_nearer_or_is_long_overdue_has_no_time_left_that_could_be_t
 
 def test_until_a_launch_has_written_down_what_is_expected_of_it_an_assumption_stands_in() -> None:
     (replay,) = by_replay([row(read=0, idle_s=None, read_lately=0, reading_s=0.0, age_s=1.0, forecast=None)])
-    assert replay["candidates"][0]["eta_seconds"] == pytest.approx(29 + (4_000 + 29 * 200) / 6_800 + 12)
+    assert replay["candidates"][0]["eta_seconds"] == pytest.approx(29 + (4_000 + 29 * 200) / 6_800 + SETTLING_SECONDS)
 
 
 def test_what_has_caught_up_is_not_on_its_way() -> None:
