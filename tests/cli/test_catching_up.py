@@ -56,7 +56,7 @@ def test_records_rate_and_time_left_are_told(watch: CatchUps, registry: FakeRegi
     watch.look(RUN, SEEN)
     registry.clock.sleep(1)
     registry.next_offsets[KEY] = {0: 4_000}
-    assert watch.look(RUN, SEEN) == "ad_ctr hydrating: 4,000 of 10,000 records (40%), 2,000/s, ready in about 21 s"
+    assert watch.look(RUN, SEEN) == "ad_ctr hydrating: 4,000 of 10,000 records (40%), 2,000/s, ready in about 16 s"
 
 
 @pytest.mark.parametrize("action", ["reprocess.caught_up", "reprocess.refused", "reprocess.failed"])

@@ -149,7 +149,7 @@ START_SECONDS = 30.0
 ASSUMED_PER_SECOND = 7_000.0
 """Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
 read on two cores, for the live ones read on beside them."""
-SETTLING_SECONDS = 20.0
+SETTLING_SECONDS = 15.0
 """From the batch that reads the last of what waited to being called ready: some smaller ones follow it, and several
 looks in a row have to agree (docs/decisions/0084)."""
 TRUSTED_SECONDS = 10.0

@@ -32,5 +32,5 @@ def test_who_reads_faster_than_the_loss_alone_would_let_him_is_not_taken_to_be_i
 
 def test_what_is_a_little_overdue_may_end_any_moment_and_what_is_long_overdue_says_nothing() -> None:
     seen = {"read": 200_000, "reading_s": 45.0, "unread": 8_000}
-    assert left(**seen, idle_s=22.0) == 0
-    assert left(**seen, idle_s=22.1) is None
+    assert left(**seen, idle_s=17.0) == 0
+    assert left(**seen, idle_s=17.1) is None

@@ -59,13 +59,13 @@ def measured(hand: ByHand) -> tuple[Any, Any]:
 
 def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: ByHand) -> None:
     """Each one's own start is no part of the time that it read, nor is what passes until it is called ready."""
-    replayed(hand, 0, 70, 190, 50_000)
+    replayed(hand, 0, 70, 185, 50_000)
     assert measured(hand) == (70, pytest.approx(500))
-    replayed(hand, 1, 40, 180, 190_000)
+    replayed(hand, 1, 40, 175, 190_000)
     assert measured(hand) == (55, pytest.approx((500 + 190_000 / 120) / 2))
-    replayed(hand, 2, 300, 1_320, 50_000)
+    replayed(hand, 2, 300, 1_315, 50_000)
     assert measured(hand) == (70, pytest.approx(500)), "the middle one of the newest three"
-    replayed(hand, 3, 45, 165, 190_000)
+    replayed(hand, 3, 45, 160, 190_000)
     assert measured(hand) == (45, pytest.approx(190_000 / 120))
 
 
@@ -95,7 +95,7 @@ def test_a_launch_that_found_nothing_to_read_is_no_start_that_took_hours(hand: B
 
 
 def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) -> None:
-    replayed(hand, 0, 70, 190, 50_000)
+    replayed(hand, 0, 70, 185, 50_000)
     with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
         connection.execute("delete from registry.batch")
     assert measured(hand) == (None, pytest.approx(50_000 / 140))

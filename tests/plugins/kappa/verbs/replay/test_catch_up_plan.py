@@ -96,13 +96,13 @@ def test_rate_and_eta_are_told_from_the_readings() -> None:
     progress = judged(reading(60, 10_000, 90_000, 900.0), reading(70, 20_000, 81_000, 800.0))
     assert (progress.done, progress.total) == (20_000, 101_000)
     assert (progress.rate_per_s, progress.eta_s) == (1_000.0, 81_000 / 900 - 1 + SETTLING_SECONDS)
-    assert progress.sentence == "hydrating: 20,000 of 101,000 records (20%), 1,000/s, ready in about 1 min 49 s"
+    assert progress.sentence == "hydrating: 20,000 of 101,000 records (20%), 1,000/s, ready in about 1 min 44 s"
 
 
 def test_before_the_driver_knows_the_log_the_plans_count_stands_for_it() -> None:
     progress = judged(changed(reading(5, 0, 0, 0.0), complete_through=None, committed_at=None))
     assert (progress.done, progress.total, progress.rate_per_s) == (0, EXPECTED, 0.0)
-    assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read, ready in about 2 min 25 s"
+    assert progress.sentence == "hydrating: its driver is starting, 100,000 records to read, ready in about 2 min 20 s"
 
 
 @pytest.mark.parametrize(("at", "left"), [(20.0, 10.0 + 100.0), (100.0, 100.0)])

@@ -69,7 +69,7 @@ def test_the_rows_show_the_price_readably() -> None:
     rows = dict(planned().rows())
     assert rows["records"] == "180,000"
     assert rows["bytes"] == "45.0 MB"
-    assert rows["ETA"] == "1 min 11 s (ad_ctr 5,500/s, client_spend 5,500/s)"
+    assert rows["ETA"] == "1 min 06 s (ad_ctr 5,500/s, client_spend 5,500/s)"
     assert rows["disk"] == "about 8.0 MB, as the live versions"
     assert rows["state keys"] == "about 80,000"
     assert rows["retention slack"] == "157 h 54 min at the tightest record"
