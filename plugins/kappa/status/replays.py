@@ -25,7 +25,7 @@ select r.replay_id::text, r.run_id, r.asked_by, r.reason, r.starts_ms, r.parity,
     extract(epoch from statement_timestamp() - q.committed_at)::double precision as idle_s,
     extract(epoch from statement_timestamp() - coalesce((p.evidence ->> 'began')::timestamptz, r.begun_at))
         ::double precision as age_s, p.evidence -> 'forecasts' -> v.job as forecast,
-    coalesce(l.read_a_minute / 60, 0)::double precision as arrivals_per_s
+    l.read_a_minute / 60 as arrivals_per_s
 from ops.replays r
 cross join lateral jsonb_each_text(r.versions) c
 cross join lateral (select count(*) as jobs from jsonb_object_keys(r.versions)) n
@@ -40,11 +40,11 @@ cross join lateral (
     from ops.batches b
     where (b.job, b.version) = (v.job, v.version) and b.committed_at > statement_timestamp() - interval '3 minutes') s
 cross join lateral (
-    select percentile_cont(0.5) within group (order by one.read) as read_a_minute from (
-        select sum(b.read)::double precision as read from ops.batches b
-        where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
-            and b.committed_at > statement_timestamp() - interval '5 minutes'
-        group by floor(extract(epoch from statement_timestamp() - b.committed_at) / 60)) one) l
+    select percentile_cont(0.5) within group (order by coalesce(one.read, 0)::double precision) as read_a_minute
+    from generate_series(0, 4) ago left join (
+        select floor(extract(epoch from statement_timestamp() - b.committed_at) / 60) as ago, sum(b.read) as read
+        from ops.batches b where (b.job, b.version) = (v.job, (r.live ->> v.job)::integer)
+            and b.committed_at > statement_timestamp() - interval '5 minutes' group by 1) one using (ago)) l
 where r.ended_at is null order by r.begun_at, r.replay_id, v.job"""
 
 _ANSWERS = """

@@ -59,9 +59,7 @@ def moved(grown: Stack, edge: Edge) -> Moved:
     print(f"seed {seed}")
     old, count, served = live(grown), releases(grown), [segments(grown)]
     with reading(grown.settings) as seen, load(grown, seed, rate=60):
-        with reprocessing(
-            grown, *BOTH, reason="same code", options=("--from", edge.text, "--set", "executors=0")
-        ) as same:
+        with reprocessing(grown, *BOTH, reason="same code", options=("--from", edge.text, *IN_ITS_PROCESS)) as same:
             candidate = same.until_staged().versions["ad_ctr"]
             edge.send_stale()
             nice = {"catching up": _once_lowered(grown, candidate)}

@@ -135,10 +135,9 @@ def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int, before_ms: i
 
 
 def _arrivals_per_s(log: Log, ends: Offsets, now_ms: int) -> float:
-    """Of the last minutes in which anything was appended, the middle one's records a second."""
+    """Records a second in the middle one of the last minutes."""
     cuts = [*(log.offsets_at(now_ms - ago * MINUTE_MS) for ago in range(MINUTES, 0, -1)), ends]
-    counts = [sum(to_read(first, past).values()) for first, past in pairwise(cuts)]
-    return median(list(filter(None, counts)) or [0]) / 60
+    return median(sum(to_read(first, past).values()) for first, past in pairwise(cuts)) / 60
 
 
 def _ms(moment: datetime) -> int:

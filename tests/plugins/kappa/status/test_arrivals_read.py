@@ -44,9 +44,14 @@ def test_a_burst_of_one_minute_does_not_go_on(hand: ByHand) -> None:
     assert arrivals(hand) == 200.0
 
 
-def test_of_a_version_that_has_just_begun_its_own_minutes_count(hand: ByHand) -> None:
+def test_nor_does_one_that_came_after_nothing(hand: ByHand) -> None:
     assert arrivals(hand) == 0.0
-    batch(hand, 1, age=10, read=6_000)
-    assert arrivals(hand) == 100.0
-    batch(hand, 2, age=12, read=60_000, version=FIRST + 1)
-    assert arrivals(hand) == 100.0, "what the candidate reads does not arrive"
+    for number, age in enumerate((5, 50, 70)):
+        batch(hand, number, age=age, read=600_000)
+    assert arrivals(hand) == 0.0
+
+
+def test_what_the_candidate_reads_does_not_arrive(hand: ByHand) -> None:
+    for minute in range(5):
+        batch(hand, minute, age=60 * minute + 30, read=60_000, version=FIRST + 1)
+    assert arrivals(hand) == 0.0

@@ -55,8 +55,8 @@ def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "per_s"),
-    [((60, 60, 60, 60, 60), 1.0), ((60, 60, 900, 60, 60), 1.0), ((0, 0, 0, 0, 120), 2.0), ((), 0.0)],
-    ids=["steady", "a burst", "just begun", "nothing"],
+    [((60, 60, 60, 60, 60), 1.0), ((60, 60, 900, 60, 60), 1.0), ((0, 0, 0, 900, 900), 0.0), ((), 0.0)],
+    ids=["steady", "a burst", "a burst after nothing", "nothing"],
 )
 def test_what_arrives_is_what_came_in_the_middle_one_of_the_last_minutes(counts: tuple[int, ...], per_s: float) -> None:
     now_ms, minutes = 20 * MINUTE_MS, len(counts)
