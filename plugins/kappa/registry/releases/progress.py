@@ -28,7 +28,8 @@ where v.job = %s and v.version = %s"""
 # until a few looks agree that it is ready. One that read about as fast as its settings let it says nothing. Else by the
 # newest version that was seen to work flat out, in batches of the last days or in those folded since. A candidate
 # starts beside all that is live, so its start is the longer one; a version that is deployed over an empty log has
-# nothing to commit when it is ready.
+# nothing to commit when it is ready. Before all that go full batches of candidates, while they are kept one by one: the
+# first one, in a JVM that is not warm, tells what it lost, those after it how fast the candidate is from then on.
 _WEIGHED = """
 with work as (
     select b.version, b.generation, b.batch_id, b.read, w.settings,
@@ -62,10 +63,12 @@ with work as (
             from first_commit where seconds between 1 and 600) known
         where is_candidate = any_candidate order by version desc limit 3) newest
 ), warm as (
-    select version, sum(read) filter (where nth > 1) / sum(seconds) filter (where nth > 1) as per_s,
-        min(read) filter (where nth = 1) as first_read, min(seconds) filter (where nth = 1) as first_s
-    from flat_out join marks using (version) where is_candidate and nth is not null
-    group by version having count(*) > 1 order by version desc limit 3
+    select percentile_cont(0.5) within group (order by per_s) as per_s,
+        percentile_cont(0.5) within group (order by greatest(first_s - first_read / per_s, 0)) as warming_s from (
+            select sum(read) filter (where nth > 1) / sum(seconds) filter (where nth > 1) as per_s,
+                min(read) filter (where nth = 1) as first_read, min(seconds) filter (where nth = 1) as first_s
+            from flat_out join marks using (version) where is_candidate and nth is not null
+            group by version having count(*) > 1 order by version desc limit 3) newest
 ), replayed as (
     select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
             where (o.run_id, o.action) = (c.run_id, c.action)) as records,
@@ -83,10 +86,9 @@ with work as (
             / greatest((settings ->> 'cadence_ms')::double precision / 1000, 0.001)
 )
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
-    as rows_bytes, coalesce((select percentile_cont(0.5) within group (order by per_s) from warm),
-        (select per_s from pace), (select per_s from speed))::double precision as replays_per_s,
-    (select seconds from start) as start_s, coalesce((select percentile_cont(0.5) within group (
-        order by greatest(first_s - first_read / per_s, 0)) from warm), 0)::double precision as warming_s
+    as rows_bytes, coalesce((select per_s from warm), (select per_s from pace), (select per_s from speed))
+    ::double precision as replays_per_s, (select seconds from start) as start_s,
+    coalesce((select warming_s from warm), 0)::double precision as warming_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from kappa.core.replays import Weighed
 from kappa.registry.postgres import PostgresReleases
 from tests.rigs.rig import Rig
 from tests.rigs.served_by_hand import FIRST, ByHand, by_hand
@@ -51,9 +52,13 @@ def replayed(hand: ByHand, number: int, start: float, seconds: float, records: i
             )  # fmt: skip
 
 
-def measured(hand: ByHand) -> tuple[Any, Any]:
+def weighed(hand: ByHand) -> Weighed:
     dsn = hand.settings.dsn("kappa_registry")
-    found = PostgresReleases(dsn, dsn).weighed("ad_ctr", FIRST)
+    return PostgresReleases(dsn, dsn).weighed("ad_ctr", FIRST)
+
+
+def measured(hand: ByHand) -> tuple[Any, Any]:
+    found = weighed(hand)
     return found.start_s, found.replays_per_s
 
 
@@ -106,7 +111,7 @@ def test_how_fast_a_candidate_reads_once_it_is_warm_and_what_its_first_full_batc
         replayed(hand, number, 90, 250, 600_000)
         full(hand, number, first_s, 20, 30)
     assert measured(hand) == (90, pytest.approx(8_000))
-    assert warming(hand) == pytest.approx((20 + 40) / 2)
+    assert weighed(hand).warming_s == pytest.approx((20 + 40) / 2)
     replayed(hand, 2, 90, 250, 500_000)
     full(hand, 2, 45)
     assert measured(hand) == (90, pytest.approx(8_000)), "one full batch does not tell how fast the next ones are"
@@ -121,8 +126,3 @@ def full(hand: ByHand, number: int, *seconds: float) -> None:
             "from registry.batch b where (job, version, batch_id) = ('ad_ctr', %s, 0)",
             batch, sum(seconds[:batch]), FIRST + number,
         )  # fmt: skip
-
-
-def warming(hand: ByHand) -> float:
-    dsn = hand.settings.dsn("kappa_registry")
-    return PostgresReleases(dsn, dsn).weighed("ad_ctr", FIRST).warming_s
