@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import repeat
@@ -61,6 +61,14 @@ class PostgresProxy:
         for wire in self._wires:
             if wire.is_broken:
                 wire.close()
+
+    @contextmanager
+    def heard_at_last(self) -> Iterator[None]:
+        """Speak once the body is over, however it ends: a driver that hears nothing is not told to stop either."""
+        try:
+            yield
+        finally:
+            self.speak()
 
     def cut(self) -> None:
         """The clients' ends of all connections break: the server is not told, and believes in them."""
