@@ -50,7 +50,7 @@ def drawing(settings: Settings) -> Callable[[], RenderableType]:
     now, chosen = Now(database, settings.topic.retention_hours), numbers.choice(SPAN, "", "")
 
     def draw() -> RenderableType:
-        read: dict[str, Any] = snapshots.get("numbers", lambda: numbers.read(database, chosen), 5)
+        read: dict[str, Any] = snapshots.get("numbers", lambda: numbers.read(database, chosen), 5).value
         return screen(now.read(), read)
 
     return draw

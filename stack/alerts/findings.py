@@ -25,6 +25,8 @@ _OF_PART = {
 }
 _WHOLE = (Cause.DOWN, Cause.SUPERVISOR, Cause.POSTGRES, Cause.KAFKA, Cause.REGISTRY)
 """What is named by its cause alone."""
+WHILE_CHANGED = (Cause.SILENT, Cause.STALLED)
+"""That no driver beats is what a run does that starts or stops it just now, for five minutes."""
 WAITS = "waiting for an answer"
 CLOCK_SECONDS = 30.0
 """Half of what finality allows clocks to differ by (contract, section 3)."""
@@ -55,17 +57,21 @@ def _versions(seen: Look, are_meant: Callable[[Mapping[str, Any]], bool]) -> set
     return {f"{version['job']} v{version['version']}" for version in versions if are_meant(version)}
 
 
-def _red(seen: Look) -> Iterator[Finding]:
-    # That no driver beats is what a run does that starts or stops it just now, for five minutes.
+def expected(seen: Look) -> Callable[[dict[str, Any]], bool]:
+    """Tells of a red line whether a run that changes its version explains it."""
     changing = _versions(seen, lambda version: bool(version["is_changing"]))
+    return lambda line: cause_of(line) in WHILE_CHANGED and line["of"] in changing
+
+
+def _red(seen: Look) -> Iterator[Finding]:
+    is_expected = expected(seen)
     not_serving = _versions(seen, lambda version: not version["serves"])
     for line in seen.red:
         cause = cause_of(line)
         if cause is not None:
             subject = _subject(cause, line["of"])
-            is_expected = cause in (Cause.SILENT, Cause.STALLED) and line["of"] in changing
             serves = line["of"] not in not_serving
-            yield Finding(cause, subject, line["what"], _epoch(line["since"]), serves, is_expected)
+            yield Finding(cause, subject, line["what"], _epoch(line["since"]), serves, is_expected(line))
 
 
 def cause_of(line: dict[str, Any]) -> Cause | None:

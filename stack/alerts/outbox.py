@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 FIRST_PAUSE_SECONDS = 15.0
 LONGEST_PAUSE_SECONDS = 900.0
 GIVEN_UP_SECONDS = 86_400.0
+PASSED_AFTER_TRIES = 5
+"""A message that a target took none of so many times, over some minutes, is perhaps one that it will never take: the
+later ones no longer wait for it."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,11 @@ def post(outbox: Outbox, letters: Iterable[Letter]) -> Outbox:
 
 
 def due(outbox: Outbox, at: float) -> list[Letter]:
-    """The letters to try now: of each target the oldest that may go, unless an older one waits for its next try."""
+    """The letters to try now: of each target the oldest that may go, unless an older one waits for its next try and
+    was not tried PASSED_AFTER_TRIES times."""
     first: dict[str, Letter] = {}
     for letter in outbox:
-        if letter.not_before <= at or letter.tries:
+        if letter.not_before <= at or 0 < letter.tries < PASSED_AFTER_TRIES:
             first.setdefault(letter.target, letter)
     return [letter for letter in first.values() if letter.not_before <= at]
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from kappa.status.causes import MEANINGS, SYMPTOMS, Cause, Meaning
+from stack.alerts.findings import WHILE_CHANGED
 from stack.alerts.part_restarts import MINUTES, MOST
 
 HEAD = """\
@@ -16,6 +17,8 @@ groups:
   - name: kappa
     rules:
 """
+NOT_EXPECTED = "unless on (cause, of) kappa_red_lines_expected > 0"
+"""What a start does is no alert, as it is no message."""
 NO_PART_AWAY = "unless on () (kappa_part_up == 0)"
 """Of streams that stand still because a part is away nobody needs to be told beside that."""
 
@@ -35,8 +38,8 @@ MONITOR = Meaning(
 """Prometheus alone can tell that the monitor is away."""
 MONITOR_RULE = Rule('absent(kappa_registry_up) or on () up{job="kappa"} == 0', "1m")
 RESTARTS = Meaning(
-    "a part ends again and again", "They lack what it does, each time until it works again.", "process NAME is STATE",
-    "./kappa status",
+    "a part ends again and again", "What that part does is missing for them each time, until it works again.",
+    "process NAME is STATE", "./kappa status",
 )  # fmt: skip
 RESTARTS_RULE = Rule(f"changes(kappa_process_start_timestamp_seconds[{MINUTES}m]) >= {MOST}")
 """The monitor tells it under the cause of the part, see stack/alerts/part_restarts.py."""
@@ -58,6 +61,8 @@ OWN_RULES = {
 def rule(cause: Cause) -> Rule:
     """When the alert of a cause fires."""
     found = OWN_RULES.get(cause) or Rule(f'kappa_red_lines{{cause="{cause}"}} > 0')
+    if cause in WHILE_CHANGED:
+        found = Rule(f"({found.expression} {NOT_EXPECTED})", found.lasts)
     return Rule(f"({found.expression}) {NO_PART_AWAY}", found.lasts) if cause in SYMPTOMS else found
 
 

@@ -81,12 +81,15 @@ def _target(settings: Settings, name: str) -> Target:
         raise NoAddress(name, file, "its file is not there")
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
         raise NoAddress(name, file, "others may read its file (chmod 600)")
+    address = file.read_text().strip()
     with _heard():
-        notifier = apprise.Apprise.instantiate(file.read_text().strip(), suppress_exceptions=True)
+        notifier = apprise.Apprise.instantiate(address, suppress_exceptions=True)
     if not isinstance(notifier, apprise.NotifyBase):
         raise NoAddress(name, file, "what its file holds is no address of apprise")
     if schema := _plain(notifier, settings.alerts.allow_plain):
         raise PlainTarget(name, schema)
+    if "overflow=" not in address:  # else a chat refuses what is longer than its limit, as often as it is tried
+        notifier.overflow_mode = apprise.OverflowMode.SPLIT
     return Target(name, notifier)
 
 

@@ -40,7 +40,7 @@ def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str
     body = [
         *_what(incident, "It was"),
         f"Since: {_time(incident.since)}",
-        f"Over: {_time(incident.seen)}, after {_length(incident.seen - incident.since)}; seen to be over for "
+        f"Over: {_time(incident.seen)}, after {_length(incident.seen - incident.since)}; gone for "
         f"{at - incident.seen:.0f} s",
         f"Incident {incident.number} of {where.name}",
     ]

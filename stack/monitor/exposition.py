@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from kappa.core import metrics
 from kappa.core.fates import Fate
 from kappa.core.metrics import Kind, Metric
-from stack.alerts.findings import cause_of
+from stack.alerts.findings import cause_of, expected
 from stack.monitor.look import PARTS, Look
 from stack.monitor.registry import Registry
 
@@ -56,6 +56,8 @@ def family(metric: Metric, samples: Samples) -> Family:
 
 def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metric, Samples]:
     red = Counter((cause.value, line["of"]) for line in seen.red if (cause := cause_of(line)))
+    explained = Counter((cause.value, line["of"]) for line in filter(expected(seen), seen.red)
+                        if (cause := cause_of(line)))  # fmt: skip
     return {
         metrics.PART_UP: {(part,): float(part not in seen.away) for part in PARTS},
         metrics.PROCESS_UP: {(process.name,): float(process.runs) for process in seen.processes},
@@ -64,6 +66,7 @@ def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metri
         },
         metrics.REGISTRY_UP: {(): float(seen.registry is not None)},
         metrics.RED_LINES: {key: float(count) for key, count in red.items()},
+        metrics.EXPECTED: {key: float(count) for key, count in explained.items()},
         metrics.LOOK_SECONDS: {(): seen.took_seconds},
         metrics.DISK_FREE: {(): float(seen.disk.free)},
         metrics.DISK_WANTED: {(): disk_free_mb * 1e6},

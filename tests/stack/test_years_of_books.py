@@ -12,7 +12,7 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 
 from cli.commands import audit
-from kappa.console import history, now
+from kappa.console import fates, history, now
 from kappa.core.audit import Author
 from kappa.platform import connect
 from kappa.status import red_lines
@@ -39,6 +39,9 @@ LOOKS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "status, replays": (replay_status._REPLAYS, {}),
     "console, now": (now._VERSIONS, {}),
     "console, hours": (now._HOURS, {"hours": now.HOURS}),
+    "console, reasons": (fates._REASONS, {"minutes": 15, "most": fates.REASONS}),
+    "console, refused": (fates._RECORDS, {"minutes": 15, "fate": "", "reason": "", "most": fates.RECORDS}),
+    "console, a refused value": (fates._VALUE, {"partition": 3, "offset": 99_999}),
     "console, audit": (history._AUDIT, {"job": "", "most": history.ENTRIES}),
     "console, releases": (history._RELEASES, {"most": history.RELEASES}),
     "ops.accounting": ("select * from ops.accounting", {}),
@@ -82,6 +85,7 @@ def test_after_a_year_a_look_takes_no_longer(cases: Rig) -> None:
     years.year_of(case)
     years.total(case)
     case.query("analyze")
+    case.query("vacuum data.quarantine")
     assert _rows(case, "registry.batch") == 3 * kept * years.DAILY
     for name, look in _looks(case).items():
         assert look.whole_tables() == set(), f"{name} reads a table that grows with time"

@@ -6,9 +6,9 @@ functions, which the server runs in threads: what they do is wait for Postgres.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, Response
 from kappa.console import advice, comparison, explanation, fates, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
-from kappa.console.snapshots import Snapshots
+from kappa.console.snapshots import SECONDS, Snapshots
 from kappa.core.advice.load import free_of
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
@@ -135,70 +135,77 @@ def _add_files(routes: APIRouter) -> None:
 
 def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/now")
-    def now() -> Any:
-        return console.snapshots.get("now", lambda: console.now.read())
+    def now() -> Response:
+        return _told(console.snapshots, "now", lambda: console.now.read())
 
     @routes.get("/data/hours")
-    def hours() -> Any:
-        return console.snapshots.get("hours", lambda: console.now.hours(), 10)
+    def hours() -> Response:
+        return _told(console.snapshots, "hours", lambda: console.now.hours(), 10)
 
     @routes.get("/data/capacity")
-    def capacity() -> Any:
-        return console.cluster.get("capacity", console.capacity, 10)
+    def capacity() -> Response:
+        return _told(console.cluster, "capacity", console.capacity, 10)
 
     @routes.get("/data/advice")
-    def of_sizes() -> Any:
-        free = free_of(lambda: console.cluster.get("capacity", console.capacity, 10))
-        return console.snapshots.get("advice", lambda: advice.read(console.database, free), 10)
+    def of_sizes() -> Response:
+        free = free_of(lambda: console.cluster.get("capacity", console.capacity, 10).value)
+        return _told(console.snapshots, "advice", lambda: advice.read(console.database, free), 10)
 
     @routes.get("/data/numbers")
-    def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Any:
+    def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Response:
         chosen = numbers.choice(span, client, ad)
-        return console.snapshots.get(chosen, lambda: numbers.read(console.database, chosen), 2)
+        return _told(console.snapshots, chosen, lambda: numbers.read(console.database, chosen), 2)
 
     @routes.get("/data/explanation")
-    def explained(client: Text, ad: Text, minute: int) -> Any:
+    def explained(client: Text, ad: Text, minute: int) -> Response:
         key = ("explanation", client, ad, minute)
-        return console.snapshots.get(key, lambda: explanation.read(console.database, client, ad, minute), 2)
+        return _told(console.snapshots, key, lambda: explanation.read(console.database, client, ad, minute), 2)
 
     @routes.get("/data/fates")
-    def of_fates(job: Text = "ad_ctr", span: Text = "1h") -> Any:
-        return console.snapshots.get(("fates", job, span), lambda: fates.read(console.database, job, span), 5)
+    def of_fates(job: Text = "ad_ctr", span: Text = "1h") -> Response:
+        return _told(console.snapshots, ("fates", job, span), lambda: fates.read(console.database, job, span), 5)
 
 
 def _add_history(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/quarantine")
-    def quarantine(span: Text = "1h", fate: Text = "", reason: Text = "") -> Any:
+    def quarantine(span: Text = "1h", fate: Text = "", reason: Text = "") -> Response:
         key = ("quarantine", span, fate, reason)
-        return console.snapshots.get(key, lambda: fates.refused(console.database, span, fate, reason), 5)
+        return _told(console.snapshots, key, lambda: fates.refused(console.database, span, fate, reason), 5)
 
     @routes.get("/data/value")
     def value(partition: Partition, offset: Offset) -> Response:
         """The kept bytes of a refused record, for the disk: never for the browser to show."""
         key = ("value", partition, offset)
-        held = console.snapshots.get(key, lambda: fates.value(console.database, partition, offset))
+        held = console.snapshots.get(key, lambda: fates.value(console.database, partition, offset)).value
         named = {"Content-Disposition": f'attachment; filename="record-{partition}-{offset}.bin"'}
         return Response(held, media_type="application/octet-stream", headers=named)
 
     @routes.get("/data/releases")
-    def releases(job: Text = "") -> Any:
+    def releases(job: Text = "") -> Response:
         if job and job not in JOBS:
             raise numbers.NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
-        return console.snapshots.get(("releases", job), lambda: history.releases(console.database, job), 5)
+        return _told(console.snapshots, ("releases", job), lambda: history.releases(console.database, job), 5)
 
     @routes.get("/data/versions")
-    def versions() -> Any:
-        return console.snapshots.get("versions", lambda: history.versions(console.database), 10)
+    def versions() -> Response:
+        return _told(console.snapshots, "versions", lambda: history.versions(console.database), 10)
 
     @routes.get("/data/comparison")
-    def compared(job: Text, left: Number, right: Number, span: Text = "1h", until: Seconds = None) -> Any:
+    def compared(job: Text, left: Number, right: Number, span: Text = "1h", until: Seconds = None) -> Response:
         """Two versions of a job, of which each window is read; so it is kept for a while."""
         key = ("comparison", job, left, right, span, until)
-        return console.snapshots.get(key, lambda: comparison.read(console.database, job, left, right, span, until), 10)
+        read = partial(comparison.read, console.database, job, left, right, span, until)
+        return _told(console.snapshots, key, read, 10)
 
     @routes.get("/data/replays")
-    def replays() -> Any:
-        return console.snapshots.get("replays", lambda: history.under_way(console.database), 2)
+    def replays() -> Response:
+        return _told(console.snapshots, "replays", lambda: history.under_way(console.database), 2)
+
+
+def _told(snapshots: Snapshots, key: Hashable, read: Callable[[], Any], seconds: float = SECONDS) -> Response:
+    """What was read lately, with its age, by which a page says as of when it is. Raises what `read` refuses, Busy."""
+    found = snapshots.get(key, read, seconds)
+    return JSONResponse(found.value, headers={"Age": str(round(found.age))})
 
 
 def _page(name: str) -> Response:

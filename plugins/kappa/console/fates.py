@@ -38,6 +38,9 @@ from ops.batches b join ops.segments s using (job, version)
 where job = %(job)s and s.to_window = 'infinity'
     and committed_at > statement_timestamp() - make_interval(mins => %(minutes)s)
 group by at order by at"""  # noqa: S608 - the columns are the names of fates
+_UNTIL = """
+select extract(epoch from date_bin(make_interval(mins => %(step)s), statement_timestamp(), timestamptz 'epoch'))::bigint
+    - %(step)s * 60 as at"""
 _TOTALS = f"""
 select version, state, read, {", ".join(FATES)},
     read - {" - ".join(FATES)} as residual from ops.accounting a
@@ -67,8 +70,9 @@ class NoSuchRecord(Refusal):
 
 
 def read(database: Database, job: str, span: str) -> dict[str, Any]:
-    """{"job", "span", "step", "fates", "meanings", "minutes": [{"at", "read", one for each fate}], "totals"} of the
-    version that serves. Raises NoSuchChoice, NotReadable, TooSlow."""
+    """{"job", "span", "step", "fates", "meanings", "minutes": [{"at", "read", one for each fate}], "until", "totals"}
+    of the version that serves; `until` is the newest step that is over, whether or not something was committed in it.
+    Raises NoSuchChoice, NotReadable, TooSlow."""
     if job not in JOBS:
         raise NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
     minutes = _minutes(span)
@@ -76,8 +80,9 @@ def read(database: Database, job: str, span: str) -> dict[str, Any]:
     with database.reading() as connection:
         rows = connection.execute(_MINUTES, {"job": job, "minutes": minutes, "step": step}).fetchall()
         totals = connection.execute(_TOTALS, {"job": job}).fetchone()
+        (until,) = connection.execute(_UNTIL, {"step": step}).fetchall()
     told = {"fates": FATES, "meanings": MEANINGS, "minutes": plain(rows), "totals": plain(totals)}
-    return {"job": job, "span": span, "step": step, **told}
+    return {"job": job, "span": span, "step": step, "until": until["at"], **told}
 
 
 def refused(database: Database, span: str, fate: str, reason: str) -> dict[str, Any]:

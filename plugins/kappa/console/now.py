@@ -61,6 +61,7 @@ where committed_at > statement_timestamp() - %(hours)s * interval '1 hour'
     and committed_at < date_trunc('minute', statement_timestamp())
     and (job, version) in (select job, version from ops.versions where state <> 'RETIRED')
 group by 1, 2, 3 order by 3"""
+_MINUTE = "select extract(epoch from date_trunc('minute', statement_timestamp()))::bigint as now"
 HOURS = 3
 
 
@@ -92,9 +93,10 @@ class Now:
         "batches": [...], "lag": {"at": [s], "events": [...], "seconds": [...]}}. Raises NotReadable, TooSlow."""
         with self._database.reading() as connection:
             rows = connection.execute(_HOURS, {"hours": HOURS}).fetchall()
+            (minute,) = connection.execute(_MINUTE).fetchall()
         with self._writing:
             looks = {key: list(held) for key, held in self._looks.items()}
-        return {"hours": HOURS, "versions": by_version(rows, looks)}
+        return {"hours": HOURS, "versions": by_version(rows, looks, minute["now"])}
 
     def _version(self, row: Mapping[str, Any], at: float) -> dict[str, Any]:
         looks = self._looked((row["job"], row["version"]), look(row, at))
@@ -116,10 +118,10 @@ class Now:
             return kept
 
 
-def _fill_up(columns: dict[str, list[int]], until: int) -> None:
-    """Minutes without a commit, up to this one."""
-    while columns["minute"] and columns["minute"][-1] + 60 < until:
-        for name, value in zip(_COLUMNS, (columns["minute"][-1] + 60, 0, 0, 0), strict=True):
+def _fill_up(columns: dict[str, list[int]], first: int, until: int) -> None:
+    """Minutes without a commit, from where the columns end, or from `first`, up to this one."""
+    for minute in range(columns["minute"][-1] + 60 if columns["minute"] else first, until, 60):
+        for name, value in zip(_COLUMNS, (minute, 0, 0, 0), strict=True):
             columns[name].append(value)
 
 
@@ -146,20 +148,25 @@ def thinned(looks: list[Look], at: float) -> list[Look]:
     return kept
 
 
-def by_version(rows: list[dict[str, Any]], looks: Mapping[tuple[str, int], list[Look]]) -> dict[str, Any]:
-    """The columns of each version's lines, by "JOB vN"."""
-    found: dict[str, Any] = {}
+def by_version(rows: list[dict[str, Any]], looks: Mapping[tuple[str, int], list[Look]], until: int) -> dict[str, Any]:
+    """The columns of each version's lines, by "JOB vN", up to the minute `until` (epoch s), which is not over: where
+    nothing was committed, there is a nought, also at the end and in versions that committed nothing."""
+    found: dict[tuple[str, int], Any] = {}
     for row in rows:
-        columns = found.setdefault(f"{row['job']} v{row['version']}", {name: [] for name in _COLUMNS})
-        _fill_up(columns, row["minute"])
+        columns = found.setdefault((row["job"], row["version"]), {name: [] for name in _COLUMNS})
+        _fill_up(columns, row["minute"], row["minute"])
         for name in _COLUMNS:
             columns[name].append(row[name])
-    for name, columns in found.items():
-        job, _, version = name.rpartition(" v")
-        held = looks.get((job, int(version)), [])
+    seen = [key for key, held in looks.items() if held and held[-1].at >= until - HOURS * 3_600]
+    for key in seen:
+        found.setdefault(key, {name: [] for name in _COLUMNS})
+    for key, columns in found.items():
+        held = looks.get(key, [])
+        first = max(int(held[0].at) // 60 * 60, until - HOURS * 3_600) if held else until
+        _fill_up(columns, first, until)
         columns["lag"] = {
             "at": [each.at for each in held],
             "events": [each.lag_events for each in held],
             "seconds": [each.lag_seconds for each in held],
         }
-    return found
+    return {f"{job} v{version}": columns for (job, version), columns in found.items()}

@@ -28,17 +28,26 @@ class Busy(Refusal):
 
 
 @dataclass(frozen=True)
+class Snapshot:
+    """What was read, and how many seconds ago."""
+
+    value: Any
+    age: float
+
+
+@dataclass(frozen=True)
 class _Held:
-    """What was read, or the refusal that came of it, and until when it is good enough."""
+    """What was read, or the refusal that came of it, when that was begun, and until when it is good enough."""
 
     value: Any
     refusal: Refusal | None
+    begun: float
     until: float
 
-    def told(self) -> Any:
+    def told(self, now: float) -> Snapshot:
         if self.refusal is not None:
             raise self.refusal
-        return self.value
+        return Snapshot(self.value, max(0.0, now - self.begun))
 
 
 class Snapshots:
@@ -50,7 +59,7 @@ class Snapshots:
         self._turn, self._books = threading.Lock(), threading.Lock()
         self._waiting = 0
 
-    def get(self, key: Hashable, read: Callable[[], Any], seconds: float = SECONDS) -> Any:
+    def get(self, key: Hashable, read: Callable[[], Any], seconds: float = SECONDS) -> Snapshot:
         """What `read` returned at most about so many seconds ago. Raises what `read` refuses with, Busy."""
         held = self._fresh(key)
         if held is None:
@@ -64,7 +73,7 @@ class Snapshots:
             finally:
                 with self._books:
                     self._waiting -= 1
-        return held.told()
+        return held.told(self._clock())
 
     def _fresh(self, key: Hashable) -> _Held | None:
         with self._books:
@@ -82,7 +91,7 @@ class Snapshots:
         except Refusal as problem:
             refusal = problem
         ended = self._clock()
-        held = _Held(value, refusal, ended + max(seconds, (ended - begun) * SHARE))
+        held = _Held(value, refusal, begun, ended + max(seconds, (ended - begun) * SHARE))
         with self._books:
             self._held[key] = held
             self._held.move_to_end(key)

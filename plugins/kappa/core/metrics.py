@@ -51,7 +51,11 @@ PROCESS_STARTED = Metric("kappa_process_start_timestamp_seconds", Kind.GAUGE, "e
                          "embedded stack was started that runs", ("process",))  # fmt: skip
 REGISTRY_UP = Metric("kappa_registry_up", Kind.GAUGE, "1 or 0", "the registry could be read; else what is read from it "
                      "is not told")  # fmt: skip
-RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines (contract, section 8) by cause", ("cause", "of"))
+RED_LINES = Metric("kappa_red_lines", Kind.GAUGE, "lines", "red lines by cause: the names of the contract, section 8, "
+                   "but `process` and `part` as supervisor, postgres, kafka, spark or airflow, and a failed proof as "
+                   "proof", ("cause", "of"))  # fmt: skip
+EXPECTED = Metric("kappa_red_lines_expected", Kind.GAUGE, "lines", "those of them that are explained by a run which "
+                  "starts or stops the version's driver just now (silent, stalled)", ("cause", "of"))  # fmt: skip
 LOOK_SECONDS = Metric("kappa_look_seconds", Kind.GAUGE, "s", "how long the look took that this is told from")
 DISK_FREE = Metric("kappa_disk_free_bytes", Kind.GAUGE, "bytes", "free on the disk of the state folder")
 DISK_WANTED = Metric("kappa_disk_wanted_bytes", Kind.GAUGE, "bytes", "with less free it is nearly full "
@@ -71,7 +75,7 @@ SERVES = _of_version("kappa_version_serves", "1 or 0", "the version serves new w
 READ = _of_version("kappa_records_read_total", "records", "records read from the log", kind=Kind.COUNTER)
 FATES = _of_version("kappa_records_total", "records", "records by fate (contract, section 2)", "fate",
                     kind=Kind.COUNTER)  # fmt: skip
-RESIDUAL = _of_version("kappa_accounting_residual_records", "records", "double entry: records read, less all fates; "
+RESIDUAL = _of_version("kappa_accounting_residual_records", "records", "conservation: records read, less all fates; "
                        "anything but 0 is wrong")  # fmt: skip
 LAG_RECORDS = _of_version("kappa_lag_records", "records", "records in the log that are not read yet")
 LAG_SECONDS = _of_version("kappa_lag_seconds", "s", "age of the oldest one that is not read yet; 0 if all are")

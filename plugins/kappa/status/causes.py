@@ -168,7 +168,7 @@ MEANINGS: dict[Cause, Meaning] = {
     ),
     Cause.BACKLOG: Meaning(
         "the backlog grows", "What is served stays right, and is older from minute to minute.",
-        "The backlog grows for 10 minutes", "./kappa rescale {job} --dry-run --cores N",
+        "The backlog grows for 10 minutes", "./kappa rescale {job} --advised --dry-run",
     ),
     Cause.APPROVAL: Meaning(
         "a replay waits for an answer",

@@ -34,6 +34,25 @@ def test_a_target_takes_a_message(tmp_path: Path, hook: Receiver) -> None:
     assert (hook.told[0]["title"], hook.told[0]["message"]) == ("red: it burns", "What: a\nSince: b")
 
 
+@pytest.mark.parametrize("more", ["", "?overflow=truncate"])
+def test_what_is_longer_than_a_chat_takes_is_sent_in_parts_unless_its_address_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    settings = at(tmp_path, "duty")
+    sent: list[str] = []
+    put_address(settings.secrets, "duty", f"discord://0123456789/abcdefghij{more}")
+    (target,) = read(settings)
+
+    def send(_: object, body: str, **_more: object) -> bool:
+        sent.append(body)
+        return True
+
+    monkeypatch.setattr(type(target.notifier), "send", send)
+    assert target.tell("red: it burns", "What: " + "a b " * 625).taken
+    assert max(map(len, sent)) <= 2_000
+    assert len(sent) == (1 if more else 2)
+
+
 def test_what_a_target_answered_is_told_without_its_address(
     tmp_path: Path, hook: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,7 +44,7 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
             "over: no driver reports: ad_ctr v1",
             "It was: ad_ctr v1 silent: wanted running, but no heartbeat for 30 s\n"
             "Since: 2026-09-21 14:12:50 UTC\n"
-            "Over: 2026-09-21 14:15:15 UTC, after 2 min; seen to be over for 30 s\n"
+            "Over: 2026-09-21 14:15:15 UTC, after 2 min; gone for 30 s\n"
             "Incident 1 of here",
             "success",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from stack.alerts.outbox import GIVEN_UP_SECONDS, Letter, delivered, due, failed, post
+from stack.alerts.outbox import GIVEN_UP_SECONDS, PASSED_AFTER_TRIES, Letter, delivered, due, failed, post
 
 RED = Letter("duty", 1, False, "red: x", "", written=0, not_before=0)
 OVER = replace(RED, is_over=True, title="over: x")
@@ -36,6 +36,17 @@ def test_while_one_message_waits_for_its_next_try_later_ones_wait_behind_it() ->
     held = failed(post((), [RED, NEXT]), RED, 0)
     assert due(held, 14) == []
     assert [letter.title for letter in due(held, 15)] == ["red: x"]
+
+
+def test_a_message_that_is_never_taken_holds_up_the_later_ones_for_minutes_only() -> None:
+    held, at = post((), [RED, NEXT]), 0.0
+    for _ in range(PASSED_AFTER_TRIES):
+        at = held[0].not_before
+        assert [letter.title for letter in due(held, at)] == ["red: x"]
+        held = failed(held, held[0], at)
+    assert at < 600
+    assert due(held, at) == [NEXT]
+    assert [letter.title for letter in due(held, held[0].not_before)] == ["red: x"], "it is tried again all the same"
 
 
 def test_an_end_takes_the_place_of_a_beginning_that_was_not_delivered() -> None:

@@ -18,8 +18,8 @@ VERSION: dict[str, Any] = {
     "job": "ad_ctr", "version": 3, "state": "LIVE", "desired": "running", "serves": True, "lag_events": 40,
     "lag_seconds": 600.0, "complete_seconds": 7300.0, "epoch": 2, "batch_ms": 1500, "watermark_delay_ms": 7_560_000,
     "state_rows": 10, "state_bytes": 4096, "watermark_seconds": 7600.0, "committed": 990.0, "beat": 999.0,
-    "skew_seconds": 1.5, "recent_read": 200, "recent_refused": 5, "recent_future": 1, "read": 1000, "residual": 0,
-    **dict.fromkeys(Fate, 0), "counted": 900, "late": 100,
+    "skew_seconds": 1.5, "is_changing": True, "recent_read": 200, "recent_refused": 5, "recent_future": 1,
+    "read": 1000, "residual": 0, **dict.fromkeys(Fate, 0), "counted": 900, "late": 100,
 }  # fmt: skip
 REGISTRY = Registry(
     [VERSION],
@@ -57,6 +57,7 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     assert found['kappa_records_total{fate="late",job_name="ad_ctr",version="3"}'] == 100
     assert found['kappa_version_info{desired="running",job_name="ad_ctr",state="LIVE",version="3"}'] == 1
     assert found['kappa_red_lines{cause="silent",of="ad_ctr v3"}'] == 1
+    assert found['kappa_red_lines_expected{cause="silent",of="ad_ctr v3"}'] == 1
     assert found['kappa_replays{phase="catching up"}'] == 1
     assert found["kappa_releases_total"] == 7
     assert found["kappa_clock_ahead_seconds"] == 1
@@ -81,6 +82,13 @@ def test_what_a_version_has_not_yet_is_not_told() -> None:
 def test_each_metric_of_the_stack_is_told_and_no_other() -> None:
     names = {name.partition("{")[0] for name in scraped(WHOLE)}
     assert names == {metric.name for metric in METRICS if metric.source is Source.STACK}
+
+
+def test_a_silent_driver_is_expected_only_while_a_run_changes_its_version() -> None:
+    at_rest = Registry([{**VERSION, "is_changing": False}], REGISTRY.red, [], REGISTRY.counts)
+    found = scraped(Look(1000.0, registry=at_rest, red=REGISTRY.red))
+    assert found['kappa_red_lines{cause="silent",of="ad_ctr v3"}'] == 1
+    assert not [name for name in found if "expected{" in name]
 
 
 def test_when_a_process_was_started_is_told_while_it_runs() -> None:

@@ -19,11 +19,21 @@ export function offer(versions, jobs) {
   const told = JSON.stringify([versions.map((row) => [row.job, row.version, row.state]), jobs]);
   if (told === shown || form.contains(document.activeElement)) return;
   shown = told;
+  const missing = linked ? absent(versions, jobs) : "";
   if (!jobs.includes(chosen.job)) chosen.job = jobs.find((job) => of(versions, job).length > 1) ?? jobs[0];
   draw(versions, jobs);
   if (!linked) return;
   linked = false;
-  compare(null).then(() => form.scrollIntoView());  // by then what is above it is drawn
+  if (missing) fill(result, el("p", {class: "bad"}, missing));
+  (missing ? Promise.resolve() : compare(null)).then(() => form.scrollIntoView());  // by then what is above it is drawn
+}
+
+// Why what a link names cannot be compared, where it cannot: nothing else is compared in its place.
+function absent(versions, jobs) {
+  if (!jobs.includes(chosen.job)) return `${chosen.job} has no windows that could be compared; what a replay of it was held against is in that replay's report.`;
+  const known = of(versions, chosen.job).map(([number]) => number);
+  const gone = [chosen.left, chosen.right].filter((number) => !known.includes(number));
+  return gone.length ? `${chosen.job} v${gone.join(" and v")} cannot be compared: there is no such version.` : "";
 }
 
 const of = (versions, job) => versions.filter((row) => row.job === job).map((row) => [String(row.version), `v${row.version}, ${row.state}`]);
@@ -60,7 +70,7 @@ function explain(told) {
   if (!told.from) return fill(result, el("p", {}, "No window is final in both: nothing to compare yet."));
   const differ = totals.differing + totals.only_left + totals.only_right;
   const earlier = el("button", {type: "button", onclick: () => compare(Math.floor(Date.parse(told.from) / 1000))}, "Earlier windows");
-  fill(result, el("p", {class: differ ? "bad" : "good"}, `${differ ? "NOT EQUAL" : "equal"}: of ${whole(windows.compared)} windows from ${moment(told.from)} to ${moment(told.to)} UTC that are final in both, ${whole(totals.equal)} rows are equal, ${whole(totals.differing)} differ, ${whole(totals.only_left)} are only in ${names[0]}, ${whole(totals.only_right)} only in ${names[1]}.`),
+  fill(result, el("p", {class: differ ? "bad" : "good"}, `${differ ? "NOT EQUAL" : "equal"}, ${told.job} ${names.join(" against ")}: of ${whole(windows.compared)} windows from ${moment(told.from)} to ${moment(told.to)} UTC that are final in both, ${whole(totals.equal)} rows are equal, ${whole(totals.differing)} differ, ${whole(totals.only_left)} are only in ${names[0]}, ${whole(totals.only_right)} only in ${names[1]}.`),
     earlier, differ ? [
       table("Windows that differ", [["window, UTC"], ["equal", "n"], ["differing", "n"], [`only ${names[0]}`, "n"], [`only ${names[1]}`, "n"]],
         windows.rows.map((row) => [moment(row.at), whole(row.equal), whole(row.differing), whole(row.only_left), whole(row.only_right)]), `${windows.rows.length} of ${whole(windows.differing)}`),

@@ -1,6 +1,6 @@
 // The page Fates: what became of records by minute, and the refused ones with their bytes.
 
-import {ask, bytes, el, every, field, fill, head, moment, section, select, table, whole} from "./page.js";
+import {ask, bytes, el, every, field, fill, head, moment, refill, section, select, table, whole} from "./page.js";
 import {count, Plot, legend, steps} from "./plots.js";
 
 head("fates");
@@ -8,11 +8,11 @@ const COLOURS = ["first", "second", "third", "fourth", "fifth", "sixth", "sevent
 const chosen = {job: "ad_ctr", span: "1h"};
 const only = {fate: "", reason: ""};
 const form = section("");
-const lines = section("By minute of the commit, in the version that serves");
+const lines = section("By the time of the commit, in the version that serves");
 const totals = section("Since the version began");
 const refused = section("Refused records");
-const read = new Plot("records read, and as a line those counted", count);
-const odd = new Plot("records that were not counted, by fate", count);
+const READ = "records read, and as a line those counted", ODD = "records that were not counted, by fate";
+const read = new Plot(READ, count), odd = new Plot(ODD, count);
 const key = el("div");
 lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
 
@@ -25,7 +25,10 @@ ask("page/verbs").then(({jobs}) => form.append(el("form", {onsubmit: (event) => 
 function draw(told) {
   const others = told.fates.filter((fate) => fate !== "counted");
   const minutes = new Map(told.minutes.map((minute) => [minute.at, minute]));
-  const at = minutes.size ? steps(told.minutes[0].at, told.minutes.at(-1).at, told.step * 60) : [];
+  const at = minutes.size ? steps(told.minutes[0].at, Math.max(told.minutes.at(-1).at, told.until), told.step * 60) : [];
+  const each = told.step === 1 ? "by minute" : `each ${told.step} min`;
+  read.called(`${READ}, ${each}`);
+  odd.called(`${ODD}, ${each}`);
   const line = (name, colour, filled) => ({name, colour, fill: filled, values: at.map((each) => minutes.get(each)?.[name] ?? 0)});
   read.draw({at, lines: [line("read", "first", true), line("counted", "third")]});
   odd.draw({at, lines: others.map((fate, i) => line(fate, COLOURS[i]))});
@@ -38,12 +41,11 @@ function draw(told) {
 }
 
 function drawRefused(told) {
-  if (refused.contains(document.activeElement)) return;
   const pick = (fate, reason) => el("button", {type: "button", onclick: () => { Object.assign(only, {fate, reason}); document.activeElement.blur(); again(); }}, "only these");
   const reasons = told.reasons.rows.map((row) => [row.fate, row.reason, whole(row.records), moment(row.newest), pick(row.fate, row.reason)]);
   const records = told.records.map((row) => [moment(row.append_time), `${row.partition}/${row.offset}`, row.fate, row.reason, held(row.key), value(row), el("button", {type: "button", "aria-label": `try record ${row.partition}/${row.offset} again`, onclick: () => again_with(row)}, "try again with ...")]);
   const which = only.reason ? el("p", {}, `Only: ${only.fate}, ${only.reason} `, el("button", {type: "button", onclick: () => { Object.assign(only, {fate: "", reason: ""}); document.activeElement.blur(); again(); }}, "show all")) : null;
-  fill(refused, el("p", {class: "quiet"}, "Bytes that are no printable ASCII stand as \\xNN; a download has all that was kept (4 KiB)."),
+  refill(refused, el("p", {class: "quiet"}, "Bytes that are no printable ASCII stand as \\xNN; a download has all that was kept (4 KiB)."),
     table("Why, by number", [["fate"], ["reason"], ["records", "n"], ["newest, UTC"], ["show"]], reasons, `${reasons.length} of ${whole(told.reasons.among)}`), which,
     table("The newest", [["appended, UTC"], ["partition/offset"], ["fate"], ["reason"], ["key", "bytes"], ["value", "bytes"], ["another version"]], records, `${records.length}`));
 }

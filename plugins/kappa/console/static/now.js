@@ -10,7 +10,9 @@ const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
 const UNSEEN_SECONDS = 60;
-let lines = {}, advised = {}, redNow = [], redTold = null, jobsTold = null;
+const alerts = new Map(), nothingRed = el("p", {class: "good", hidden: true}, "Nothing is red.");
+let lines = {}, advised = {}, redNow = [], jobsTold = null;
+red.append(nothingRed);
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
@@ -18,21 +20,50 @@ function fact(title, value, small = "") {
 
 const since = (line) => line.since ? `since ${utc(line.since)}` : "since a time that is not known";
 
-// Lines of one cause, which mean the same for readers: what is wrong with each version, then what to do, once.
+// Lines of one cause, which mean the same for readers: what is wrong with each version, then what to do, once. What is
+// wrong has counts that change with each batch: those words change where they stand, and are not read aloud again.
 function alert(same) {
-  const [{line, readers, runbook}] = same, what = same.map((each) => [each.what, " ", el("span", {class: "quiet"}, `${since(each)}.`)]);
-  return el("div", {class: "red", role: "alert"}, el("b", {}, "red: "),
-    same.length === 1 ? what : [`${line}, ${same.length} versions`, el("ul", {}, what.map((each) => el("li", {}, each)))], " ",
+  const [{line, readers, runbook}] = same, words = same.map(() => el("span", {"aria-live": "off"}));
+  const host = el("div", {class: "red", role: "alert"}, el("b", {}, "red: "),
+    same.length === 1 ? words : [`${line}, ${same.length} versions`, el("ul", {}, words.map((each) => el("li", {}, each)))], " ",
     el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}, the entry of this name.`));
+  return {host, told: [], words};
 }
 
+function tell(held, same) {
+  same.forEach((each, i) => {
+    const told = JSON.stringify([each.what, each.since]);
+    if (held.told[i] === told) return;
+    held.told[i] = told;
+    fill(held.words[i], each.what, " ", el("span", {class: "quiet"}, `${since(each)}.`));
+  });
+}
+
+// An alert that is put in again is read aloud again, so each stays for as long as its versions are red for its cause.
+function drawRed(lines) {
+  const wanted = byCause(lines);
+  for (const [key, held] of alerts) {
+    if (wanted.has(key)) continue;
+    held.host.remove();
+    alerts.delete(key);
+  }
+  for (const [key, same] of wanted) {
+    const held = alerts.get(key) ?? alert(same);
+    tell(held, same);
+    if (!alerts.has(key)) red.append(held.host);
+    alerts.set(key, held);
+  }
+  nothingRed.hidden = wanted.size > 0;
+}
+
+// The lines of each cause, by the cause and the versions that it is told of.
 function byCause(lines) {
   const causes = new Map();
   for (const line of lines) {
     const key = JSON.stringify([line.line, line.readers, line.runbook]);
     causes.set(key, [...causes.get(key) ?? [], line]);
   }
-  return [...causes.values()];
+  return new Map([...causes].map(([key, same]) => [key + JSON.stringify(same.map((line) => line.of)), same]));
 }
 
 function capacity(version) {
@@ -108,13 +139,9 @@ function drawAdvice(found) {
 }
 
 function draw(found) {
-  const told = JSON.stringify(found.red);
   remind(found);
   redNow = found.red;
-  if (told !== redTold) {  // an alert that is put in again is read aloud again
-    fill(red, found.red.length ? byCause(found.red).map(alert) : el("p", {class: "good"}, "Nothing is red."));
-    redTold = told;
-  }
+  drawRed(found.red);
   const names = found.versions.map((version) => `${version.job} v${version.version}`);
   const shown = found.versions.map((version, at) => card(version, names[at]));
   if (names.join() !== jobsTold) {

@@ -15,10 +15,10 @@ const tops = section("");
 const clientInput = el("input", {name: "client", value: chosen.client, maxlength: 64, autocomplete: "off", size: 24});
 const adInput = el("input", {name: "ad", value: chosen.ad, maxlength: 64, autocomplete: "off", size: 24});
 const state = el("p", {class: "quiet"});
-const ctr = new Plot("CTR, by minute", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
-const spend = new Plot("spend, by minute", count, picked);
-const impressions = new Plot("impressions, by minute", count, picked);
-let found = null;
+const ctr = new Plot("CTR", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
+const spend = new Plot("spend", count, picked);
+const impressions = new Plot("impressions", count, picked);
+let found = null, topsOf = null;
 
 form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client: clientInput.value.trim(), ad: adInput.value.trim()}); }},
   field("last", select("span", [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]], chosen.span, (event) => choose({span: event.target.value}))),
@@ -50,6 +50,8 @@ function draw(told) {
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
   const complete = told.complete_through[told.source];
   state.textContent = `${whose}; to ${utc(told.end)}; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
+  const each = told.step === 1 ? "by minute" : `each ${told.step} min`;
+  for (const [plot, title] of [[ctr, "CTR"], [spend, "spend"], [impressions, "impressions"]]) plot.called(`${title}, ${each}`);
   ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
   spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
   impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});
@@ -57,7 +59,9 @@ function draw(told) {
 }
 
 function drawTops(told) {
-  if (tops.contains(document.activeElement)) return;  // who is in a table with the keyboard stays there
+  const within = tops.contains(document.activeElement), of_choice = JSON.stringify(told.choice);
+  if (within && of_choice === topsOf) return;  // who is in a table with the keyboard stays there until they choose
+  topsOf = of_choice;
   const columns = [["impressions", "n"], ["clicks", "n"], ["CTR", "n"], ["spend", "n"]];
   const sums = (row) => [whole(row.impressions), whole(row.clicks), share(row.ctr), money(row.spend_micros)];
   const pick = (text, changes) => el("button", {type: "button", onclick: () => choose(changes)}, text);
@@ -70,6 +74,7 @@ function drawTops(told) {
     chosen.client ? days(told.days) : null,
     el("div", {class: "pair"}, table("Clients by spend", [["client"], ...columns], clients, of(told.clients)),
       adTable));
+  if (within) tops.querySelector("[role=region]").focus();
 }
 
 function days(rows) {

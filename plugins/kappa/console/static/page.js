@@ -19,6 +19,11 @@ export function fill(host, ...children) {
   host.replaceChildren(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+// As fill, but whoever is in it with the keyboard keeps their place: it is filled again once they have left.
+export function refill(host, ...children) {
+  if (!host.contains(document.activeElement)) fill(host, ...children);
+}
+
 export function head(page) {
   const links = PAGES.map(([name, title]) =>
     el("li", {}, el("a", {href: name, "aria-current": name === page ? "page" : null, "data-title": title}, title)));
@@ -48,19 +53,24 @@ export function section(title) {
   return host;
 }
 
-function say(text, bad = false) {
-  const said = document.getElementById("said");
-  if (said.textContent !== text) said.textContent = text;
-  said.className = bad ? "bad" : "";
+const troubles = new Map();
+
+// What is wrong with one of the things that the page asks for; the others may be well.
+function say(what, text) {
+  troubles.set(what, text);
+  const said = document.getElementById("said"), told = [...new Set(troubles.values())].filter(Boolean).join(" ");
+  if (said.textContent !== told) said.textContent = told;
+  said.className = told ? "bad" : "";
 }
 
-let answered = 0;
+const SILENT_SECONDS = 20;
+let asOf = 0;
 
 // The JSON at an address below the console; throws with the server's own sentence.
 export async function ask(address) {
-  const answer = await fetch(address, {headers: {accept: "application/json"}, credentials: "same-origin"});
+  const answer = await reach(address);
   if (answer.ok) {
-    answered = Date.parse(answer.headers.get("date")) || Date.now();
+    asOf = (Date.parse(answer.headers.get("date")) || Date.now()) - 1000 * Number(answer.headers.get("age") ?? 0);
     return answer.json();
   }
   if (answer.status === 401) throw new Error("Nobody is signed in any more: sign in to Airflow again.");
@@ -70,34 +80,55 @@ export async function ask(address) {
   throw new Error(told.refused || `The server answered ${answer.status}.`);
 }
 
-// Ask now and then every so many ms; what goes wrong is said at the top, and asked again.
+async function reach(address) {
+  try {
+    return await fetch(address, {headers: {accept: "application/json"}, credentials: "same-origin", signal: AbortSignal.timeout(1000 * SILENT_SECONDS)});
+  } catch (problem) {
+    throw new Error(problem.name === "TimeoutError" ? `Airflow's server has not answered for ${SILENT_SECONDS} s.` : "Airflow's server cannot be reached.");
+  }
+}
+
+let asking = 0;
+
+// Ask now and then every so many ms; what goes wrong is said at the top, and asked again. The first thing that a page
+// asks for tells as of when it is. Returns what asks at once, for another choice.
 export function every(milliseconds, address, draw) {
+  const what = asking++;
   let last = 0;
   return repeat(milliseconds, async () => {
+    const wanted = address();
     try {
-      draw(await ask(address()));
-      say("");
-      last = answered;
-      document.getElementById("as-of").textContent = `as of ${clock(last / 1000)}`;
+      const told = await ask(wanted), read = asOf;
+      if (wanted !== address()) return;  // something else was chosen meanwhile, which is asked for next
+      draw(told);
+      say(what, "");
+      last = read;
+      if (what === 0) document.getElementById("as-of").textContent = `as of ${clock(last / 1000)}`;
     } catch (problem) {
       const old = last ? ` What is shown is of ${clock(last / 1000)}.` : "";
-      say(problem.message + old, true);
+      say(what, problem.message + old);
     }
   });
 }
 
-// Do something now and then every so many ms, as long as somebody looks, and never twice at a time.
+// Do something now and then every so many ms, as long as somebody looks, and never twice at a time. Returns what does
+// it at once, or once more after what is under way.
 function repeat(milliseconds, work) {
-  let working = false;
+  let working = false, wanted = false;
   async function look() {
     if (working || document.hidden) return;
     working = true;
-    try { await work(); } finally { working = false; }
+    try {
+      do {
+        wanted = false;
+        await work();
+      } while (wanted);
+    } finally { working = false; }
   }
   setInterval(look, milliseconds);
   document.addEventListener("visibilitychange", look);
   look();
-  return look;
+  return () => { wanted = true; look(); };
 }
 
 // A link into Airflow's own pages. The console stands in a frame that may not lead its parent elsewhere; a link that
@@ -168,12 +199,13 @@ export function select(name, values, chosen, changed) {
   }));
 }
 
-// A list of buttons that lead to the forms of Airflow; nothing is changed from here.
+// A list of buttons that lead to the forms of Airflow; nothing is changed from here. Returns what it was made from.
 export async function verbs(host) {
-  const {verbs} = await ask("page/verbs");
+  const told = await ask("page/verbs"), {verbs} = told;
   fill(host, el("h2", {}, "Change something"), el("p", {class: "quiet"},
     "Each leads to the DAG in Airflow; its Trigger button has the form, with a dry run. ",
     "The same from a terminal: ./kappa VERB --help."),
     el("ul", {class: "verbs"}, verbs.map(({verb, dag_id, meaning}) =>
       el("li", {}, airflow(`dags/${dag_id}`, verb, {class: "button"}), ` ${meaning}`))));
+  return told;
 }

@@ -32,7 +32,8 @@ export class Plot {
     this.show = show;
     this.picked = picked;
     this.picture = el("div", {role: "img", "aria-label": title});
-    this.host = el("figure", {class: "plot"}, el("figcaption", {}, title), this.picture);
+    this.caption = el("figcaption", {}, title);
+    this.host = el("figure", {class: "plot"}, this.caption, this.picture);
     this.data = null;
     dark.addEventListener("change", () => this.again());
     new ResizeObserver(() => this.made && this.made.setSize(this.size())).observe(this.host);
@@ -40,6 +41,12 @@ export class Plot {
 
   size() {
     return {width: Math.max(200, this.host.clientWidth), height: HEIGHT};
+  }
+
+  // Another title, which says what a point is; told with the next drawing.
+  called(title) {
+    this.title = title;
+    if (this.caption.textContent !== title) this.caption.textContent = title;
   }
 
   draw(data) {

@@ -1,11 +1,13 @@
 // The page Replays: what is computed anew just now, how far it is, and what became of earlier ones.
 
-import {airflow, el, every, fill, head, moment, seconds, section, table, utc, verbs, whole} from "./page.js";
+import {airflow, el, every, fill, head, moment, refill, seconds, section, table, utc, verbs, whole} from "./page.js";
 
 head("replays");
 const running = section("Under way");
 const ended = section("Ended");
 const actions = section("");
+
+let windowed = [];  // the jobs whose rows are windows
 
 const PARITY = {exact: "each row must equal the live one", declared: "differences within the bands that were declared", report: "differences are told, none is refused"};
 
@@ -23,7 +25,7 @@ function progress(candidate) {
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
     el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`),
-    el("p", {}, el("a", {href: `releases?${new URLSearchParams({job: candidate.job, left: candidate.live, right: candidate.version})}`}, `Compare it with v${candidate.live}, window by window`)));
+    windowed.includes(candidate.job) ? el("p", {}, el("a", {href: `releases?${new URLSearchParams({job: candidate.job, left: candidate.live, right: candidate.version})}`}, `Compare it with v${candidate.live}, window by window`)) : null);
 }
 
 function replay(held) {
@@ -37,11 +39,11 @@ function replay(held) {
 const names = (versions) => Object.entries(versions ?? {}).map(([job, version]) => `${job} v${version}`).join(", ");
 
 function draw(told) {
-  if (!running.contains(document.activeElement)) fill(running, told.replays.length ? told.replays.map(replay) : el("p", {}, "No replay is under way."));
+  refill(running, told.replays.length ? told.replays.map(replay) : el("p", {}, "No replay is under way."));
   fill(ended, table("The newest that are over", [["begun, UTC"], ["ended, UTC"], ["candidates"], ["asked by"], ["why"], ["validation"], ["answer"], ["outcome"]],
     told.ended.map((row) => [moment(row.begun_at), moment(row.ended_at), names(row.versions), row.asked_by, row.reason ?? "", row.validated === "true" ? "passed" : row.validated === "false" ? "NOT passed" : "none",
       row.answer ? `${row.answer}${row.answered_by ? ` by ${row.answered_by}` : ""}` : "", row.outcome]), `${told.ended.length}`));
 }
 
-every(2000, () => "data/replays", draw);
-verbs(actions);
+const look = every(2000, () => "data/replays", draw);
+verbs(actions).then((told) => { windowed = told.windowed; look(); });

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kappa.console.app import PAGES
 from tests.plugins.kappa.console.conftest import EVIL, SCRIPT, SECOND, opened
-from tests.rigs.browser import NARROW, SCHEMES, WIDE, looking
+from tests.rigs.browser import NARROW, SCHEMES, WIDE, Looked, looking
 from tests.rigs.served_by_hand import FIRST
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
+NOT_EQUAL = re.compile(rf"^NOT EQUAL, ad_ctr v{FIRST} against v{SECOND}: of ")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -77,6 +79,53 @@ def test_a_client_and_an_ad_are_chosen_and_a_point_is_explained(browser: Browser
         assert looked.wrong == []
 
 
+def test_who_chooses_a_client_in_a_table_sees_its_days_and_its_ads_at_once(browser: Browser, base: str) -> None:
+    """The button that was pressed has the keyboard, and goes with the table; the new one has it then."""
+    with looking(browser) as looked:
+        opened(looked, base, "numbers")
+        looked.page.get_by_role("button", name="c1", exact=True).press("Enter")
+        days = looked.page.get_by_role("region", name="Days of this client")
+        days.wait_for()
+        assert days.evaluate("element => element === document.activeElement")
+        assert looked.wrong == []
+
+
+def test_an_answer_to_an_earlier_choice_is_not_shown_as_the_present_one(browser: Browser, base: str) -> None:
+    held: list[Route] = []
+    with looking(browser) as looked:
+        opened(looked, base, "numbers")
+        looked.page.route("**/data/numbers?*", lambda route: held.append(route))
+        _until(looked, lambda: len(held) == 1)
+        looked.page.get_by_role("button", name="c1", exact=True).click()
+        held[0].fulfill(json={**held[0].fetch().json(), "step": 7})
+        _until(looked, lambda: len(held) == 2)
+        assert looked.page.get_by_text("a point is 7 min").count() == 0
+        held[1].continue_()
+        looked.page.get_by_text(re.compile("^c1; to .* a point is 1 min")).wait_for()
+        assert looked.wrong == []
+
+
+def test_a_point_of_several_minutes_says_so(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        looked.page.goto(f"{base}/numbers?span=24h")
+        for what in ("CTR", "spend", "impressions"):
+            looked.page.get_by_role("img", name=re.compile(f"^{what}, each 6 min")).wait_for()
+        assert looked.page.get_by_role("img", name=re.compile("by minute")).count() == 0
+
+
+def test_what_serves_is_drawn_anew_while_somebody_reads_the_audit(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "releases")
+        looked.page.get_by_role("region", name="Audit").focus()
+        audit = looked.page.get_by_role("region", name="Audit").element_handle()
+        other = {"job": "ad_ctr", "version": 77, "from_window": "-infinity", "to_window": "infinity"}
+        looked.page.route(
+            "**/data/releases?*", lambda route: route.fulfill(json={**route.fetch().json(), "segments": [other]})
+        )
+        looked.page.get_by_role("region", name="Segments").get_by_text("v77").wait_for()
+        assert looked.page.evaluate("it => it === document.activeElement", audit)
+
+
 def test_two_versions_are_compared_and_differing_rows_are_shown(browser: Browser, base: str) -> None:
     with looking(browser) as looked:
         opened(looked, base, "releases")
@@ -84,22 +133,39 @@ def test_two_versions_are_compared_and_differing_rows_are_shown(browser: Browser
         form.locator("select[name=left]").select_option(str(FIRST))
         form.locator("select[name=right]").select_option(str(SECOND))
         form.get_by_role("button", name="Compare").click()
-        told = looked.page.get_by_text(re.compile("^NOT EQUAL: of ")).inner_text()
+        told = looked.page.get_by_text(NOT_EQUAL).inner_text()
         assert f"are only in v{FIRST}, 0 only in v{SECOND}." in told
         looked.page.get_by_role("region", name="Rows that differ").get_by_text("clicks").first.wait_for()
         assert looked.against_access() == []
         looked.picture("comparison")
         looked.page.get_by_role("button", name="Earlier windows").click()
-        looked.page.get_by_text(re.compile("^equal: of 0 windows")).wait_for()
+        looked.page.get_by_text(re.compile(rf"^equal, ad_ctr v{FIRST} against v{SECOND}: of 0 windows")).wait_for()
         assert looked.wrong == []
 
 
 def test_a_link_that_names_two_versions_shows_them_compared(browser: Browser, base: str) -> None:
     with looking(browser, size=NARROW) as looked:
         looked.page.goto(f"{base}/releases?job=ad_ctr&left={FIRST}&right={SECOND}")
-        told = looked.page.get_by_text(re.compile("^NOT EQUAL: of "))
+        told = looked.page.get_by_text(NOT_EQUAL)
         told.wait_for()
         assert told.evaluate("it => it.getBoundingClientRect().top < innerHeight"), "it is below the fold"
+        assert looked.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        (f"job=quarantine&left={FIRST}&right={SECOND}", "quarantine has no windows that could be compared; "),
+        (f"job=ad_ctr&left={FIRST}&right=99", "ad_ctr v99 cannot be compared: there is no such version."),
+    ],
+)
+def test_a_link_to_what_cannot_be_compared_compares_nothing_else(
+    browser: Browser, base: str, address: str, told: str
+) -> None:
+    with looking(browser) as looked:
+        looked.page.goto(f"{base}/releases?{address}")
+        looked.page.get_by_text(told).wait_for()
+        assert looked.page.get_by_text(re.compile("^(NOT EQUAL|equal)")).count() == 0
         assert looked.wrong == []
 
 
@@ -113,16 +179,18 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
         "begun_at": "2026-11-26T10:00:00+00:00", "reason": "a new rule", "candidates": [candidate],
     }  # fmt: skip
     with looking(browser) as looked:
+        replay["candidates"] = [candidate, {**candidate, "job": "quarantine", "version": 3}]
         told = {"replays": [replay], "ended": []}
         looked.page.route("**/data/replays", lambda route: route.fulfill(json=told))
         looked.page.goto(f"{base}/replays")
         looked.page.get_by_text("approved, they serve from then on; rejected, what serves stays.").wait_for()
         looked.page.get_by_text("parity exact (each row must equal the live one)").wait_for()
-        looked.page.get_by_text("100.0\u00a0%: 1,000 records read, 4 unread, 1/s, it has caught up").wait_for()
+        looked.page.get_by_text("100.0\u00a0%: 1,000 records read, 4 unread, 1/s, it has caught up").first.wait_for()
         assert looked.against_access() == []
         looked.picture("question")
-        looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()
-        looked.page.get_by_text(re.compile("^NOT EQUAL: of ")).wait_for()
+        looked.page.get_by_role("heading", name="quarantine v3").wait_for()
+        looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()  # there is but one
+        looked.page.get_by_text(NOT_EQUAL).wait_for()
         assert looked.wrong == []
 
 
@@ -160,3 +228,11 @@ def test_the_keyboard_reaches_everything_that_the_mouse_does(browser: Browser, b
                 f"[...document.querySelectorAll('{names}')].indexOf(document.activeElement)"
             ))  # fmt: skip
         assert len(reached - {-1}) == wanted
+
+
+def _until(looked: Looked, holds: Callable[[], bool]) -> None:
+    """The page goes on meanwhile."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        looked.page.wait_for_timeout(50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def client(tmp_path: Path) -> TestClient:
     settings = Settings(tmp_path / "state", ports=Ports(postgres=1))
     app.include_router(router(lambda: settings, away))
     return TestClient(app, raise_server_exceptions=False)
+
+
+def test_an_answer_tells_how_old_it_is_from_the_begin_of_its_read(tmp_path: Path) -> None:
+    """Also to whoever gets what was read for another."""
+
+    def slowly() -> dict[str, int]:
+        time.sleep(0.6)
+        return {"hosts": 1}
+
+    app = FastAPI()
+    app.include_router(router(lambda: Settings(tmp_path), slowly))
+    first, second = (TestClient(app).get("/console/data/capacity") for _ in range(2))
+    assert first.json() == second.json() == {"hosts": 1}
+    assert first.headers["age"] == second.headers["age"] == "1"
 
 
 @pytest.mark.parametrize("name", UPLOT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from kappa.console.latency import Look
-from kappa.console.now import LOOK_SECONDS, TREND_SECONDS, by_version, thinned
+from kappa.console.now import HOURS, LOOK_SECONDS, TREND_SECONDS, by_version, thinned
 
 
 def look(at: float) -> Look:
@@ -27,6 +27,17 @@ def test_minutes_in_which_nothing_was_committed_are_nought() -> None:
     rows = [
         {"job": "ad_ctr", "version": 1, "minute": minute, "read": 7, "rows": 2, "batches": 1} for minute in (60, 240)
     ]
-    told = by_version(rows, {("ad_ctr", 1): [look(9.0)]})["ad_ctr v1"]
-    assert (told["minute"], told["read"], told["batches"]) == ([60, 120, 180, 240], [7, 0, 0, 7], [1, 0, 0, 1])
+    told = by_version(rows, {("ad_ctr", 1): [look(9.0)]}, 420)["ad_ctr v1"]
+    assert told["minute"] == [60, 120, 180, 240, 300, 360], "up to the one before the present, which is not over"
+    assert (told["read"], told["batches"]) == ([7, 0, 0, 7, 0, 0], [1, 0, 0, 1, 0, 0])
     assert told["lag"] == {"at": [9.0], "events": [5], "seconds": [1.0]}
+
+
+def test_a_version_that_committed_nothing_has_noughts_since_it_was_first_seen() -> None:
+    told = by_version([], {("ad_ctr", 1): [look(65.0), look(130.0)], ("ad_ctr", 2): []}, 240)
+    assert list(told) == ["ad_ctr v1"]
+    assert (told["ad_ctr v1"]["minute"], told["ad_ctr v1"]["read"]) == ([60, 120, 180], [0, 0, 0])
+
+
+def test_a_version_that_was_last_seen_before_the_hours_began_has_no_lines() -> None:
+    assert by_version([], {("ad_ctr", 1): [look(65.0)]}, 65 + (HOURS + 1) * 3_600) == {}

@@ -16,7 +16,7 @@ from tests.rigs.browser import looking
 from tests.rigs.served_by_hand import FIRST, ByHand
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
 
@@ -140,3 +140,39 @@ def test_versions_that_are_red_for_one_cause_are_one_entry(browser: Browser, bas
         assert one.startswith("red: ad_ctr v1 query: no commit")
         assert looked.against_access() == []
         looked.picture("one-cause")
+
+
+def test_words_that_change_with_each_batch_change_within_an_alert_that_stays(browser: Browser, base: str) -> None:
+    """An alert that is put in again is read aloud again; nor could anybody copy what it says."""
+    late = {"what": "", "since": "2026-11-26T10:00:00+00:00", "runbook": "docs/runbook.md", "line": "late",
+            "of": "ad_ctr v1", "readers": "Something is missing."}  # fmt: skip
+    asked: list[int] = []
+
+    def grown(route: Route) -> None:
+        asked.append(1)
+        red = [{**late, "what": f"{len(asked)} of the records of the last 5 min are late"}]
+        other = [{**late, "line": "query", "what": "it fails"}] if len(asked) > 4 else []
+        route.fulfill(json={"red": red + other, "versions": [], "questions": 0})
+
+    with looking(browser) as looked:
+        looked.page.route("**/data/now", grown)
+        looked.page.goto(f"{base}/now")
+        told = looked.page.get_by_role("alert").filter(has_text="1 of the records")
+        told.wait_for()
+        alert = told.element_handle()
+        assert alert is not None
+        alert.evaluate("element => { element.seen = true; }")
+        looked.page.get_by_role("alert").filter(has_text="it fails").wait_for()
+        first = looked.page.get_by_role("alert").first
+        assert first.evaluate("element => element.seen"), "the one that was there is not touched by another"
+        assert "1 of the records" not in first.inner_text()
+        assert not looked.page.get_by_text("Nothing is red").is_visible()
+        assert looked.against_access() == []
+
+
+def test_a_server_that_takes_the_question_and_says_nothing_is_told(browser: Browser, base: str) -> None:
+    with looking(browser) as looked:
+        opened(looked, base, "now")
+        looked.page.route("**/data/now", lambda _: None)
+        silent = re.compile(r"^Airflow's server has not answered for 20 s\. What is shown is of \d")
+        looked.page.get_by_text(silent).wait_for()

@@ -48,11 +48,19 @@ def test_twenty_pages_are_one_read_a_second() -> None:
 def test_what_takes_long_is_read_seldom() -> None:
     time = Time()
     snapshots, reads = Snapshots(time), Reads(time, takes=2.0)
-    assert snapshots.get("numbers", reads) == 1
+    assert snapshots.get("numbers", reads).value == 1
     time.now += 19
-    assert snapshots.get("numbers", reads) == 1
+    assert snapshots.get("numbers", reads).value == 1
     time.now += 2
-    assert snapshots.get("numbers", reads) == 2
+    assert snapshots.get("numbers", reads).value == 2
+
+
+def test_a_snapshot_is_as_old_as_the_begin_of_its_read() -> None:
+    time = Time()
+    snapshots, reads = Snapshots(time), Reads(time, takes=2.0)
+    assert snapshots.get("numbers", reads).age == 2
+    time.now += 19
+    assert snapshots.get("numbers", reads).age == 21
 
 
 def test_a_refusal_is_told_to_all_and_not_tried_again_at_once() -> None:
@@ -73,7 +81,7 @@ def test_a_defect_is_no_snapshot() -> None:
     snapshots = Snapshots(Time())
     with pytest.raises(ZeroDivisionError):
         snapshots.get("now", lambda: 1 // 0)
-    assert snapshots.get("now", lambda: 7) == 7
+    assert snapshots.get("now", lambda: 7).value == 7
 
 
 def test_those_who_come_together_wait_for_one_read_and_too_many_are_sent_away() -> None:
@@ -88,7 +96,7 @@ def test_those_who_come_together_wait_for_one_read_and_too_many_are_sent_away() 
 
     def ask() -> object:
         try:
-            return snapshots.get("now", slow, 60)
+            return snapshots.get("now", slow, 60).value
         except Busy as busy:
             return busy
 
