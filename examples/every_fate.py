@@ -1,4 +1,5 @@
-"""Writes eight records of one user, of now, as NDJSON: one or more for each fate that a record can have.
+"""Writes eight records of one user, of now, as NDJSON: one or more for each fate but `before_start`,
+which only a version that starts at a T has.
 
 `python3 examples/every_fate.py > /tmp/every_fate.ndjson && ./kappa produce --source /tmp/every_fate.ndjson --as-is`
 """

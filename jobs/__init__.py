@@ -1,1 +1,1 @@
-"""The Spark side: catalogue, settings, transforms, pipelines, sources, sinks and the driver program."""
+"""The Spark side: sources, transforms, pipelines, sinks, and the programs that Spark runs."""

@@ -1,1 +1,1 @@
-"""One module per job of the catalogue: topology only, `build(events, settings) -> DataFrame`."""
+"""What the jobs of the catalogue compute, topology only: `windowed` for those with windows, and `quarantine`."""

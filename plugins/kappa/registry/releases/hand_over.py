@@ -1,7 +1,8 @@
 """The hand-over in Postgres: one transaction that makes the live drivers wait, then moves the segments, or nothing.
 
 Delivery guarantee: at the moment the segments move, the new versions have read at least what the old ones have, in
-every partition, and no old one commits in between: its batch takes its fence `for share`, which is held here.
+every partition, and no old one commits in between: its batch takes its fence
+`for no key update`, and that waits for the lock that is held here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plans of stopping and starting: the desired state of a job's current version, and what that takes."""
+"""The plan of a stop: the desired state of a job's current version, and what that takes."""
 
 from __future__ import annotations
 
