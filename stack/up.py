@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import Bucket
-from stack import disk, leftovers, port_check
+from stack import disk, leftovers, port_check, superuser_rotation
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -160,7 +160,7 @@ def _kafka(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic) -> boo
 def _postgres(layout: Layout, supervisor: Supervisor) -> bool:
     postgres.prepare(layout)
     started = supervisor.begin([postgres.NAME])
-    _wait(layout, supervisor, [postgres.NAME], lambda: postgres.healthy(layout.settings))
+    _wait(layout, supervisor, [postgres.NAME], lambda: superuser_rotation.settled(layout.settings))
     postgres.ensure_roles(layout.settings)
     _migrate(layout.settings)
     return bool(started)

@@ -178,9 +178,10 @@ def _run(connection: psycopg.Connection, statement: str, *identifiers: str) -> N
     connection.execute(sql.SQL(statement).format(*map(sql.Identifier, identifiers)))
 
 
-def superuser(settings: Settings) -> psycopg.Connection:
-    """A connection that may do anything."""
-    return psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=5)
+def superuser(settings: Settings, file: Path | None = None) -> psycopg.Connection:
+    """A connection that may do anything, by the superuser's password file or another."""
+    passfile = str(file or settings.passfile(SUPERUSER))
+    return psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=5, passfile=passfile)
 
 
 def _initdb(layout: Layout, folder: Path, word: Path) -> None:
