@@ -168,6 +168,8 @@ def set_password(connection: psycopg.Connection, role: str, word: str) -> None:
 def _ensure_database(connection: psycopg.Connection, name: str, owner: str, readers: tuple[str, ...]) -> None:
     if not connection.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
         _run(connection, "CREATE DATABASE {} OWNER {}", name, owner)
+    # A restore that was killed while it gave databases other names has left it closed to everybody.
+    _run(connection, "ALTER DATABASE {} WITH ALLOW_CONNECTIONS true", name)
     _run(connection, "REVOKE ALL ON DATABASE {} FROM PUBLIC", name)
     for reader in readers:
         _run(connection, "GRANT CONNECT ON DATABASE {} TO {}", name, reader)
