@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psycopg
-
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.unavailable import Unreachable
 from stack.services import passwords, postgres
 from stack.services.passwords import SUPERUSER
 
@@ -63,6 +62,6 @@ def settled(settings: Settings) -> bool:
 def _opens(settings: Settings, file: Path) -> bool:
     try:
         postgres.superuser(settings, file).close()
-    except psycopg.OperationalError:
+    except Unreachable:
         return False
     return True

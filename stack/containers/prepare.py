@@ -134,8 +134,8 @@ def _await(part: str, ready: Callable[[], bool]) -> None:
 
 def main(word: str) -> int:
     """Run one of the jobs; a refusal is one line."""
-    choice = chosen(os.environ)
     try:
+        choice = chosen(os.environ)
         if word == "secrets":
             make_secrets(HOST, VOLUMES, choice)
         else:

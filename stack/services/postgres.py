@@ -14,6 +14,7 @@ from psycopg import sql
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
+from kappa.unavailable import Unreachable
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
 from stack.services import passwords
@@ -116,7 +117,7 @@ def healthy(settings: Settings) -> bool:
     try:
         with superuser(settings) as connection:
             return connection.execute("select 1").fetchone() == (1,)
-    except psycopg.OperationalError:
+    except (Unreachable, psycopg.OperationalError):
         return False
 
 
@@ -181,9 +182,12 @@ def _run(connection: psycopg.Connection, statement: str, *identifiers: str) -> N
 
 
 def superuser(settings: Settings, file: Path | None = None) -> psycopg.Connection:
-    """A connection that may do anything, by the superuser's password file or another."""
-    passfile = str(file or settings.passfile(SUPERUSER))
-    return psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=5, passfile=passfile)
+    """A connection that may do anything, by the superuser's password file or another. Raises Unreachable."""
+    dsn, passfile = settings.dsn(SUPERUSER, "postgres"), str(file or settings.passfile(SUPERUSER))
+    try:
+        return psycopg.connect(dsn, autocommit=True, connect_timeout=5, passfile=passfile)
+    except psycopg.OperationalError as error:
+        raise Unreachable("Postgres", settings.database_address, error) from error
 
 
 def _initdb(layout: Layout, folder: Path, word: Path) -> None:

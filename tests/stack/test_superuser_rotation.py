@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from kappa.core.installation.settings import Settings
+from kappa.unavailable import Unreachable
 from stack import rotation, superuser_rotation
 from stack.layout import Layout
 from stack.services import passwords, postgres
@@ -27,7 +28,7 @@ class Server:
         """A connection for the right password."""
         text = (file or settings.passfile(SUPERUSER)).read_text()
         if not text.endswith(f":{self.word}\n"):
-            raise psycopg.OperationalError("password authentication failed")
+            raise Unreachable("Postgres", "here", "password authentication failed")
         return Connection()
 
     def set_password(self, connection: object, role: str, word: str) -> None:
