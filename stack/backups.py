@@ -49,6 +49,16 @@ class NotABackup(Refusal):
         )
 
 
+class NoBackupWritten(Refusal):
+    """A backup's file cannot be made where it should lie."""
+
+    def __init__(self, file: Path, problem: OSError) -> None:
+        super().__init__(
+            f"the backup {file} cannot be written: {problem.strerror}. Nothing was changed. Name a file in a folder "
+            "that exists and that you may write in."
+        )
+
+
 class StillInUse(Refusal):
     """Drivers write, or a run acts, in the database that is to be replaced."""
 
@@ -80,13 +90,11 @@ class Restored:
 def backup(settings: Settings, file: Path, tell: Tell = lambda _: None) -> int:
     """Write the database as it is at one moment into a new file that only its owner may read; returns its bytes.
 
-    Everything may run meanwhile. Raises BackupExists, ToolFailed.
+    Everything may run meanwhile. Raises BackupExists, NoBackupWritten, ToolFailed.
     """
     if file.exists():
         raise BackupExists(file)
-    part = file.with_name(f".{file.name}.part")
-    part.touch(mode=0o600)
-    part.chmod(0o600)
+    part = _begun(file)
     try:
         _run("pg_dump", ["--format=custom", f"--file={part}", f"--dbname={settings.dsn('kappa_owner')}"],
              lambda: tell(part.stat().st_size))  # fmt: skip
@@ -96,6 +104,17 @@ def backup(settings: Settings, file: Path, tell: Tell = lambda _: None) -> int:
     finally:
         part.unlink()
     return file.stat().st_size
+
+
+def _begun(file: Path) -> Path:
+    """An empty file beside it, which only its owner may read. Raises NoBackupWritten."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.touch(mode=0o600)
+        part.chmod(0o600)
+    except OSError as error:
+        raise NoBackupWritten(file, error) from error
+    return part
 
 
 def restore(settings: Settings, file: Path, tell: Tell = lambda _: None) -> Restored:

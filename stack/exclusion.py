@@ -1,4 +1,4 @@
-"""One at a time: an `up` or `down` per state folder, and whoever else holds a lock in it."""
+"""One at a time: an `up`, `down` or `secrets rotate` per state folder, and whoever else holds a lock in it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from kappa.core.refusals import Refusal
 
 
 class Busy(Refusal):
-    """Another `up` or `down` of the same stack is under way."""
+    """Another `up`, `down` or `secrets rotate` of the same stack is under way."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(
-            f"another 'up' or 'down' of the stack in {home} is under way. Wait for its end, then try again."
+            f"another 'up', 'down' or 'secrets rotate' of the stack in {home} is under way. Wait for its end, then try "
+            "again."
         )
 
 

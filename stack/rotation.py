@@ -15,9 +15,12 @@ from kappa.airflow_sign_in import users_file
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
+from stack import superuser_rotation
+from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import AIRFLOW_ROLE, AIRFLOW_USERS, SUPERUSER
+from stack.superuser_rotation import former
 from stack.supervision import Supervisor
 
 
@@ -83,7 +86,8 @@ def _nothing() -> None:
 @dataclass(frozen=True)
 class Secret:
     """A password or key, its file, who goes by it, when a new one counts, what writes a new one, and what tells the
-    server of it: `up` does, too, so a server that is down is told by the next start."""
+    server of it: `up` does, too, so a server that is down is told by the next start. `undo` undoes what did not end;
+    without it the file from before is put back."""
 
     name: str
     file: Path
@@ -91,6 +95,7 @@ class Secret:
     effect: Effect
     replace: Callable[[], None]
     apply: Callable[[], None] = _nothing
+    undo: Callable[[], None] | None = None
 
     @property
     def made_at(self) -> datetime | None:
@@ -124,8 +129,9 @@ def _of_postgres(settings: Settings) -> Iterator[Secret]:
     for role in ROLES:
         write, tell = partial(passwords.write_role, settings, role), partial(postgres.tell_password, settings, role)
         yield Secret(role, settings.passfile(role), "a role of Postgres", Effect.AT_ONCE, write, tell)
-    file, change = settings.passfile(SUPERUSER), partial(_superuser, settings)
-    yield Secret(SUPERUSER, file, "the superuser of Postgres", Effect.WHILE_UP, change)
+    change, settle = partial(superuser_rotation.replace, settings), partial(superuser_rotation.settle, settings)
+    file, holder = settings.passfile(SUPERUSER), "the superuser of Postgres"
+    yield Secret(SUPERUSER, file, holder, Effect.WHILE_UP, change, undo=settle)
 
 
 def _of_airflow(layout: Layout) -> Iterator[Secret]:
@@ -142,26 +148,32 @@ def _of_airflow(layout: Layout) -> Iterator[Secret]:
 def rotate(layout: Layout, name: str) -> Secret:
     """Replace a secret; a server that does not take it keeps the old one, and so does the file.
 
-    Raises NotEmbedded, UnknownSecret, NeedsStackDown, NeedsStackUp, NotTold; what the server raises.
+    Raises NotEmbedded, UnknownSecret, Busy, NeedsStackDown, NeedsStackUp, NotTold, Undecided; what the server raises.
     """
-    settings = layout.settings
-    if not settings.is_embedded:
+    if not layout.settings.is_embedded:
         raise NotEmbedded
-    secret, runs = _found(layout, name), Supervisor(layout).running()
-    if secret.effect is Effect.AT_START and runs:
-        raise NeedsStackDown(name)
-    if secret.effect is Effect.WHILE_UP and not runs:
-        raise NeedsStackUp(name)
+    secret = _found(layout, name)
+    with exclusive(layout.home):
+        runs = Supervisor(layout).running()
+        if secret.effect is Effect.AT_START and runs:
+            raise NeedsStackDown(name)
+        if secret.effect is Effect.WHILE_UP and not runs:
+            raise NeedsStackUp(name)
+        _replace(secret, runs)
+    return secret
+
+
+def _replace(secret: Secret, runs: bool) -> None:
+    """Also when it is interrupted, what the server holds and what the file has must not differ."""
     try:
-        with _kept(secret.file):
+        with _kept(secret):
             secret.replace()
             if runs:
                 secret.apply()
-    except Exception:
+    except BaseException:
         if runs:
             _tell_again(secret)
         raise
-    return secret
 
 
 def _tell_again(secret: Secret) -> None:
@@ -179,13 +191,6 @@ def _found(layout: Layout, name: str) -> Secret:
     return by_name[name]
 
 
-def _superuser(settings: Settings) -> None:
-    """By a connection that the old password opened: with the new file alone nobody would be let in."""
-    with postgres.superuser(settings) as connection:
-        passwords.write_role(settings, SUPERUSER)
-        postgres.set_password(connection, SUPERUSER, passwords.password(settings, SUPERUSER))
-
-
 def _person(layout: Layout, person: str) -> None:
     """The connection by which notes are left has one of these passwords, too."""
     people = passwords.people(layout.settings) | {person: secrets.token_urlsafe(12)}
@@ -195,15 +200,21 @@ def _person(layout: Layout, person: str) -> None:
 
 
 @contextmanager
-def _kept(file: Path) -> Iterator[None]:
-    """The file as it was lies beside it until the new secret counts, and is put back if it never does."""
-    old = file.with_name(file.name + ".old")
-    if file.exists():
-        passwords.write_private(old, file.read_text())
+def _kept(secret: Secret) -> Iterator[None]:
+    """The file as it was lies beside it until the new secret counts, and is put back if it never does; first that of a
+    rotation that was killed."""
+    undo, old = secret.undo or partial(_put_back, secret.file), former(secret.file)
+    undo()
+    if secret.file.exists():
+        passwords.write_private(old, secret.file.read_text())
     try:
         yield
     except BaseException:
-        if old.exists():
-            old.replace(file)
+        undo()
         raise
     old.unlink(missing_ok=True)
+
+
+def _put_back(file: Path) -> None:
+    if former(file).exists():
+        former(file).replace(file)

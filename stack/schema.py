@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -17,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.unavailable import Unreachable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -34,7 +36,7 @@ class DatabaseNewer(Refusal):
 def migrate(settings: Settings, revision: str = "head") -> tuple[str, ...]:
     """Bring the database to a revision, the newest one; returns the revisions that were carried out, oldest first.
 
-    Does nothing where it is there already. Raises DatabaseNewer.
+    Does nothing where it is there already. Raises DatabaseNewer, Unreachable.
     """
     with _connected(settings) as (connection, config):
         missing = _missing(connection, config, revision)
@@ -43,13 +45,13 @@ def migrate(settings: Settings, revision: str = "head") -> tuple[str, ...]:
 
 
 def pending(settings: Settings) -> tuple[str, ...]:
-    """The revisions that the database lacks, oldest first. Raises DatabaseNewer."""
+    """The revisions that the database lacks, oldest first. Raises DatabaseNewer, Unreachable."""
     with _connected(settings) as (connection, config):
         return _missing(connection, config, "head")
 
 
 def revision(settings: Settings) -> str | None:
-    """The database's revision; None for an empty one."""
+    """The database's revision; None for an empty one. Raises Unreachable."""
     with _connected(settings) as (connection, _):
         return MigrationContext.configure(connection).get_current_revision()
 
@@ -61,14 +63,20 @@ def run_sql(name: str) -> None:
 
 @contextmanager
 def _connected(settings: Settings) -> Iterator[tuple[Connection, Config]]:
-    """One transaction of the owner, and what Alembic works with in it."""
-    dsn = settings.dsn("kappa_owner")
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool)
+    """One transaction of the owner, and what Alembic works with in it. Raises Unreachable."""
+    engine = create_engine("postgresql+psycopg://", creator=partial(_connect, settings), poolclass=NullPool)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         yield connection, config
+
+
+def _connect(settings: Settings) -> psycopg.Connection:
+    try:
+        return psycopg.connect(settings.dsn("kappa_owner"))
+    except psycopg.OperationalError as error:
+        raise Unreachable("Postgres", settings.database_address, error) from error
 
 
 def _missing(connection: Connection, config: Config, revision: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kappa.core.installation.settings import Settings
 from kappa.core.store.s3 import Bucket
-from stack import disk, leftovers, port_check
+from stack import disk, leftovers, port_check, superuser_rotation
 from stack.exclusion import exclusive
 from stack.layout import Layout
 from stack.programs import LONGEST_START_SECONDS, NotHealthy, Program
@@ -63,7 +63,7 @@ def up(
     with exclusive(settings.home):
         supervisor = Supervisor(layout)
         _check_ports(layout, supervisor, programs)
-        _prepare(layout, echo)
+        _prepare(layout, supervisor.running(), echo)
         _supervise(supervisor, programs, echo)
         seconds = _start(layout, supervisor, make_topic, echo)
     seconds["total"] = time.monotonic() - begun
@@ -92,25 +92,28 @@ def _check_ports(layout: Layout, supervisor: Supervisor, programs: list[Program]
     port_check.check_free(port_check.uses(layout.settings.ports, programs), ours)
 
 
-def _prepare(layout: Layout, echo: Echo) -> None:
+def _prepare(layout: Layout, runs: bool, echo: Echo) -> None:
     """Folders, passwords and jars."""
     layout.home.chmod(layout.home.stat().st_mode | 0o111)
     for folder in (layout.logs, layout.run, layout.spark):
         folder.mkdir(exist_ok=True, mode=0o700)
     passwords.make(layout.settings)
     begun = time.monotonic()
-    fetched = _fetch_jars(layout)
+    fetched = _fetch_jars(layout, runs)
     class_archive.begin(layout)
     if fetched:
         echo(f"{'jars':<10} {fetched / 1e6:.0f} MB downloaded in {time.monotonic() - begun:.1f} s")
 
 
-def _fetch_jars(layout: Layout) -> int:
-    """The jars that this installation needs; the bytes that were downloaded."""
+def _fetch_jars(layout: Layout, runs: bool) -> int:
+    """The jars that this installation needs, and no others unless something runs by them; the bytes that came."""
     folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
     if isinstance(layout.settings.store.store, Bucket):
         folders["s3"] = layout.settings.jars
-    fetched = jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
+    wanted = jars.read()
+    fetched = jars.fetch(wanted, jars.repository(layout.environment), layout.jar_cache, folders)
+    if not runs:
+        jars.leave_only(wanted, folders)
     checkpoint_files.put(layout.settings.jars)
     return fetched
 
@@ -160,7 +163,7 @@ def _kafka(layout: Layout, supervisor: Supervisor, make_topic: MakeTopic) -> boo
 def _postgres(layout: Layout, supervisor: Supervisor) -> bool:
     postgres.prepare(layout)
     started = supervisor.begin([postgres.NAME])
-    _wait(layout, supervisor, [postgres.NAME], lambda: postgres.healthy(layout.settings))
+    _wait(layout, supervisor, [postgres.NAME], lambda: superuser_rotation.settled(layout.settings))
     postgres.ensure_roles(layout.settings)
     _migrate(layout.settings)
     return bool(started)

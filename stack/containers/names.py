@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from kappa.core.refusals import Refusal
 
 BROKERS = ("kafka-1", "kafka-2", "kafka-3")
 POSTGRES = "postgres"
@@ -83,20 +85,52 @@ VARIABLES = {
 }
 """The variables of `.env` by what they choose; the ports of the brokers are KAPPA_KAFKA_1_PORT and so on."""
 
+Allowed = tuple[str, Container[int]]
+YES_OR_NO: Allowed = ("1 for yes or 0 for no", (0, 1))
+PORTS: Allowed = ("a port: a whole number from 1 to 65535", range(1, 65536))
+NUMBERS: dict[str, Allowed] = {
+    "brokers": ("1 or 3, the numbers of brokers that docker-compose.yml has", (1, len(BROKERS))),
+    "partitions": ("a whole number of at least 1", range(1, 2**31)),
+    "retention_hours": ("a whole number of at least 1", range(1, 2**31)),
+}
+"""What the numbers may be that are no ports, and how people are told."""
+
+
+class InvalidChoice(Refusal):
+    """A variable of `.env` does not say what it may."""
+
+    def __init__(self, variable: str, text: str, rule: str) -> None:
+        super().__init__(f"{variable}={text} in .env: it must be {rule}. Nothing was made. Correct it, then try again.")
+
 
 def chosen(environment: Mapping[str, str]) -> Chosen:
-    """What the variables say; what they do not say is as by default."""
-    told = {name: _value(name, environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
-    ports = [int(environment.get(broker_variable(n)) or port) for n, port in enumerate(Chosen.kafka_ports, 1)]
+    """What the variables say; what they do not say is as by default. Raises InvalidChoice."""
+    told = {name: _value(name, key, environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
+    ports = [_broker_port(environment, n, port) for n, port in enumerate(Chosen.kafka_ports, 1)]
     return Chosen(kafka_ports=tuple(ports), **told)
 
 
-def _value(name: str, text: str) -> Any:
+def _broker_port(environment: Mapping[str, str], number: int, usual: int) -> int:
+    variable = broker_variable(number)
+    text = environment.get(variable)
+    return _number(variable, text, PORTS) if text else usual
+
+
+def _value(name: str, variable: str, text: str) -> Any:
     """What a variable says, of the type that its choice has by default: names parted by commas, 1 for yes."""
     usual = getattr(Chosen, name)
     if isinstance(usual, bool):
-        return bool(int(text))
-    return tuple(text.replace(",", " ").split()) if isinstance(usual, tuple) else type(usual)(text)
+        return bool(_number(variable, text, YES_OR_NO))
+    if isinstance(usual, int):
+        return _number(variable, text, NUMBERS.get(name, PORTS))
+    return tuple(text.replace(",", " ").split()) if isinstance(usual, tuple) else text
+
+
+def _number(variable: str, text: str, allowed: Allowed) -> int:
+    rule, numbers = allowed
+    if text.isascii() and text.isdigit() and int(text) in numbers:
+        return int(text)
+    raise InvalidChoice(variable, text, rule)
 
 
 def broker_variable(number: int) -> str:

@@ -23,7 +23,7 @@ from stack.alerts import targets
 from stack.alerts.memory import MemoryFile
 from stack.containers import bucket, given, installation, names
 from stack.containers.names import Chosen, chosen
-from stack.services import certificates, checkpoint_files, kafka, passwords, postgres
+from stack.services import certificates, checkpoint_files, jars, kafka, passwords, postgres
 from stack.services.passwords import write_private
 from stack.waiting import until
 
@@ -96,11 +96,13 @@ def make_stores(settings: Settings, copies: int) -> None:
 
 
 def put_jars(settings: Settings) -> None:
-    """Put what Spark applications need where they find it; of S3 only where checkpoints lie in a bucket."""
-    shutil.copytree(names.JARS, settings.jars, dirs_exist_ok=True)
+    """Put what Spark applications need where they find it, and leave no other jar; of S3 only where checkpoints lie in
+    a bucket."""
+    folders = [names.JARS, *([names.S3_JARS] if isinstance(settings.store.store, Bucket) else [])]
+    for folder in folders:
+        shutil.copytree(folder, settings.jars, dirs_exist_ok=True)
     checkpoint_files.put(settings.jars)
-    if isinstance(settings.store.store, Bucket):
-        shutil.copytree(names.S3_JARS, settings.jars, dirs_exist_ok=True)
+    jars.keep_only(settings.jars, {jar.name for folder in folders for jar in folder.glob("*.jar")})
 
 
 def await_bucket(settings: Settings) -> None:
@@ -132,8 +134,8 @@ def _await(part: str, ready: Callable[[], bool]) -> None:
 
 def main(word: str) -> int:
     """Run one of the jobs; a refusal is one line."""
-    choice = chosen(os.environ)
     try:
+        choice = chosen(os.environ)
         if word == "secrets":
             make_secrets(HOST, VOLUMES, choice)
         else:

@@ -36,8 +36,8 @@ def make(settings: Settings, folder: Path, hosts: Sequence[str]) -> None:
     for host in hosts:
         place = made / "tls" / host
         pair = Pair(place.with_name(f"{host}.key"), place.with_name(f"{host}.crt"))
-        if not certificates.lasts(pair.certificate, MONTH_SECONDS):
-            both = place.with_name(f"{host}.pem")
+        both = place.with_name(f"{host}.pem")
+        if not all(certificates.lasts(file, MONTH_SECONDS) for file in (pair.certificate, both)):
             certificates.issue(authority, pair, both, [host], _EXTENSIONS, P_256, HOST_DAYS)
 
 

@@ -9,7 +9,7 @@ import shutil
 import urllib.error
 import urllib.request
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from filelock import FileLock
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from kappa.core.refusals import Refusal
+from kappa.core.spark_environment import CHECKPOINT_JAR
 
 LOCK = Path(__file__).with_name("jars.lock")
 CENTRAL = "https://repo.maven.apache.org/maven2"
@@ -88,6 +89,19 @@ def fetch(jars: list[Jar], base: str, cache: Path, folders: Mapping[str, Path]) 
         folder.mkdir(parents=True, exist_ok=True)
     with FileLock(cache / LOCK_NAME), ThreadPoolExecutor(8) as pool:
         return sum(pool.map(lambda jar: _provide(jar, base, cache, folders[jar.group] / jar.name), wanted))
+
+
+def leave_only(jars: list[Jar], folders: Mapping[str, Path]) -> None:
+    """Remove from these folders the jars that no group of the lock has there, those of a release before."""
+    for folder in set(folders.values()):
+        keep_only(folder, {jar.name for jar in jars if folders.get(jar.group) == folder})
+
+
+def keep_only(folder: Path, names: Collection[str]) -> None:
+    """Remove a folder's other jars, which whoever takes all of the folder would mix with these; our own one stays."""
+    for jar in folder.glob("*.jar"):
+        if jar.name not in names and jar.name != CHECKPOINT_JAR:
+            jar.unlink()
 
 
 def _provide(jar: Jar, base: str, cache: Path, target: Path) -> int:

@@ -56,6 +56,17 @@ SMALL: Mapping[str, object] = {
 """Of a broker that shares its machine with all other parts."""
 
 
+class WrongTopic(Refusal):
+    """The topic was made otherwise than the settings want it."""
+
+    def __init__(self, settings: Settings, what: str, is_now: object, must_be: object) -> None:
+        wipe = ", or delete all data with './kappa down --wipe'" if settings.is_embedded else ""
+        super().__init__(
+            f"topic '{settings.topic.name}' has {what} {is_now}, but must have {must_be}. It was left as it is: name "
+            f"another topic in kappa.toml (topic.name), set what it has (topic.partitions){wipe}."
+        )
+
+
 def own_topics(brokers: int) -> dict[str, object]:
     """Kafka's own topics: of one partition each, on so many brokers, of which two must have a record where there are
     as many."""
@@ -158,7 +169,7 @@ def ensure_users(settings: Settings) -> None:
 @retry(retry=retry_if_exception_type(KafkaError), stop=stop_after_attempt(4), wait=wait_fixed(2), reraise=True)
 def ensure_topic(settings: Settings, copies: int = 1) -> None:
     """Create the users, and the topic of the log unless it exists, each record on so many brokers; retention follows
-    the settings. Raises Refusal if the topic differs.
+    the settings. Raises WrongTopic if the topic differs.
 
     A broker that has just started on a busy machine may miss a request's time; each step can be done again.
     """
@@ -167,7 +178,7 @@ def ensure_topic(settings: Settings, copies: int = 1) -> None:
         kafka_users.ensure(admin, settings)
         if topic.name not in admin.list_topics():
             _create(admin, topic, copies)
-        _check(admin, topic)
+        _check(admin, settings)
         admin.alter_configs(
             [ConfigResource(ConfigResourceType.TOPIC, topic.name, {"retention.ms": _retention_ms(topic)})]
         )
@@ -193,24 +204,17 @@ def _create(admin: KafkaAdminClient, topic: Topic, copies: int) -> None:
         return
 
 
-def _wrong_topic(topic: str, what: str, is_now: object, must_be: object) -> Refusal:
-    return Refusal(
-        f"topic '{topic}' has {what} {is_now}, but must have {must_be}. It was left as it is: name "
-        "another topic in kappa.toml (topic.name), set what it has (topic.partitions), or delete all "
-        "data with './kappa down --wipe'."
-    )
-
-
-def _check(admin: KafkaAdminClient, topic: Topic) -> None:
+def _check(admin: KafkaAdminClient, settings: Settings) -> None:
     """Partitions and the kind of append time are fixed for the topic's life (contract, section 1)."""
+    topic = settings.topic
     partitions = len(admin.describe_topics([topic.name])[0]["partitions"])
     if partitions != topic.partitions:
-        raise _wrong_topic(topic.name, "a number of partitions of", partitions, topic.partitions)
+        raise WrongTopic(settings, "a number of partitions of", partitions, topic.partitions)
     resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
     described = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
     timestamps = described["message.timestamp.type"]["value"]
     if timestamps != "LogAppendTime":
-        raise _wrong_topic(topic.name, "message.timestamp.type", timestamps, "LogAppendTime")
+        raise WrongTopic(settings, "message.timestamp.type", timestamps, "LogAppendTime")
 
 
 def _retention_ms(topic: Topic) -> str:

@@ -114,12 +114,24 @@ def spark_master(settings: Settings) -> Path:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file of mode 0600, whole or not at all."""
+    """Write a file of mode 0600, whole or not at all; it is on the disk before anybody is told of what it holds."""
     new = file.with_name(file.name + ".new")
     new.unlink(missing_ok=True)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
     new.replace(file)
+    _keep_names(file.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """A file's new name is on the disk, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def airflow_keys_file(settings: Settings) -> Path:

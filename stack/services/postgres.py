@@ -14,6 +14,7 @@ from psycopg import sql
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
+from kappa.unavailable import Unreachable
 from stack.layout import Layout, package_folder
 from stack.programs import NotHealthy, Program
 from stack.services import passwords
@@ -116,7 +117,7 @@ def healthy(settings: Settings) -> bool:
     try:
         with superuser(settings) as connection:
             return connection.execute("select 1").fetchone() == (1,)
-    except psycopg.OperationalError:
+    except (Unreachable, psycopg.OperationalError):
         return False
 
 
@@ -168,6 +169,8 @@ def set_password(connection: psycopg.Connection, role: str, word: str) -> None:
 def _ensure_database(connection: psycopg.Connection, name: str, owner: str, readers: tuple[str, ...]) -> None:
     if not connection.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
         _run(connection, "CREATE DATABASE {} OWNER {}", name, owner)
+    # A restore that was killed while it gave databases other names has left it closed to everybody.
+    _run(connection, "ALTER DATABASE {} WITH ALLOW_CONNECTIONS true", name)
     _run(connection, "REVOKE ALL ON DATABASE {} FROM PUBLIC", name)
     for reader in readers:
         _run(connection, "GRANT CONNECT ON DATABASE {} TO {}", name, reader)
@@ -178,9 +181,13 @@ def _run(connection: psycopg.Connection, statement: str, *identifiers: str) -> N
     connection.execute(sql.SQL(statement).format(*map(sql.Identifier, identifiers)))
 
 
-def superuser(settings: Settings) -> psycopg.Connection:
-    """A connection that may do anything."""
-    return psycopg.connect(settings.dsn(SUPERUSER, "postgres"), autocommit=True, connect_timeout=5)
+def superuser(settings: Settings, file: Path | None = None) -> psycopg.Connection:
+    """A connection that may do anything, by the superuser's password file or another. Raises Unreachable."""
+    dsn, passfile = settings.dsn(SUPERUSER, "postgres"), str(file or settings.passfile(SUPERUSER))
+    try:
+        return psycopg.connect(dsn, autocommit=True, connect_timeout=5, passfile=passfile)
+    except psycopg.OperationalError as error:
+        raise Unreachable("Postgres", settings.database_address, error) from error
 
 
 def _initdb(layout: Layout, folder: Path, word: Path) -> None:

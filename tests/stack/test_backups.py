@@ -153,6 +153,12 @@ def test_a_backup_of_an_older_schema_is_migrated(empty: Settings, file: Path) ->
     assert schema.pending(empty) == ()
 
 
+def test_a_database_that_a_killed_restore_left_closed_is_open_again_after_a_start(empty: Settings) -> None:
+    _server(empty, "alter database {} with allow_connections false", empty.database)
+    postgres.ensure_roles(empty)
+    psycopg.connect(empty.dsn("kappa_reader")).close()
+
+
 def test_a_database_that_newer_code_has_migrated_is_left_alone(empty: Settings) -> None:
     with psycopg.connect(empty.dsn(SUPERUSER)) as connection:
         connection.execute("update alembic_version set version_num = '9999'")

@@ -15,11 +15,12 @@ from kappa.core.installation.embedded import Ports
 from kappa.core.installation.layers import InvalidSetting, UnknownSetting
 from kappa.core.installation.settings import Settings, load
 from stack import disk, port_check
+from stack import up as bringing
 from stack.disk import DiskFull
 from stack.exclusion import Busy, exclusive
 from stack.layout import Layout
 from stack.port_check import PortTaken, PortTwice, Use
-from stack.services import postgres
+from stack.services import jars, postgres
 from stack.services.kafka import NAME as KAFKA
 from stack.services.spark import NoJava
 from stack.up import up
@@ -68,6 +69,22 @@ def test_without_java_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(NoJava, match="17"):
         up(Settings(home=tmp_path / "state"), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_removes_jars_of_a_release_before_only_while_nothing_runs_by_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that runs hands each new executor the jars that it was started with."""
+    layout = Layout(Settings(home=tmp_path / "state"), tmp_path)
+    monkeypatch.setattr(jars, "fetch", lambda *_: 0)
+    former = [folder / "former-1.jar" for folder in (layout.broker_jars, layout.settings.jars)]
+    for jar in former:
+        jar.parent.mkdir(parents=True)
+        jar.touch()
+    bringing._fetch_jars(layout, runs=True)
+    assert all(jar.exists() for jar in former)
+    bringing._fetch_jars(layout, runs=False)
+    assert not any(jar.exists() for jar in former)
 
 
 def test_a_folder_that_the_user_of_postgres_may_not_pass_is_named(tmp_path: Path) -> None:

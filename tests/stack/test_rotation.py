@@ -133,6 +133,23 @@ def test_a_server_that_took_it_and_failed_then_is_told_the_old_one_again(
     assert told[-1] == file.read_text() != told[0]
 
 
+def test_of_a_rotation_that_is_interrupted_the_server_is_told_the_old_one_again(
+    down: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, told = down.settings.kafka_access(KafkaUser.STREAM).file, list[str]()
+
+    def takes(_: Settings) -> None:
+        told.append(file.read_text())
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Supervisor, "running", lambda _: True)
+    monkeypatch.setattr(kafka, "ensure_users", takes)
+    with pytest.raises(KeyboardInterrupt):
+        rotation.rotate(down, KafkaUser.STREAM)
+    assert told[-1] == file.read_text() != told[0]
+
+
 def test_the_connection_by_which_notes_are_left_has_the_new_password(down: Layout) -> None:
     airflow_connections.file(down).parent.mkdir()
     airflow_connections.write(down)

@@ -167,6 +167,8 @@ def test_spark_is_given_what_it_needs_for_a_bucket(
     prepare.put_jars(ready)
     assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar", checkpoint_files.JAR.name}
     elsewhere = replace(ready, places=replace(ready.places, shared=str(tmp_path / "folder"), store=""))
+    elsewhere.jars.mkdir(parents=True)
+    (elsewhere.jars / "of-a-release-before.jar").touch()
     prepare.put_jars(elsewhere)
     assert {jar.name for jar in elsewhere.jars.iterdir()} == {checkpoint_files.JAR.name}
 

@@ -97,6 +97,31 @@ def test_a_certificate_that_ends_soon_is_made_anew_by_the_same_authority(
     assert changed == {f"secrets/tls/k1.{kind}" for kind in ("key", "crt", "pem")}
 
 
+@pytest.mark.parametrize("left", ["k1.pem", "k1.crt"])
+def test_of_a_host_whose_files_were_made_in_part_all_are_made_anew(
+    settings: Settings, tmp_path: Path, left: str
+) -> None:
+    """Kafka reads k1.pem, which is made last."""
+    make(settings, tmp_path, ["k1"])
+    tls = tmp_path / "secrets" / "tls"
+    (tls / left).unlink()
+    make(settings, tmp_path, ["k1"])
+    assert (tls / "k1.pem").read_text() == (tls / "k1.key").read_text() + (tls / "k1.crt").read_text()
+
+
+def test_a_file_for_kafka_with_a_certificate_that_ends_soon_is_made_anew(settings: Settings, tmp_path: Path) -> None:
+    """As an interruption leaves it, before it is written with the new certificate."""
+    tls = tmp_path / "secrets" / "tls"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(host_secrets, "HOST_DAYS", 20)
+        make(settings, tmp_path, ["k1"])
+    old = (tls / "k1.pem").read_text()
+    make(settings, tmp_path, ["k1"])
+    (tls / "k1.pem").write_text(old)
+    make(settings, tmp_path, ["k1"])
+    assert (tls / "k1.pem").read_text() == (tls / "k1.key").read_text() + (tls / "k1.crt").read_text()
+
+
 def test_without_openssl_it_is_said(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoCertificate, match=r"the authority was not made: openssl.*Install openssl"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -13,7 +15,8 @@ from kappa.core.installation.addresses import Postgres
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
-from stack.services import kafka, passwords
+from kappa.core.refusals import Refusal
+from stack.services import kafka, kafka_users, passwords
 from stack.services.kafka import cluster_id, healthy
 from stack.waiting import until
 
@@ -47,3 +50,18 @@ def test_the_broker_of_an_installation_elsewhere_is_asked_by_who_looks_at_the_lo
     monkeypatch.setattr(kafka, "connected", refuse)
     assert not kafka.healthy(Settings(tmp_path, postgres=Postgres(host)))
     assert asked == [user]
+
+
+@pytest.mark.parametrize(("host", "wipes"), [("", True), ("pg", False)])
+def test_only_an_embedded_stack_is_told_to_delete_what_a_topic_of_another_shape_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, wipes: bool
+) -> None:
+    """`down` refuses the others."""
+    settings = Settings(tmp_path, postgres=Postgres(host))
+    admin = Mock(list_topics=Mock(return_value=[settings.topic.name]))
+    admin.describe_topics.return_value = [{"partitions": [0]}]
+    monkeypatch.setattr(kafka, "connected", lambda *_, **__: nullcontext(admin))
+    monkeypatch.setattr(kafka_users, "ensure", lambda *_: None)
+    with pytest.raises(Refusal, match="has a number of partitions of 1, but must have 6") as told:
+        kafka.ensure_topic(settings)
+    assert ("down --wipe" in str(told.value)) is wipes
