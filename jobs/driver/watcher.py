@@ -1,14 +1,17 @@
-"""What a driver does beside its query: it beats, follows the ends of the log and the lag, and keeps its rank."""
+"""What a driver does beside its query: it beats, follows the ends of the log and the lag, keeps its rank, and cuts its
+output."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,6 +25,7 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watermark import Ends
 from jobs.sinks.batch_sink import Committed
 from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.program_output import OwnOutput
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Identity, KafkaLog, Log, Offsets
 from kappa.core.log.topic import MissingTopic
@@ -52,6 +56,7 @@ class Watcher:
         self._topic_trouble: str | None = None
         self._trouble, self._broken = "", 0
         self._shown: dict[str, str] = {}
+        self._output = OwnOutput(Path.cwd())
         self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
         connect = partial(DriverRegistry, settings, version.job, version.version, beat.epoch)
         self.heartbeats = Heartbeats(connect, self._beat, beat.epoch, version.desired, version.state)
@@ -90,6 +95,7 @@ class Watcher:
 
     def look(self) -> None:
         """One round; what is away is connected again in the next one, and nothing ends the rounds."""
+        self._output.look(time.monotonic())
         try:
             self._round()
             self._broken = 0

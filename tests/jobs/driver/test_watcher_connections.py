@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from kafka.errors import KafkaTimeoutError
 
 from jobs.driver import watcher
 from jobs.driver.watcher import Watcher
+from kappa.core.installation.program_output import MOST_BYTES
 from kappa.core.log.kafka_log import Identity
 
 READ = {0: 7, 1: 3}
@@ -158,3 +160,14 @@ def test_that_nothing_is_unread_is_noted_only_where_it_is_known(
     monkeypatch.setattr(Registry, "red", {})
     looking.look()
     assert Registry.drained == noted
+
+
+def test_it_cuts_what_its_own_process_has_printed_whatever_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(watcher, "KafkaLog", Silent)
+    (tmp_path / "stderr").write_bytes(b"x" * (MOST_BYTES + 1))
+    request.getfixturevalue("looking").look()
+    assert (tmp_path / "stderr").stat().st_size == 0
+    assert (tmp_path / "stderr.1").stat().st_size == MOST_BYTES

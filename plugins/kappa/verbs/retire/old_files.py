@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from kappa.core.audit import Author, Entry
+from kappa.core.installation import program_output
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
 from kappa.core.versions import State
@@ -19,7 +19,6 @@ from kappa.platform import Platform
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 
 ACTION = "retire.old_files"
-OUTPUTS = ("stdout", "stderr")
 FOLDERS = (
     (Kind.DRIVER, "spark/driver-*"),
     (Kind.EXECUTOR, "spark/app-*"),
@@ -62,7 +61,7 @@ def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP)
     for one in plan.gone:
         _remove(root(platform.settings, one.kind) / one.path)
     for one in plan.cut:
-        _cut(home / one.path, keep.output_bytes)
+        program_output.cut(home / one.path, keep.output_bytes)
     _drop_empty(home / LOGS, platform.clock.now() - DAY)
     sentence = f"removed: {plan.sentence()}." if plan.gone or plan.cut else "no old files."
     if plan.gone or plan.cut:
@@ -81,7 +80,7 @@ def listing(settings: Settings) -> Iterator[Found]:
     for kind, pattern in FOLDERS:
         place = root(settings, kind)
         yield from (_found(kind, place, folder) for folder in place.glob(pattern) if folder.is_dir())
-    for name in OUTPUTS:
+    for name in program_output.NAMES:
         outputs = (*home.glob(f"spark/driver-*/{name}"), *home.glob(f"spark/app-*/*/{name}"))
         yield from (_found(Kind.OUTPUT, home, file) for file in outputs)
     for file in (home / LOGS).rglob("*"):
@@ -140,25 +139,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
-
-
-def _cut(file: Path, most: int) -> None:
-    """Move the newest part of a program's output to `NAME.1` and empty the file.
-
-    It is emptied, not replaced: Spark appends to the very same file for as long as the program lives. What is written
-    between the copy and the cut is lost. Both keep the time of the last line: a cut makes no folder young.
-    """
-    earlier = file.with_name(f"{file.name}.1")
-    part = earlier.with_suffix(".part")
-    with suppress(FileNotFoundError):
-        status = file.stat()
-        with file.open("rb") as output, part.open("wb") as kept:
-            output.seek(-min(most, output.seek(0, os.SEEK_END)), os.SEEK_END)
-            shutil.copyfileobj(output, kept)
-        part.replace(earlier)
-        os.truncate(file, 0)
-        for one in (earlier, file):
-            os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _drop_empty(logs: Path, since: datetime) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from kappa.core.installation.program_output import MOST_BYTES
 from kappa.verbs.replay.price import size
 
 Key = tuple[str, int]
@@ -40,7 +41,7 @@ class Keep:
     ages: Mapping[Kind, timedelta]
     drivers: int = 3
     validations: int = 200
-    output_bytes: int = 10_000_000
+    output_bytes: int = MOST_BYTES
     batches: timedelta = 3 * DAY
     newest_batches: int = 100
     refused: timedelta = 90 * DAY
