@@ -198,6 +198,7 @@ def test_a_live_version_that_failed_is_replaced_and_stays_failed(releasing: Rele
     candidates(releasing, author())
     releasing.registry.give_up(releasing.names[0], 1, "broken")
     releasing.releases.hand_over(plan(releasing), author())
+    assert releasing.registry.revive(releasing.names[0], 1) is State.FAILED
     assert states(releasing) == [[State.FAILED, State.LIVE], [State.PREVIOUS, State.LIVE]]
 
 

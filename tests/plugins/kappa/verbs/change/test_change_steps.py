@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from uuid import uuid4
 
 import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import Phase, RunsAs
-from kappa.core.versions import Desired
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State
 from kappa.verbs.change import steps
 from kappa.verbs.change.recovery import CheckpointHeld, settle
 from kappa.verbs.drivers.finite_program import work_folder
+from kappa.verbs.drivers.launch import ServesNoMore
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 from tests.rigs.checkpoint_folders import folder_of
@@ -58,6 +60,23 @@ def test_a_run_that_is_cleared_after_its_change_was_undone_changes_anew(stage: S
     stage.cluster.broken.clear()
     assert run_all(stage.platform, old, new, OTHER).phase is Phase.DONE
     assert now(stage) == new
+
+
+def test_a_version_that_gave_up_and_is_replaced_during_its_change_is_not_live_again(
+    stage: Stage, author: Author
+) -> None:
+    old = deployed(stage, author)
+    stage.registry.give_up(JOB, 1, "a gap")
+    stage.cluster.kill(uuid4(), stage.cluster.running())
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    stage.registry.served[JOB] = [Segment(JOB, BEGINNING, OPEN_END, 2)]
+    steps.hold(stage.platform, change, OTHER)
+    steps.switch(stage.platform, change)
+    with pytest.raises(ServesNoMore, match=r"v1 gave up.*\(v2 does\)"):
+        steps.launch(stage.platform, change, OTHER)
+    assert "was undone" in settle(stage.platform, change, OTHER)
+    (version,) = stage.registry.versions(JOB)
+    assert (version.state, version.artifact, stage.cluster.running()) == (State.FAILED, old.artifact, [])
 
 
 def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(stage: Stage, author: Author) -> None:
