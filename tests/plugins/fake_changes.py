@@ -109,6 +109,14 @@ class FakeChanges(Memory):
             self.alter(job, version, state=State.LIVE)
         return self.known(job, version).state
 
+    def revive_previous(self, job: str, version: int) -> State:
+        end = (version, OPEN_END)
+        serves = any((s.version, s.to_window) == end for s in self.served.get(job, []))
+        served = any((s.job, s.version, s.to_window) == (job, *end) for r in self.released for s in r.before)
+        if served and not serves and self.known(job, version).state is State.FAILED:
+            self.alter(job, version, state=State.PREVIOUS)
+        return self.known(job, version).state
+
     def _revive_as_it_was(self, job: str, version: int) -> None:
         if self.held[job, version].state is State.FAILED and self.revive(job, version) is State.LIVE:
             self.lines[job, version] = [r for r in self.lines.get((job, version), []) if not r.startswith("failed:")]

@@ -30,6 +30,13 @@ update registry.job_version v set state = 'LIVE', updated_at = clock_timestamp()
 where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
     and exists (select from registry.segment s where (s.job, s.version) = (v.job, v.version)
         and s.to_window = 'infinity')"""
+_REVIVE_PREVIOUS = """
+update registry.job_version v set state = 'PREVIOUS', updated_at = clock_timestamp()
+where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
+    and not exists (select from registry.segment s where (s.job, s.version) = (v.job, v.version)
+        and s.to_window = 'infinity')
+    and exists (select from registry.release r where r.segments_before
+        @> jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')))"""
 SET_STATE = """
 update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
@@ -79,10 +86,14 @@ class PostgresVersions:
         with self.database.transaction() as connection:
             take_turn(connection, job)
             revive(connection, job, version)
-            row = connection.execute(_STATE, [job, version]).fetchone()
-            if row is None:
-                raise UnknownVersion(job, version)
-            return State(row["state"])
+            return _state(connection, job, version)
+
+    def revive_previous(self, job: str, version: int) -> State:
+        """Let a FAILED version that served the live end before be PREVIOUS; its state then. Raises UnknownVersion."""
+        with self.database.transaction() as connection:
+            take_turn(connection, job)
+            connection.execute(_REVIVE_PREVIOUS, {"job": job, "version": version})
+            return _state(connection, job, version)
 
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         """The latest heartbeat, if there ever was one."""
@@ -142,6 +153,13 @@ def revive(connection: Connection, job: str, version: int) -> bool:
     """Let a FAILED version that serves the live end be LIVE; whether it was one. The caller has the turn on the job: a
     hand-over that commits meanwhile would not be seen."""
     return bool(connection.execute(_REVIVE, {"job": job, "version": version}).rowcount)
+
+
+def _state(connection: Connection, job: str, version: int) -> State:
+    row = connection.execute(_STATE, [job, version]).fetchone()
+    if row is None:
+        raise UnknownVersion(job, version)
+    return State(row["state"])
 
 
 def _segments(connection: Connection, job: str) -> list[Segment]:
