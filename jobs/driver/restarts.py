@@ -33,13 +33,19 @@ where s.job = %(job)s and s.version = %(version)s"""
 at a record which kills the driver holds the whole version back."""
 
 
+REMEDY = (
+    "Mend the cause, then give it a new try: './kappa start' where it serves, './kappa rollback' where it served "
+    "before; a candidate is replayed again."
+)
+
+
 class CrashLoop(Refusal):
     """The driver was started too often in too short a time."""
 
     def __init__(self, starts: int, minutes: int) -> None:
         super().__init__(
             f"the driver was started {starts} times within {minutes} minutes and gives up; its output is in the "
-            "folder of its submission under 'spark'. Mend the cause, then './kappa start' it."
+            f"folder of its submission under 'spark'. {REMEDY}"
         )
 
 
@@ -49,7 +55,7 @@ class StartsInVain(Refusal):
     def __init__(self, starts: int) -> None:
         super().__init__(
             f"the driver was started {starts} times in a row, committed nothing while records wait, and gives up; its "
-            "output is in the folder of its submission under 'spark'. Mend the cause, then './kappa start' it."
+            f"output is in the folder of its submission under 'spark'. {REMEDY}"
         )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -41,6 +41,12 @@ class Stage(AnyStage):
         self.registry.next_offsets[job, version] = dict(ends)
         self.registry.ends[job, version] = dict(ends)
         self.releases.final[job, version] = self.clock.now()
+
+    def keep_in(self, store: str) -> None:
+        """Checkpoints and scratch lie in this folder or bucket; without a name in the state folder."""
+        settings = self.platform.settings
+        places = replace(settings.places, store=store)
+        self.platform = replace(self.platform, settings=replace(settings, places=places))
 
     def commit(self, job: str, version: int, generation: int) -> None:
         self.registry.batches.add((job, version, generation))

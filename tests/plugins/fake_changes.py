@@ -70,7 +70,7 @@ class FakeChanges(Memory):
         if before := self._advance(change_id, set(Phase) - ENDED, phase):
             if (before.phase, phase) == (Phase.SWITCHED, Phase.UNDONE):
                 self._run_as(before, before.old)
-                self._revive(before.job, before.version)
+                self._revive_as_it_was(before.job, before.version)
             self.alter(before.job, before.version, desired=before.wanted if phase is Phase.DONE else before.desired)
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
@@ -103,8 +103,20 @@ class FakeChanges(Memory):
         folder = self.folder(change.job, change.version, runs_as.generation)
         self.alter(change.job, change.version, **vars(runs_as), folder=folder)
 
-    def _revive(self, job: str, version: int) -> None:
+    def revive(self, job: str, version: int) -> State:
         serves = any((s.version, s.to_window) == (version, OPEN_END) for s in self.served.get(job, []))
-        if serves and self.held[job, version].state is State.FAILED:
+        if serves and self.known(job, version).state is State.FAILED:
             self.alter(job, version, state=State.LIVE)
+        return self.known(job, version).state
+
+    def revive_previous(self, job: str, version: int) -> State:
+        end = (version, OPEN_END)
+        serves = any((s.version, s.to_window) == end for s in self.served.get(job, []))
+        served = any((s.job, s.version, s.to_window) == (job, *end) for r in self.released for s in r.before)
+        if served and not serves and self.known(job, version).state is State.FAILED:
+            self.alter(job, version, state=State.PREVIOUS)
+        return self.known(job, version).state
+
+    def _revive_as_it_was(self, job: str, version: int) -> None:
+        if self.held[job, version].state is State.FAILED and self.revive(job, version) is State.LIVE:
             self.lines[job, version] = [r for r in self.lines.get((job, version), []) if not r.startswith("failed:")]

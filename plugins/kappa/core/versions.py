@@ -43,11 +43,12 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.CAUGHT_UP: frozenset({State.CATCHING_UP, State.LIVE, State.RETIRED, State.FAILED}),
     State.LIVE: frozenset({State.PREVIOUS, State.FAILED}),
     State.PREVIOUS: frozenset({State.LIVE, State.RETIRED, State.FAILED}),
-    State.FAILED: frozenset({State.LIVE, State.RETIRED}),
+    State.FAILED: frozenset({State.LIVE, State.PREVIOUS, State.RETIRED}),
     State.RETIRED: frozenset(),
 }
 """From each state, the states that may follow. STAGED to LIVE is a job's first deployment: there is nothing
-to catch up with. FAILED to LIVE is an operator's restart of the version that serves."""
+to catch up with. FAILED to LIVE is an operator's restart of the version that serves, FAILED to PREVIOUS that of one
+that served before, by a roll-back."""
 
 
 class IllegalTransition(Refusal):

@@ -15,6 +15,7 @@ from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import Desired
 from kappa.registry.port import UnknownVersion, Unsettled
 from kappa.registry.transactions import Connection, Database, take_turn
+from kappa.registry.versions import revive
 
 _CHANGE = "select change_id, job, version, verb, run_id, desired, old, new, phase, marks from registry.change "
 _OPEN = _CHANGE + "where job = %s and version = %s and ended_at is null"
@@ -37,15 +38,7 @@ _RUN_AS = """
 update registry.job_version set artifact = %(artifact)s, settings = %(settings)s, generation = %(generation)s,
     updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s"""
-_REVIVE = """
-with live as (
-    update registry.job_version v set state = 'LIVE', updated_at = clock_timestamp()
-    where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
-        and exists (select from registry.segment s where (s.job, s.version) = (v.job, v.version)
-            and s.to_window = 'infinity')
-    returning v.job, v.version)
-delete from registry.red_line r using live
-where (r.job, r.version, r.what) = (live.job, live.version, 'failed')"""
+_NOT_FAILED = "delete from registry.red_line where job = %(job)s and version = %(version)s and what = 'failed'"
 _NEXT_GENERATION = """
 select 1 + greatest(v.generation,
     (select max(g.generation) from registry.generation g where (g.job, g.version) = (v.job, v.version)),
@@ -129,10 +122,12 @@ class PostgresChanges:
         if phase not in ENDED:
             raise ValueError(f"a change does not end as {phase}")
         with self.database.transaction() as connection:
+            take_turn(connection, _one(connection, change_id).job)
             if before := _advance(connection, change_id, set(Phase) - ENDED, phase):
                 if (before.phase, phase) == (Phase.SWITCHED, Phase.UNDONE):
                     _run_as(connection, before, before.old)
-                    connection.execute(_REVIVE, _key(before))
+                    if revive(connection, before.job, before.version):
+                        connection.execute(_NOT_FAILED, _key(before))
                 _desire(connection, before, before.wanted if phase is Phase.DONE else before.desired)
 
     def mark(self, change_id: UUID, mark: Mark) -> None:

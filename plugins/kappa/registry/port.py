@@ -82,6 +82,14 @@ class Registry(Bookkeeping, Protocol):
     def set_state(self, job: str, version: int, old: State, new: State) -> None:
         """Move the version from one state to the next, if it is still in the first."""
 
+    def revive(self, job: str, version: int) -> State:
+        """Let a FAILED version that serves the live end be LIVE; the state that the version has then. Its red lines
+        stay. Raises UnknownVersion."""
+
+    def revive_previous(self, job: str, version: int) -> State:
+        """Let a FAILED version that a release took the live end from, and that does not serve it, be PREVIOUS; the
+        state that the version has then. Its red lines stay. Raises UnknownVersion."""
+
     def open_launch(self, job: str, version: int) -> Launch | None:
         """The launch that has not ended, if any."""
 

@@ -27,6 +27,7 @@ class PostgresRegistry:
         changes, health, books = PostgresChanges(held), PostgresHealth(held), PostgresBookkeeping(held)
         self.versions, self.stage, self.go_live = versions.versions, versions.stage, versions.go_live
         self.segments, self.desire, self.set_state = versions.segments, versions.desire, versions.set_state
+        self.revive, self.revive_previous = versions.revive, versions.revive_previous
         self.heartbeat, self.record, self.entries = versions.heartbeat, versions.record, versions.entries
         self.red_lines, self.clear_red_lines = versions.red_lines, versions.clear_red_lines
         self.launch, self.open_launch, self.submissions = launches.launch, launches.open_launch, launches.submissions

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import BEGINNING, OPEN_END, SELECT_VERSION, Desired, Heartbeat, Segment, State, Version
 from kappa.registry import staging
-from kappa.registry.port import ServedByAnother
+from kappa.registry.port import ServedByAnother, UnknownVersion
 from kappa.registry.transactions import Connection, Database, audit, take_turn
 
 INSERT_SEGMENT = """
@@ -24,6 +24,19 @@ insert into registry.release (jobs, segments_before, segments_after, offsets_bef
 select array[%(job)s], '[]', %(after)s, '{}',
     jsonb_build_object(%(job)s::text, jsonb_object_agg("partition", next_offset)), %(actor)s, %(evidence)s
 from registry.progress where job = %(job)s and version = %(version)s"""
+_STATE = "select state from registry.job_version where job = %s and version = %s"
+_REVIVE = """
+update registry.job_version v set state = 'LIVE', updated_at = clock_timestamp()
+where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
+    and exists (select from registry.segment s where (s.job, s.version) = (v.job, v.version)
+        and s.to_window = 'infinity')"""
+_REVIVE_PREVIOUS = """
+update registry.job_version v set state = 'PREVIOUS', updated_at = clock_timestamp()
+where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
+    and not exists (select from registry.segment s where (s.job, s.version) = (v.job, v.version)
+        and s.to_window = 'infinity')
+    and exists (select from registry.release r where r.segments_before
+        @> jsonb_build_array(jsonb_build_object('job', v.job, 'version', v.version, 'to_window', 'infinity')))"""
 SET_STATE = """
 update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
@@ -67,6 +80,20 @@ class PostgresVersions:
         """Move the version from one state to the next, if it is still in the first."""
         with self.database.transaction() as connection:
             connection.execute(SET_STATE, {"job": job, "version": version, "old": [old], "new": new})
+
+    def revive(self, job: str, version: int) -> State:
+        """Let a FAILED version that serves the live end be LIVE; its state then. Raises UnknownVersion."""
+        with self.database.transaction() as connection:
+            take_turn(connection, job)
+            revive(connection, job, version)
+            return _state(connection, job, version)
+
+    def revive_previous(self, job: str, version: int) -> State:
+        """Let a FAILED version that served the live end before be PREVIOUS; its state then. Raises UnknownVersion."""
+        with self.database.transaction() as connection:
+            take_turn(connection, job)
+            connection.execute(_REVIVE_PREVIOUS, {"job": job, "version": version})
+            return _state(connection, job, version)
 
     def heartbeat(self, job: str, version: int) -> Heartbeat | None:
         """The latest heartbeat, if there ever was one."""
@@ -120,6 +147,19 @@ class PostgresVersions:
         with self.database.transaction() as connection:
             rows = connection.execute("select * from registry.audit where run_id = %s order by audit_id", [run_id])
             return [_entry(row) for row in rows]
+
+
+def revive(connection: Connection, job: str, version: int) -> bool:
+    """Let a FAILED version that serves the live end be LIVE; whether it was one. The caller has the turn on the job: a
+    hand-over that commits meanwhile would not be seen."""
+    return bool(connection.execute(_REVIVE, {"job": job, "version": version}).rowcount)
+
+
+def _state(connection: Connection, job: str, version: int) -> State:
+    row = connection.execute(_STATE, [job, version]).fetchone()
+    if row is None:
+        raise UnknownVersion(job, version)
+    return State(row["state"])
 
 
 def _segments(connection: Connection, job: str) -> list[Segment]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import ENDED, Change, Mark, Phase
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import StoreAway
 from kappa.core.versions import OVER, Desired
 from kappa.platform import Platform, wait_until
+from kappa.verbs.drivers.finite_program import drop_scratch
 from kappa.verbs.drivers.launch import launch, version_of
 from kappa.verbs.drivers.readiness import wait_ready
 from kappa.verbs.stop.steps import finish_driver, shut_out
@@ -67,7 +70,8 @@ class CheckpointHeld(Refusal):
 
 
 def settle(platform: Platform, change: Change, by: Author, why: str = "") -> str:
-    """End the change by what the database holds, have the driver running that is wanted, and say which way it went.
+    """End the change by what the database holds, drop its scratch, have the driver running that is wanted, and say
+    which way it went.
 
     The epoch is raised before the look, so that no batch can be committed after it. Raises CheckpointHeld, NotReady.
     """
@@ -83,6 +87,9 @@ def settle(platform: Platform, change: Change, by: Author, why: str = "") -> str
         evidence = {"sentence": said, "change_id": str(current.change_id), "phase": current.phase, "why": why}
         action = f"{current.verb}.{'forward' if verdict.direction is Direction.FORWARD else 'undone'}"
         registry.record(Entry(by, action, current.job, current.version, evidence))
+    # A store that is away keeps no change from its end: what stays there is swept later.
+    with suppress(StoreAway):
+        drop_scratch(platform.settings, current)
     run_if_wanted(platform, current.job, current.version)
     return sentence(current, verdict.direction, verdict.why)
 

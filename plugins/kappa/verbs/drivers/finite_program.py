@@ -92,3 +92,13 @@ def outcome(settings: Settings, change: Change, program: Program) -> Outcome | N
     if not file.exists():
         return None
     return Outcome.from_json(json.loads(file.read_text()))
+
+
+def drop_scratch(settings: Settings, change: Change) -> None:
+    """Delete the checkpoints that a change's programs worked on. The outcomes, which lie beside them where the store is
+    the state folder, stay: they say why a change was undone."""
+    scratch = settings.scratch(change.change_id)
+    outcomes = {outcome_file(settings, change, program).name for program in Program}
+    names = scratch.names()
+    for place in [scratch / name for name in names - outcomes] if names & outcomes else [scratch]:
+        place.delete()

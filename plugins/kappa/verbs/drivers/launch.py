@@ -8,13 +8,26 @@ from uuid import UUID, uuid4
 from kappa.cluster import ALIVE
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
-from kappa.core.versions import OVER, Desired, Launch, State, Version, check_transition
+from kappa.core.refusals import Refusal
+from kappa.core.versions import OPEN_END, OVER, Desired, Launch, State, Version
 from kappa.platform import Platform, connect, wait_until
 from kappa.registry.port import UnknownVersion
 from kappa.verbs.drivers.submission import submission
 from kappa.verbs.observation import runs
 
 CLAIM_SECONDS = 20.0
+
+
+class ServesNoMore(Refusal):
+    """A version that gave up is given a new try only while it serves the live end."""
+
+    def __init__(self, job: str, number: int, serving: int | None) -> None:
+        serves = "nothing" if serving is None else f"v{serving}"
+        super().__init__(
+            f"{job} v{number} gave up (FAILED) and does not serve the live end ({serves} does), so it is not started "
+            "again and stays FAILED. Look with './kappa status', then ask again: what was asked for is then done to "
+            "the version that serves."
+        )
 
 
 def version_of(platform: Platform, job: str, number: int) -> Version:
@@ -49,14 +62,14 @@ def launch(platform: Platform, job: str, number: int, awaited: UUID | None = Non
 
 
 def revive(platform: Platform, job: str, number: int) -> None:
-    """Give a version that gave up a new try; any other stays as it is. It stays red until its driver commits a batch.
+    """Give a version that gave up a new try, if it serves the live end; one that did not give up stays as it is. It
+    stays red until its driver commits a batch.
 
-    Raises UnknownVersion, IllegalTransition.
+    Raises UnknownVersion, ServesNoMore: another version took its place since this was planned.
     """
-    version = version_of(platform, job, number)
-    if version.state is State.FAILED:
-        check_transition(job, number, version.state, State.LIVE)
-        platform.registry.set_state(job, number, State.FAILED, State.LIVE)
+    if platform.registry.revive(job, number) is State.FAILED:
+        serving = (s.version for s in platform.registry.segments(job) if s.to_window == OPEN_END)
+        raise ServesNoMore(job, number, next(serving, None))
 
 
 def _is_new(platform: Platform, launch_id: UUID) -> bool:

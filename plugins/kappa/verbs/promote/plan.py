@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from kappa.core.job_catalog import find
 from kappa.core.refusals import Refusal
@@ -169,13 +170,19 @@ def standing_releases(job: str, releases: Iterable[Release]) -> list[Release]:
 
 
 def rollback_rows(
-    plan: HandOverPlan, standings: Mapping[str, Standing], until: Mapping[str, datetime | None]
+    plan: HandOverPlan,
+    standings: Mapping[str, Standing],
+    until: Mapping[str, datetime | None],
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> list[tuple[str, str]]:
     """What is said before a roll-back: per job how fresh the version is that would serve, and until when its state is
-    kept; no time: it is kept until further notice."""
-    return [
-        (f"{job} v{plan.targets[job]}", f"{_freshness(standings[job])}; {_kept(until.get(job))}") for job in plan.jobs
-    ]
+    kept; no time: it is kept until further notice. `failed` says why one gave up, by job."""
+    said = {job: f"{_freshness(standings[job])}; {_kept(until.get(job))}" for job in plan.jobs}
+    return [(f"{job} v{plan.targets[job]}", f"{_new_try(failed.get(job))}{said[job]}") for job in plan.jobs]
+
+
+def _new_try(why: str | None) -> str:
+    return "" if why is None else f"gave up ({why or 'no reason is known'}), and is given a new try; "
 
 
 def _freshness(standing: Standing) -> str:

@@ -210,11 +210,16 @@ def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
     course = Course(0.0, unread, idle_s=None if stopped else 0.0)
     lefts = [time_left(catch_up.expected_of(platform, job, number), course) for job, number in plan.targets.items()]
     eta = max(math.inf if left is None else left for left in lefts)
-    takes = (
-        "catches up in",
-        f"about {duration(eta)}{', since it is stopped and has to be started' if stopped else ''}",
-    )
-    return MovePlan(plan, (*rollback_rows(plan, standings, until), takes), eta, platform.registry.now())
+    since = ", since it is stopped and has to be started" if stopped else ""
+    takes = ("catches up in", f"about {duration(eta)}{since}")
+    said = rollback_rows(plan, standings, until, _failed(platform, plan))
+    return MovePlan(plan, (*said, takes), eta, platform.registry.now())
+
+
+def _failed(platform: Platform, plan: HandOverPlan) -> dict[str, str]:
+    """By job why the version that would serve gave up, if it did; an empty text where nobody knows."""
+    failed = [job for job, number in plan.targets.items() if version_of(platform, job, number).state is State.FAILED]
+    return {job: "; ".join(platform.registry.red_lines(job, plan.targets[job])) for job in failed}
 
 
 def _now(platform: Platform, job: str, number: int) -> Standing:
@@ -227,7 +232,7 @@ def _now(platform: Platform, job: str, number: int) -> Standing:
 
 
 def _until(platform: Platform, job: str, number: int) -> datetime | None:
-    since = platform.releases.previous_since(job, number)
+    since = platform.releases.previous_since(job, number) or platform.releases.failed_since(job, number)
     pinned = (job, number) in platform.releases.pins()
     return None if since is None or pinned else kept_until(since, windows(platform.settings))
 

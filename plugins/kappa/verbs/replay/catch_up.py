@@ -12,8 +12,8 @@ from kappa.core.log.kafka_log import Offsets
 from kappa.core.refusals import Refusal
 from kappa.core.replays import NOTHING_MEASURED, Forecast, Standing, forecast
 from kappa.core.serialization import Serializable
-from kappa.core.verb_steps import ReplayStep
-from kappa.core.versions import OVER, State, Version
+from kappa.core.verb_steps import ReplayStep, Verb
+from kappa.core.versions import OVER, State
 from kappa.platform import Platform
 from kappa.unavailable import Unreachable
 from kappa.verbs import lease
@@ -36,7 +36,9 @@ class NeverReady(Refusal):
     """A version did not catch up, or cannot any more."""
 
     def __init__(self, said: str) -> None:
-        super().__init__(f"not caught up: {said}. The live versions serve on as they did.")
+        super().__init__(
+            f"not caught up: {said}. The live versions serve on as they did. Mend the cause, then ask again."
+        )
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,17 @@ def launch(
     by: Author,
     planned_at: datetime | None = None,
 ) -> Pursuit:
-    """Have the versions' drivers running; the deadline is that of the first try since the run's plan was made.
+    """Have the versions' drivers running; the deadline is that of the first try since the run's plan was made. A
+    roll-back gives one that served before and gave up a new try.
 
     Raises NeverReady, NotHolder, what `launch.launch` raises.
     """
     lease.check_all(platform, versions, by)
     for job, number in sorted(versions.items()):
-        version = launching.version_of(platform, job, number)
-        if version.state in OVER:
-            raise NeverReady(f"{job} v{number} is {version.state}{_why(platform, version)}")
-        if version.state is State.STAGED:
+        state = _state(platform, verb, job, number)
+        if state in OVER:
+            raise NeverReady(f"{job} v{number} is {state}{_why(platform, job, number)}")
+        if state is State.STAGED:
             platform.registry.set_state(job, number, State.STAGED, State.CATCHING_UP)
     began = max(launching.launch(platform, job, number).intended_at for job, number in sorted(versions.items()))
     known = pursuit_of(platform, verb, by)
@@ -210,6 +213,13 @@ def _patience(eta_seconds: float) -> timedelta:
     return timedelta(seconds=min(max(asked, LEAST_SECONDS), MOST_SECONDS))
 
 
-def _why(platform: Platform, version: Version) -> str:
-    lines = platform.registry.red_lines(version.job, version.version)
+def _state(platform: Platform, verb: str, job: str, number: int) -> State:
+    """The state to start a version from."""
+    if verb == Verb.ROLLBACK:
+        return platform.registry.revive_previous(job, number)
+    return launching.version_of(platform, job, number).state
+
+
+def _why(platform: Platform, job: str, number: int) -> str:
+    lines = platform.registry.red_lines(job, number)
     return f" ({'; '.join(lines)})" if lines else ""

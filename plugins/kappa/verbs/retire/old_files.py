@@ -1,4 +1,5 @@
-"""Remove what the state folder has kept for long enough, so that a stack can run for years."""
+"""Remove what the state folder, the shared one and the store have kept for long enough, so that a stack can run for
+years."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import psutil
 
@@ -48,7 +50,7 @@ def plan_old_files(platform: Platform, keep: Keep = KEEP, at_work: Working = wor
 
     The listing comes first: what begins to be used after it is new, and what is new stays.
     """
-    found = list(listing(platform.settings))
+    found = [*listing(platform.settings), *scratch(platform)]
     return decide(found, in_use(platform, at_work), platform.clock.now(), keep)
 
 
@@ -59,7 +61,10 @@ def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP)
     """
     home = platform.settings.home
     for one in plan.gone:
-        _remove(root(platform.settings, one.kind) / one.path)
+        if one.kind is Kind.SCRATCH:
+            (platform.settings.store / one.path).delete()
+        else:
+            _remove(root(platform.settings, one.kind) / one.path)
     for one in plan.cut:
         program_output.cut(home / one.path, keep.output_bytes)
     _drop_empty(home / LOGS, platform.clock.now() - DAY)
@@ -87,6 +92,20 @@ def listing(settings: Settings) -> Iterator[Found]:
         if file.is_file() and not file.is_symlink():
             parsed = file.relative_to(home / LOGS).parts[0] == PARSED
             yield _found(Kind.PARSE_LOG if parsed else Kind.TASK_LOG, home, file)
+
+
+def scratch(platform: Platform) -> Iterator[Found]:
+    """What changes that have ended left in the store, where that is not this host's state folder. What the registry
+    knows no change of may be another installation's."""
+    work = platform.settings.store / "work"
+    if str(work) == str(platform.settings.home / "work"):
+        return
+    for name in sorted(work.names()):
+        with suppress(ValueError, LookupError):
+            change = platform.registry.change(UUID(name))
+            if change.has_ended:
+                ended_at = datetime.fromisoformat(change.marks[change.phase])
+                yield Found(Kind.SCRATCH, f"work/{name}", (work / name).size(), ended_at)
 
 
 def in_use(platform: Platform, at_work: Working = working) -> InUse:

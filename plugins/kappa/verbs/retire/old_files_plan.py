@@ -25,6 +25,7 @@ class Kind(StrEnum):
     EXECUTOR = "executors' folders"
     OUTPUT = "outputs cut to their newest part"
     CHANGE = "folders of changes"
+    SCRATCH = "scratch of changes"
     VALIDATION = "validations"
     TASK_LOG = "task logs"
     PARSE_LOG = "logs of the DAG processor"
@@ -52,6 +53,7 @@ KEEP = Keep(
         Kind.DRIVER: DAY,
         Kind.EXECUTOR: DAY,
         Kind.CHANGE: 7 * DAY,
+        Kind.SCRATCH: 7 * DAY,
         Kind.VALIDATION: 30 * DAY,
         Kind.TASK_LOG: 30 * DAY,
         Kind.PARSE_LOG: 3 * DAY,
@@ -63,8 +65,8 @@ KEEP = Keep(
 
 @dataclass(frozen=True)
 class Found:
-    """A file, or a folder with all that is in it: `path` is relative to the state folder, `changed_at` the time of the
-    newest file."""
+    """A file, or a folder with all that is in it: `path` is relative to the state folder, or to the place of its kind,
+    `changed_at` the time of the newest file; of scratch, which may lie in a bucket, the time when its change ended."""
 
     kind: Kind
     path: str

@@ -88,6 +88,20 @@ def test_the_first_to_go_live_serves_all_windows_once(registry: Registry, job: s
         registry.go_live(job, 2, BY)
 
 
+def test_a_version_that_gave_up_is_live_again_only_where_it_serves_the_live_end(registry: Registry, job: str) -> None:
+    for number in (1, 2, 3):
+        registry.stage(version(job, number), BY, {})
+    registry.go_live(job, 1, BY)
+    for number in (1, 2):
+        registry.give_up(job, number, "broken")
+    for _ in range(2):
+        assert [registry.revive(job, n) for n in (1, 2, 3)] == [State.LIVE, State.FAILED, State.STAGED]
+        assert [found.state for found in registry.versions(job)] == [State.LIVE, State.FAILED, State.STAGED]
+    assert registry.red_lines(job, 1) == ["failed: broken"]
+    with pytest.raises(UnknownVersion):
+        registry.revive(job, 4)
+
+
 def test_nothing_is_known_of_a_driver_that_never_beat(registry: Registry, job: str) -> None:
     registry.stage(version(job), BY, {})
     assert registry.heartbeat(job, 1) is None

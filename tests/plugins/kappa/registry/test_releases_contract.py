@@ -9,6 +9,7 @@ import pytest
 from kappa.core.audit import Author
 from kappa.core.replays import Answer
 from kappa.core.versions import BEGINNING, State
+from kappa.registry.port import UnknownVersion
 from kappa.registry.releases_port import BrokenSegments, HeldUp, NotCaughtUp, NotFit, SegmentsChanged
 from tests.plugins.registries import version
 from tests.plugins.release_trials import (
@@ -198,7 +199,26 @@ def test_a_live_version_that_failed_is_replaced_and_stays_failed(releasing: Rele
     candidates(releasing, author())
     releasing.registry.give_up(releasing.names[0], 1, "broken")
     releasing.releases.hand_over(plan(releasing), author())
+    assert releasing.registry.revive(releasing.names[0], 1) is State.FAILED
     assert states(releasing) == [[State.FAILED, State.LIVE], [State.PREVIOUS, State.LIVE]]
+
+
+def test_a_version_that_gave_up_is_previous_again_only_where_a_release_replaced_it(releasing: ReleaseTrial) -> None:
+    serve(releasing)
+    candidates(releasing, author())
+    registry, job = releasing.registry, releasing.names[0]
+    for number in (1, 2):
+        registry.give_up(job, number, "broken")
+    assert [registry.revive_previous(job, n) for n in (1, 2)] == [State.FAILED] * 2, "one serves, one never did"
+    registry.set_state(job, 2, State.FAILED, State.CAUGHT_UP)
+    made = releasing.releases.hand_over(plan(releasing), author())
+    assert [registry.revive_previous(job, n) for n in (1, 2)] == [State.PREVIOUS, State.LIVE]
+    assert releasing.releases.previous_since(job, 1) == made.promoted_at
+    assert registry.red_lines(job, 1) == ["failed: broken"]
+    releasing.releases.hand_over(back(releasing), author())
+    assert states(releasing)[0] == [State.LIVE, State.PREVIOUS]
+    with pytest.raises(UnknownVersion):
+        registry.revive_previous(job, 3)
 
 
 def test_of_a_failed_version_it_is_known_since_when_it_is_one_that_serves_nothing_new(releasing: ReleaseTrial) -> None:

@@ -11,10 +11,14 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from kappa.core.replays import HandOver, Release
+from kappa.core.versions import BEGINNING, OPEN_END, Segment, State
 from kappa.registry.releases import hand_over
 from kappa.registry.releases_port import SegmentsChanged
+from kappa.registry.transactions import take_turn
+from kappa.registry.versions import INSERT_SEGMENT
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
 from tests.plugins.registries import OTHER
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
@@ -137,6 +141,22 @@ def test_a_hand_over_that_waits_keeps_nobody_from_a_lease_or_a_pin(
     assert goes_on(serving, under_way)
     catch_up(serving)
     under_way.result(PATIENCE_SECONDS)
+
+
+def test_a_version_that_gave_up_waits_for_the_hand_over_that_replaces_it_and_stays_failed(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    candidates(serving, author())
+    job, dsn = serving.names[0], serving.settings.dsn("kappa_registry")
+    serving.registry.give_up(job, 1, "broken")
+    with psycopg.connect(dsn, row_factory=dict_row) as moving:
+        take_turn(moving, job)
+        moving.execute("delete from registry.segment where job = %s", [job])
+        moving.execute(INSERT_SEGMENT, Segment(job, BEGINNING, OPEN_END, 2).to_json())
+        waiting = pool.submit(serving.registry.revive, job, 1)
+        with suppress(TimeoutError):
+            waiting.result(MEANWHILE_SECONDS)
+    assert waiting.result(PATIENCE_SECONDS) is State.FAILED
 
 
 def test_of_two_hand_overs_at_once_one_wins(serving: PostgresReleaseTrial, pool: ThreadPoolExecutor) -> None:

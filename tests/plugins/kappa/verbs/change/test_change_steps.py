@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import Phase, RunsAs
-from kappa.core.versions import Desired
+from kappa.core.store.folder import Folder
+from kappa.core.store.location import StoreAway
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State
 from kappa.verbs.change import steps
 from kappa.verbs.change.recovery import CheckpointHeld, settle
 from kappa.verbs.drivers.finite_program import work_folder
+from kappa.verbs.drivers.launch import ServesNoMore
 from tests.plugins.change_runs import JOB, deployed, now, repartition, run_all, tuned, wider
 from tests.plugins.conftest import Stage
 from tests.rigs.checkpoint_folders import folder_of
@@ -60,6 +65,23 @@ def test_a_run_that_is_cleared_after_its_change_was_undone_changes_anew(stage: S
     assert now(stage) == new
 
 
+def test_a_version_that_gave_up_and_is_replaced_during_its_change_is_not_live_again(
+    stage: Stage, author: Author
+) -> None:
+    old = deployed(stage, author)
+    stage.registry.give_up(JOB, 1, "a gap")
+    stage.cluster.kill(uuid4(), stage.cluster.running())
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    stage.registry.served[JOB] = [Segment(JOB, BEGINNING, OPEN_END, 2)]
+    steps.hold(stage.platform, change, OTHER)
+    steps.switch(stage.platform, change)
+    with pytest.raises(ServesNoMore, match=r"v1 gave up.*\(v2 does\)"):
+        steps.launch(stage.platform, change, OTHER)
+    assert "was undone" in settle(stage.platform, change, OTHER)
+    (version,) = stage.registry.versions(JOB)
+    assert (version.state, version.artifact, stage.cluster.running()) == (State.FAILED, old.artifact, [])
+
+
 def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(stage: Stage, author: Author) -> None:
     old = deployed(stage, author)
     change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
@@ -67,6 +89,37 @@ def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(
     stage.cluster.leaving.update(stage.cluster.running())
     settle(stage.platform, change, OTHER)
     stage.clock.sleep(60)
+    assert now(stage) == old
+
+
+@pytest.mark.parametrize("store", ["", "elsewhere"])
+def test_a_change_that_is_settled_leaves_no_scratch_wherever_the_store_is(
+    stage: Stage, author: Author, tmp_path: Path, store: str
+) -> None:
+    """In the state folder the outcomes of its programs lie beside it, and stay for whoever asks why."""
+    stage.keep_in(str(tmp_path / store) if store else "")
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    scratch, work = stage.platform.settings.scratch(change.change_id), work_folder(stage.platform.settings, change)
+    (scratch / "checkpoint" / "offsets" / "0").write(b"copied")
+    (scratch / "standby" / "following" / "metadata").write(b"warm")
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "trial.json").write_text("{}")
+    settle(stage.platform, change, OTHER)
+    assert scratch.names() == (set() if store else {"trial.json"})
+    assert (work / "trial.json").exists()
+
+
+def test_a_store_that_is_away_keeps_no_change_from_its_end(
+    stage: Stage, author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: Folder, key: str) -> set[str]:
+        raise StoreAway(key, "it does not answer")
+
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
+    monkeypatch.setattr(Folder, "names", away)
+    assert "was undone" in settle(stage.platform, change, OTHER)
     assert now(stage) == old
 
 

@@ -10,13 +10,23 @@ import pytest
 from kappa.cluster import DriverState
 from kappa.core.audit import Author
 from kappa.core.requests.lifecycle import DeployRequest
-from kappa.core.versions import Desired, Heartbeat, IllegalTransition, Launch, State, check_transition
+from kappa.core.versions import (
+    BEGINNING,
+    OPEN_END,
+    Desired,
+    Heartbeat,
+    IllegalTransition,
+    Launch,
+    Segment,
+    State,
+    check_transition,
+)
 from kappa.platform import Platform
 from kappa.registry.port import StagedByAnother
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy, plan_start
 from kappa.verbs.deploy.plan import DeployPlan
-from kappa.verbs.drivers.launch import ensure_running, launch
+from kappa.verbs.drivers.launch import ServesNoMore, ensure_running, launch
 from kappa.verbs.drivers.readiness import NotReady, wait_ready, words_of
 from kappa.verbs.stop.steps import plan_stop, stop
 from tests.plugins.conftest import Stage
@@ -166,6 +176,18 @@ def test_a_version_that_gave_up_and_serves_is_live_again_after_a_start(stage: St
     stage.cluster.kill(uuid4(), ["driver-0"])
     run_all(stage.platform, plan_start(stage.platform, "ad_ctr"), author)
     assert stage.registry.held["ad_ctr", 1].state is State.LIVE
+
+
+def test_a_version_that_gave_up_and_was_replaced_since_the_plan_is_not_started(stage: Stage, author: Author) -> None:
+    run_all(stage.platform, plan_deploy(stage.platform, AD_CTR), author)
+    stage.registry.set_state("ad_ctr", 1, State.LIVE, State.FAILED)
+    stage.cluster.kill(uuid4(), ["driver-0"])
+    plan = plan_start(stage.platform, "ad_ctr")
+    stage.registry.served["ad_ctr"] = [Segment("ad_ctr", BEGINNING, OPEN_END, 2)]
+    with pytest.raises(ServesNoMore, match=r"v1 gave up.*\(v2 does\).*stays FAILED"):
+        run_all(stage.platform, plan, author)
+    assert stage.registry.held["ad_ctr", 1].state is State.FAILED
+    assert stage.cluster.running() == []
 
 
 def test_after_a_restart_of_the_cluster_what_is_wanted_runs_again(stage: Stage, author: Author) -> None:

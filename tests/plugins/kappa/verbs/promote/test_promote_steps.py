@@ -62,6 +62,41 @@ def test_a_roll_back_without_airflow_starts_what_is_stopped_and_leaves_no_lease(
     assert stage.registry.leases == {}
 
 
+def given_up(stage: Stage, job: str, number: int) -> None:
+    """The version's driver gave it up, and ended."""
+    opened = stage.registry.open_launch(job, number)
+    assert opened is not None
+    stage.cluster.kill(opened.launch_id, opened.names)
+    stage.registry.end_launch(opened.launch_id)
+    stage.registry.give_up(job, number, "a full disk")
+
+
+def test_a_roll_back_gives_a_version_that_gave_up_a_new_try_and_says_so_first(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    stage.clock.sleep(600)
+    given_up(stage, "ad_ctr", 1)
+    until = stage.clock.now() + timedelta(hours=25)
+    plan = promote.plan_rollback(stage.platform, JOBS)
+    said = dict(plan.rows())
+    assert said["ad_ctr v1"].startswith("gave up (failed: a full disk), and is given a new try; has read all there is")
+    assert said["ad_ctr v1"].endswith(f"can be rolled back to until {until:%Y-%m-%dT%H:%M:%SZ}")
+    assert said["client_spend v1"].startswith("has read all there is")
+    promote.carry_out(stage.platform, plan, THIRD, lambda _: False, lambda _: None)
+    assert serving(stage) == OLD
+    assert [stage.registry.held["ad_ctr", number].state for number in (1, 2)] == [State.LIVE, State.PREVIOUS]
+
+
+def test_a_version_that_gives_up_again_does_not_come_to_serve(stage: Stage, author: Author) -> None:
+    promoted(stage, author)
+    given_up(stage, "ad_ctr", 1)
+    plan = promote.plan_rollback(stage.platform, JOBS)
+    stage.clock.meanwhile.append(lambda: stage.registry.give_up("ad_ctr", 1, "a gap in the log"))
+    with pytest.raises(catch_up.NeverReady, match=r"gave up \(failed: a gap in the log\).*Mend the cause"):
+        promote.carry_out(stage.platform, plan, THIRD, lambda _: False, lambda _: None)
+    assert serving(stage) == NEW
+    assert stage.registry.held["ad_ctr", 1].state is State.FAILED
+
+
 def test_a_roll_back_that_was_undone_is_not_said_to_be_done_by_a_run_that_is_cleared(
     stage: Stage, author: Author
 ) -> None:
