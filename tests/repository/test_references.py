@@ -153,3 +153,9 @@ def test_every_reference_leads_somewhere(kind: str) -> None:
 )  # fmt: skip
 def test_a_reference_to_nothing_is_seen(kind: str, written: str, lost: list[str]) -> None:
     assert [what for what, ok in KINDS[kind](DOCS / "screens.md", written) if not ok] == lost
+
+
+def test_each_decision_is_in_their_index() -> None:
+    folder = DOCS / "decisions"
+    listed = re.findall(r"^\| \[\d{4}\]\((\S+)\) \| .+\? \|", (folder / "README.md").read_text(), re.MULTILINE)
+    assert listed == sorted(page.name for page in folder.glob("0*.md"))
