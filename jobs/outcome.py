@@ -84,6 +84,7 @@ def _leave(file: Path, code: Exit, sentence: str, evidence: Mapping[str, Any]) -
     """Write the result under a temporary name, then give it its own: it is read whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    part.write_text(json.dumps(Outcome(sentence, evidence, code is Exit.DONE).to_json(), indent=2))
+    left = Outcome(sentence, evidence, ok=code is Exit.DONE, may_pass=code is Exit.FAILED)
+    part.write_text(json.dumps(left.to_json(), indent=2))
     part.rename(file)
     return code

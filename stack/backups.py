@@ -138,8 +138,9 @@ def restore(settings: Settings, file: Path, tell: Tell = lambda _: None) -> Rest
 
 
 def committed(settings: Settings) -> list[tuple[str, int, datetime | None]]:
-    """Per job its live version and when that committed last, by the registry."""
+    """Per job its live version and when that committed last (UTC), by the registry."""
     with psycopg.connect(settings.dsn("kappa_operator")) as connection:
+        connection.execute("set timezone = 'UTC'")
         return connection.execute(
             "select s.job, s.version, max(b.committed_at) from ops.segments s left join ops.batches b "
             "using (job, version) where s.to_window = 'infinity' group by 1, 2 order by 1"

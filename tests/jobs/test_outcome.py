@@ -36,21 +36,22 @@ def _raising(error: BaseException) -> Outcome:
 def test_success_is_code_0_and_a_sentence(tmp_path: Path) -> None:
     code = outcome.carry_out("trial", tmp_path, CHANGE, lambda: Outcome("done", {"rows": 3}))
     assert (code, int(Exit.DONE)) == (Exit.DONE, 0)
-    assert _left(tmp_path) == {"ok": True, "sentence": "done", "evidence": {"rows": 3}}
+    assert _left(tmp_path) == {"ok": True, "may_pass": False, "sentence": "done", "evidence": {"rows": 3}}
 
 
 @pytest.mark.parametrize(("error", "code"), [(Refusal("no"), 2), (ChangeEnded("it ended as undone"), 3)], ids=str)
 def test_what_another_try_would_not_mend_has_a_code_of_its_own(tmp_path: Path, error: Exception, code: int) -> None:
     assert outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(error)) == code
     left = _left(tmp_path)
-    assert left["ok"] is False
+    assert (left["ok"], left["may_pass"]) == (False, False)
     assert str(error) in str(left["sentence"])
 
 
 def test_what_may_pass_is_raised_and_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="disk full"):
         outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(OSError("disk full")))
-    assert _left(tmp_path)["ok"] is False
+    left = _left(tmp_path)
+    assert (left["ok"], left["may_pass"]) == (False, True)
 
 
 def test_an_older_result_does_not_stay_where_a_new_try_is_killed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
-from kappa.core.changes import ENDED
+from kappa.core.changes import ENDED, Phase
 from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
 from kappa.verbs.change import steps as changing
 from kappa.verbs.drivers import finite_program
@@ -22,8 +22,8 @@ class FiniteSparkOperator(SparkSubmitOperator):
     """Runs `jobs/<program>.py` of the artifact that the run's change is to switch to.
 
     What it runs is known only when the change has been begun, so everything is built in `execute`. Run again after it
-    succeeded, it does nothing. Raises NotHolder, ChangeHasEnded, FiniteWorkRefused; what ends without a word is tried
-    again.
+    succeeded, it does nothing. Raises NotHolder, ChangeHasEnded, FiniteWorkRefused, FailedWhileHeld; what may pass
+    (FiniteWorkFailed) is tried again, as is what ends without a word.
     """
 
     def __init__(self, *, verb: str, program: Program, **given: Any) -> None:
@@ -62,15 +62,19 @@ class FiniteSparkOperator(SparkSubmitOperator):
             return before.sentence
         if change.phase in ENDED:
             raise finite_program.ChangeHasEnded(self.program, change)
+        # It would prepare all anew while nothing is counted; run as it was, the version counts again sooner.
+        if before is not None and before.may_pass and change.phase is Phase.HELD:
+            raise finite_program.FailedWhileHeld(self.program, change, before.sentence)
         finite_program.outcome_file(settings, change, self.program).unlink(missing_ok=True)
         self._take_on(finite_program.finite_work(settings, change, self.program))
         try:
             super().execute(context)
         except Exception:
             said = finite_program.outcome(settings, change, self.program)
-            if said is not None and not said.ok:
-                raise finite_program.FiniteWorkRefused(self.program, change, said.sentence) from None
-            raise
+            if said is None or said.ok:
+                raise
+            ended = finite_program.FiniteWorkFailed if said.may_pass else finite_program.FiniteWorkRefused
+            raise ended(self.program, change, said.sentence) from None
         done = finite_program.outcome(settings, change, self.program)
         if done is None:
             raise NoOutcome(self.program)

@@ -97,8 +97,14 @@ class Change(Serializable):
 @dataclass(frozen=True)
 class Outcome(Serializable):
     """What a finite program of a change leaves of its end: what was done, in a sentence for people, what shows it, and
-    whether it was done."""
+    whether it was done; where it was not, whether another try may do it."""
 
     sentence: str
     evidence: Mapping[str, Any]
     ok: bool = True
+    may_pass: bool = False
+
+    @property
+    def is_no(self) -> bool:
+        """Whether the program looked and said no: it would do so again."""
+        return not self.ok and not self.may_pass

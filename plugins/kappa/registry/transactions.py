@@ -38,7 +38,8 @@ class Database:
                 connect_timeout=CONNECT_TIMEOUT_SECONDS,
                 application_name="kappa:control",
             ) as connection:
-                connection.execute("set local lock_timeout = '10s'")
+                # As its text a moment follows the zone, and PGTZ is stronger than the options of a connection.
+                connection.execute("set local lock_timeout = '10s'; set local timezone = 'UTC'")
                 yield connection
         except (psycopg.OperationalError, psycopg.errors.TransactionTimeout) as error:
             raise Unreachable("Postgres", address(self._dsn), error) from error

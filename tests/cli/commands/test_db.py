@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from datetime import UTC
 from pathlib import Path
 
 import psycopg
@@ -60,11 +61,15 @@ def test_a_backup_is_made_and_restored_and_the_audit_says_so(counted: Case, tmp_
     assert entry["evidence"] == {"file": str(file), "revision": NEWEST, "replaced": told["replaced"]}
 
 
-def test_people_are_told_where_the_backup_is_and_what_to_do_after_a_restore(counted: Case, tmp_path: Path) -> None:
-    file = tmp_path / "kappa.backup"
+def test_people_are_told_where_the_backup_is_and_what_to_do_after_a_restore(
+    counted: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, committed_at = tmp_path / "kappa.backup", counted.batches()[-1]["committed_at"].astimezone(UTC)
+    monkeypatch.setenv("PGTZ", "Europe/Berlin")
     assert f"{file}: 0.1 MB, revision {NEWEST}" in db("backup", str(file)).stderr
     said = " ".join(db("restore", str(file), "--reason", "tried").stderr.split())
     assert "ad_ctr" in said
+    assert f"{committed_at:%Y-%m-%d %H:%M:%S}Z" in said
     assert f"is the database {counted.settings.database}_before_" in said
     assert "./kappa start JOB" in said
 

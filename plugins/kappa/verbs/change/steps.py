@@ -213,9 +213,9 @@ def _wait_warm(platform: Platform, change: Change) -> None:
 
 
 def _refused(platform: Platform, change: Change) -> str | None:
-    """Why the repartition said no, if it has."""
+    """Why the repartition said no, if it has; what may pass is tried again."""
     outcome = finite_program.outcome(platform.settings, change, Program.REPARTITION)
-    return None if outcome is None or outcome.ok else outcome.sentence
+    return outcome.sentence if outcome is not None and outcome.is_no else None
 
 
 def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:

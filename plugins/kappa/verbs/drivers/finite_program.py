@@ -45,6 +45,26 @@ class FiniteWorkRefused(Refusal):
         super().__init__(f"{change.name}: the {program} was refused. {sentence}")
 
 
+class FiniteWorkFailed(Exception):  # noqa: N818 - it is what happened
+    """A finite Spark program ended of what may pass, such as a part that did not answer; worth another try."""
+
+    def __init__(self, program: Program, change: Change, sentence: str) -> None:
+        super().__init__(
+            f"{change.name}: the {program} failed ({sentence}), which may pass. It is tried again some times; "
+            "after the last, start a new run."
+        )
+
+
+class FailedWhileHeld(Refusal):
+    """A finite Spark program failed, and the version stands still for it: it is not tried again in this run."""
+
+    def __init__(self, program: Program, change: Change, sentence: str) -> None:
+        super().__init__(
+            f"{change.name}: the {program} failed ({sentence}), and is not tried again while the version is held for "
+            "it: that runs on as it was. Start a new run once this has passed."
+        )
+
+
 class ChangeHasEnded(Refusal):
     """A change that has ended needs no more work."""
 

@@ -21,7 +21,7 @@ from kappa.verbs.drivers import launch as launching
 from kappa.verbs.promote.live_end import live_lag_seconds
 from kappa.verbs.replay.candidate import most_per_s
 from kappa.verbs.replay.price import LogFacts, infeasible
-from kappa.verbs.replay.progress import CatchUp, Progress, Reading, judge, together
+from kappa.verbs.replay.progress import CatchUp, Progress, Reading, foretelling_rate, judge, together
 
 POLL_SECONDS = 3.0
 KEPT = timedelta(minutes=6)
@@ -106,7 +106,7 @@ class Watch:
     platform: Platform
     pursuit: Pursuit
     readings: dict[str, list[Reading]] = field(default_factory=dict)
-    rates: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float | None] = field(default_factory=dict)
     checked_at: datetime | None = None
 
     def look(self) -> Progress:
@@ -119,7 +119,7 @@ class Watch:
         for job, number in versions:
             self._take(job, self._reading(job, number, now, standings[job], log))
             seen[job] = self.pursuit.judge(job, self.readings[job])
-            self.rates[job] = seen[job].rate_per_s
+            self.rates[job] = foretelling_rate(self.readings[job])
         return together(seen)
 
     def _take(self, job: str, reading: Reading) -> None:

@@ -116,7 +116,7 @@ def log_facts(log: Log, topic: Topic, starts: Offsets, now_ms: int, before_ms: i
     """The log from these offsets on, `before_ms` before T, by a few of its records."""
     ends = log.ends()
     unread = to_read(starts, ends)
-    looks = {p: sorted({starts.get(p, 0) + int(records * share) for share in SHARES}) for p, records in unread.items()}
+    looks = {p: sorted({starts[p] + int(records * share) for share in SHARES}) for p, records in unread.items()}
     seen: dict[int, dict[int, Appended]] = {p: {} for p in looks}
     for partition, offsets in looks.items():
         for offset in offsets if unread[partition] else ():

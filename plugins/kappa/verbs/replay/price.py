@@ -130,8 +130,9 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
 
 
 def to_read(starts: Offsets, ends: Offsets) -> Offsets:
-    """Records per partition between two vectors of offsets."""
-    return {partition: max(end - starts.get(partition, 0), 0) for partition, end in sorted(ends.items())}
+    """Records per partition between two vectors of offsets. A partition without a start is none that is read: it was
+    added to the topic since."""
+    return {p: max(end - starts[p], 0) for p, end in sorted(ends.items()) if p in starts}
 
 
 def eta_seconds(records: int, expected: Forecast, arrivals_per_s: float) -> float:

@@ -22,6 +22,8 @@ STILL_SECONDS = 300.0
 """So long without a commit, while records are unread and all parts answer, is no slow batch."""
 OVERDUE_SECONDS = 300.0
 """A deadline counts for who was watched for so long before it, or else since: an outage takes no time from anybody."""
+RATED_SECONDS = 180.0
+"""So long it is watched before its rate foretells anything: after an outage its driver pauses, and begins anew."""
 BLIND_SECONDS = 30.0
 """Of readings that lie further apart nobody knows whether the parts answered in between."""
 
@@ -103,16 +105,20 @@ def judge(
     """How a candidate catches up, by its readings, the newest last (at least one).
 
     `expected` is the number of records that the plan counted, `began` the time of its launch, `measured` what earlier
-    replays make expect of it. Rate and ETA are over all readings given from its first commit on, so some minutes of
-    them are enough.
+    replays make expect of it. Rate and ETA are over the readings from its first commit on: some minutes are enough.
     """
     newest = readings[-1]
     done, total = newest.standing.read, max(newest.standing.read + newest.unread, expected)
-    reading = [one for one in readings if not one.is_starting] or [newest]
-    rate = _per_second(reading, newest.standing.read - reading[0].standing.read)
-    eta = time_left(measured, _course(reading, began, total - done))
+    reading = _since_its_start(readings)
+    rate, eta = _rate(reading), time_left(measured, _course(reading, began, total - done))
     state, why = _state(readings, began, deadline)
     return Progress(state, done, total, rate, eta, f"{state}: {why or _sentence(newest, done, total, rate, eta)}")
+
+
+def foretelling_rate(readings: Sequence[Reading]) -> float | None:
+    """The records a second by which it may be foretold when it reads what; None where it was not watched for long."""
+    reading = _since_its_start(readings)
+    return _rate(reading) if _watched_seconds(reading, reading[0].at) >= RATED_SECONDS else None
 
 
 def together(progress: Mapping[str, Progress]) -> Progress:
@@ -181,21 +187,28 @@ def _stands_still(readings: Sequence[Reading], began: datetime) -> str | None:
 
 
 def _watched_seconds(readings: Sequence[Reading], since: datetime) -> float:
-    """The time since then in which it could have committed: between two readings that follow closely on one another and
-    both heard all parts. An outage is no fault of the candidate's, however long it was."""
-    return sum(
-        (later.at - max(earlier.at, since)).total_seconds()
-        for earlier, later in pairwise(readings)
-        if later.at > since
-        and earlier.heard
-        and later.heard
-        and (later.at - earlier.at).total_seconds() <= BLIND_SECONDS
-    )
+    """The time since then in which it could have committed. An outage is no fault of the candidate's, however long."""
+    return sum((later.at - max(earlier.at, since)).total_seconds() for earlier, later in _watched(readings, since))
 
 
-def _per_second(readings: Sequence[Reading], change: int) -> float:
-    seconds = (readings[-1].at - readings[0].at).total_seconds()
-    return change / seconds if seconds > 0 else 0.0
+def _watched(readings: Sequence[Reading], since: datetime) -> list[tuple[Reading, Reading]]:
+    """Two and two, the readings that follow closely on one another and both heard all parts."""
+    return [
+        (one, other)
+        for one, other in pairwise(readings)
+        if other.at > since and one.heard and other.heard and (other.at - one.at).total_seconds() <= BLIND_SECONDS
+    ]
+
+
+def _rate(readings: Sequence[Reading]) -> float:
+    """Records a second; neither an outage nor what was read in it counts."""
+    seconds = _watched_seconds(readings, readings[0].at)
+    read = sum(other.standing.read - one.standing.read for one, other in _watched(readings, readings[0].at))
+    return read / seconds if seconds > 0 else 0.0
+
+
+def _since_its_start(readings: Sequence[Reading]) -> list[Reading]:
+    return [one for one in readings if not one.is_starting] or [readings[-1]]
 
 
 def _commits(readings: Sequence[Reading]) -> list[Reading]:
@@ -208,10 +221,11 @@ def _course(reading: Sequence[Reading], began: datetime, unread: int) -> Course:
     commits, newest = _commits(reading), reading[-1]
     first, last = commits[0], commits[-1]
     grown = (newest.standing.read + newest.unread) - (reading[0].standing.read + reading[0].unread)
+    seconds = (newest.at - reading[0].at).total_seconds()
     return Course(
         age_s=(newest.at - began).total_seconds(),
         unread=unread,
-        arrivals_per_s=max(_per_second(reading, grown), 0.0),
+        arrivals_per_s=max(grown / seconds, 0.0) if seconds > 0 else 0.0,
         read=last.standing.read - first.standing.read,
         reading_s=(_committed_at(last) - _committed_at(first)).total_seconds(),
         idle_s=None if newest.is_starting else (newest.at - _committed_at(last)).total_seconds(),

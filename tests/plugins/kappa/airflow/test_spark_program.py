@@ -17,13 +17,23 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from jobs.outcome import carry_out
 from kappa.airflow import spark_program
 from kappa.airflow.spark_program import FiniteSparkOperator, NoOutcome
-from kappa.core.changes import Change, Phase, RunsAs
+from kappa.core.changes import Change, Outcome, Phase, RunsAs
 from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired
 from kappa.verbs.change import steps as change_steps
-from kappa.verbs.drivers.finite_program import ChangeHasEnded, FiniteWorkRefused, Program, finite_work, outcome_file
+from kappa.verbs.drivers.finite_program import (
+    ChangeHasEnded,
+    FailedWhileHeld,
+    FiniteWorkFailed,
+    FiniteWorkRefused,
+    Program,
+    finite_work,
+    outcome_file,
+)
 from stack.waiting import until
 from tests.plugins.stages import put_checkpoint_jar
 
@@ -116,6 +126,44 @@ def test_a_program_that_says_no_is_a_refusal(home: Settings, monkeypatch: pytest
     runs(monkeypatch, home, ok=False, code=2)
     with pytest.raises(FiniteWorkRefused, match="ad_ctr v3: the repartition was refused"):
         execute()
+
+
+def broke_down(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    """Let the program end of a part that did not answer."""
+
+    def act() -> Outcome:
+        raise OSError("the broker does not answer")
+
+    def execute(self: FiniteSparkOperator, context: Any) -> None:
+        try:
+            carry_out(self.program, settings.home, str(CHANGE.change_id), act)
+        except OSError as error:
+            raise Crashed(1) from error
+
+    monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
+
+
+def test_what_may_pass_is_tried_again_while_the_stream_runs(home: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    broke_down(monkeypatch, home)
+    with pytest.raises(FiniteWorkFailed, match="OSError: the broker does not answer") as failed:
+        execute()
+    assert not isinstance(failed.value, Refusal)
+    runs(monkeypatch, home, ok=True, code=0)
+    assert execute() == "4 rows, equal."
+
+
+def test_what_may_pass_is_not_tried_again_once_the_stream_stands_still(
+    home: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version is run again as it was in the time that another try would take to come so far."""
+    broke_down(monkeypatch, home)
+    with pytest.raises(FiniteWorkFailed):
+        execute()
+    began(monkeypatch, replace(CHANGE, phase=Phase.HELD))
+    ran = runs(monkeypatch, home, ok=True, code=0)
+    with pytest.raises(FailedWhileHeld, match="OSError: the broker does not answer"):
+        execute()
+    assert ran == []
 
 
 def test_a_program_that_dies_without_a_word_is_tried_again(home: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

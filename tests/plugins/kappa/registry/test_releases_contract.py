@@ -236,3 +236,18 @@ def test_of_a_failed_version_it_is_known_since_when_it_is_one_that_serves_nothin
     releasing.registry.give_up(job, 2, "broken")
     assert made.promoted_at <= (releases.failed_since(job, 2) or before)
     assert releases.failed_since(job, 9) is None
+
+
+def test_segments_are_the_same_where_the_session_has_a_time_zone_of_its_own(
+    releasing: ReleaseTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A managed Postgres may have any; libpq asks for that of PGTZ, which is stronger than a connection's options."""
+    monkeypatch.setenv("PGTZ", "Europe/Berlin")
+    serve(releasing)
+    for number in (2, 3):
+        candidates(releasing, author(), number)
+    releasing.releases.hand_over(plan(releasing), author())
+    releasing.releases.hand_over(plan(releasing, 3, 2), author())
+    assert served(releasing) == list(split(releasing.names, 2, 3))
+    releasing.releases.hand_over(replace(plan(releasing, 2, 3), after=whole(releasing.names, 2)), author())
+    assert served(releasing) == list(whole(releasing.names, 2))

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.structs import OffsetAndTimestamp
 
 from kappa.core.installation.addresses import Kafka
@@ -131,6 +132,31 @@ def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: py
     with pytest.raises(KafkaError):
         KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")
     assert until(lambda: threading.active_count() <= before, 30)
+
+
+@pytest.fixture
+def poll_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """The consumer of a KafkaLog of five records, of which no poll brings one."""
+    consumer = Mock(end_offsets=lambda asked: dict.fromkeys(asked, 5), poll=lambda **_: {})
+    monkeypatch.setattr("kappa.core.log.kafka_log.connected", lambda *_, **__: consumer)
+    return consumer
+
+
+@pytest.mark.parametrize("position", [2, None])
+def test_a_record_that_is_there_and_does_not_come_is_not_the_end(
+    poll_finds_nothing: Mock, position: int | None
+) -> None:
+    """Taken for it, a log that was cut would begin now, and a version would start in the future."""
+    poll_finds_nothing.position.return_value = position
+    with pytest.raises(KafkaTimeoutError, match="within 15 s for offset 2 of partition 0 of 't', which ends at 5"):
+        KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t").append_time(0, 2)
+
+
+def test_where_nothing_but_markers_is_left_it_is_the_end(poll_finds_nothing: Mock) -> None:
+    """The client passes over a transaction's marker, and hands out no record for it."""
+    poll_finds_nothing.position.return_value = 5
+    log = KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t")
+    assert log.append_time(0, 4) is None
 
 
 @pytest.mark.rig

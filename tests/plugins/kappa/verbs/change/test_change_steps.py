@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
@@ -150,6 +151,17 @@ def test_a_repartition_that_refused_leaves_the_stream_alone(stage: Stage, author
     with pytest.raises(steps.NeverWarm, match="the provider is another"):
         steps.hold(stage.platform, change, OTHER)
     assert stage.registry.versions(JOB)[0].desired is Desired.RUNNING
+
+
+def test_a_repartition_that_is_tried_again_is_waited_for(stage: Stage, author: Author) -> None:
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "rescale", JOB, 1, old, wider(old), OTHER)
+    folder = work_folder(stage.platform.settings, change)
+    folder.mkdir(parents=True)
+    failed = {"ok": False, "may_pass": True, "sentence": "the broker does not answer", "evidence": {}}
+    (folder / "repartition.json").write_text(json.dumps(failed))
+    with pytest.raises(steps.NeverWarm, match="it was not prepared after 290 s"):
+        steps.hold(stage.platform, change, OTHER)
 
 
 def test_what_was_not_proved_is_never_switched_to(stage: Stage, author: Author) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -53,11 +54,20 @@ class Watched:
         self.registry.next_offsets[KEY] = {0: 10_000}
         self.releases.final[KEY] = self.registry.clock.now()
 
-    def look_for(self, seconds: float) -> Progress | None:
-        """What the last look of so many seconds said, or the first one that says that it fails; None: nothing did."""
+    def keep_for(self, retention: timedelta) -> None:
+        """The log's records were appended as the pursuit began, and are kept for so long."""
+        self.log.times = {0: [round(NOON.timestamp() * 1000)] * 10_000}
+        self.log.topic = replace(self.log.topic, retention_ms=round(retention.total_seconds() * 1000))
+
+    def look_for(self, seconds: float, reads: int = 0) -> Progress | None:
+        """What the last look of so many seconds said, or the first one that says that it fails; None: nothing did. The
+        candidate commits a batch of so many records before each."""
         progress = None
         for _ in range(round(seconds / POLL_SECONDS)):
             self.registry.clock.sleep(POLL_SECONDS)
+            if reads:
+                self.registry.next_offsets[KEY] = {0: self.registry.next_offsets[KEY][0] + reads}
+                self.registry.beat(*KEY, "driver", 1, commits=True)
             try:
                 progress = self.watch.look()
             except Unreachable:
@@ -139,3 +149,30 @@ def test_who_is_not_ready_some_minutes_after_a_deadline_that_nobody_saw_is_faili
     after = watched.look_for(330)
     assert after is not None
     assert "failing: not ready by 2026-01-31T18:00:00Z, with 10,000 records unread" in after.sentence
+
+
+@pytest.mark.parametrize(
+    ("part", "outage", "restart"),
+    [("log", 1_800, 0), ("database", 315, 0), ("log", 1_800, 60), ("database", 1_800, 60)],
+)
+def test_a_candidate_that_reads_before_and_after_an_outage_is_as_fast_as_it_reads(
+    watched: Watched, part: str, outage: float, restart: float
+) -> None:
+    """And not as if it had read on through the outage, or the time that its driver takes to begin again."""
+    watched.keep_for(timedelta(minutes=90))
+    watched.look_for(60, reads=15)
+    with watched.outage(part):
+        watched.look_for(outage)
+    watched.look_for(restart)
+    after = watched.look_for(360, reads=15)
+    assert after is not None
+    assert after.state is CatchUp.HYDRATING, after.sentence
+
+
+def test_a_candidate_that_is_too_slow_for_the_log_is_failing_some_minutes_after_an_outage(watched: Watched) -> None:
+    watched.keep_for(timedelta(minutes=90))
+    with watched.outage("log"):
+        watched.look_for(1_800)
+    after = watched.look_for(240, reads=2)
+    assert after is not None
+    assert re.search(r"the log will drop records .* before ad_ctr v5 gets to them at 1 records/s", after.sentence)

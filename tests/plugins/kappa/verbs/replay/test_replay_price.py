@@ -12,11 +12,13 @@ import pytest
 
 from kappa.core.job_catalog import JOBS, MINUTE_MS, resolve
 from kappa.core.replays import SETTLING_SECONDS, Forecast, Standing, Weighed
+from kappa.core.versions import State
 from kappa.verbs.replay import observation
 from kappa.verbs.replay.candidate import RateGivenTwice, RateOutOfRange, throttle
 from kappa.verbs.replay.price import LogFacts, LogWillBeTooShort, NeverCatchesUp, eta_seconds, infeasible, slack_seconds
+from kappa.verbs.replay.progress import Reading
 from kappa.verbs.start_point import utc
-from tests.plugins.fakes import TOPIC, FakeLog
+from tests.plugins.fakes import NOON, TOPIC, FakeLog
 from tests.plugins.replay_plans import (
     BOTH,
     HOUR_MS,
@@ -189,3 +191,14 @@ def test_a_replay_under_way_is_infeasible_once_the_log_will_drop_what_it_needs()
     said = infeasible("ad_ctr v5", STANDING, {0: 0, 1: 0}, short, 30.0)
     assert said == "the log will drop records 2 min 30 s before ad_ctr v5 gets to them at 30 records/s"
     assert infeasible("ad_ctr v5", STANDING, {0: 0, 1: 0}, short, None) is None
+
+
+def test_a_partition_that_is_added_meanwhile_is_none_that_a_version_reads() -> None:
+    short = replace(LOG, retention_ms=HOUR_MS, samples={0: ((31_000, NOW - 59 * MINUTE_MS),)})
+    grown = replace(short, ends={**LOG.ends, 2: 9_000})
+    for per_s in (1_000.0, 30.0):
+        expected = infeasible("ad_ctr v5", STANDING, {0: 0, 1: 0}, short, per_s)
+        assert infeasible("ad_ctr v5", STANDING, {0: 0, 1: 0, 2: 0}, grown, per_s) == expected
+    ends = {**STANDING.next_offsets, 2: 9_000}
+    read_all = replace(STANDING, lag_events=0, lag_seconds=0.0)
+    assert Reading(NOON, State.CATCHING_UP, read_all, ends).unread == 0
