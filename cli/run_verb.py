@@ -10,7 +10,7 @@ from typing import Any
 from cli.follow import Follower, Outcome, Watch
 from cli.output import err
 from cli.sign_in import session
-from kappa.airflow_api import Holders
+from kappa.airflow_api import Airflow, Holders, Run
 from kappa.core.audit import Author, Entry, in_place_id
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
@@ -34,10 +34,27 @@ def when_held(wait: bool) -> WhenHeld:
 
 
 def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str, Any]]) -> list[Outcome]:
-    """A run for each job with its form, all at once. Raises NotSignedIn, Unreachable, AirflowRefused, OutOfSight."""
+    """A run for each job with its form, all at once; that one cannot be begun does not keep the others from being
+    followed. Raises NotSignedIn, OutOfSight; where none could be begun Unreachable, AirflowRefused."""
     airflow = session(settings)
-    runs = [airflow.trigger(dag_id, job, form) for job, form in forms.items()]
-    return Follower(airflow, connect(settings).registry, err).follow(runs)
+    begun = [_begun(airflow, dag_id, job, form) for job, form in forms.items()]
+    runs = [run for run, _ in begun if run]
+    refused = [refusal for _, refusal in begun if refusal]
+    if refused and not runs:
+        raise refused[0]
+    ended = iter(Follower(airflow, connect(settings).registry, err).follow(runs))
+    return [
+        Outcome(job, "", False, str(refusal)) if refusal else next(ended)
+        for job, (_, refusal) in zip(forms, begun, strict=True)
+    ]
+
+
+def _begun(airflow: Airflow, dag_id: str, job: str, form: Mapping[str, Any]) -> tuple[Run | None, Refusal | None]:
+    """The run, or why there is none."""
+    try:
+        return airflow.trigger(dag_id, job, form), None
+    except Refusal as refusal:
+        return None, refusal
 
 
 def by_one_run(

@@ -81,7 +81,8 @@ def rescale(
     old = checkpoint_of(settings, registry.describe())
     spark = session.create(f"kappa-{PROGRAM}-{job}-v{version}", change.old.settings, store=settings.store)
     try:
-        with generations.draft(spark, old, of_version, number, change.new.settings["state_partitions"]) as work:
+        partitions = change.new.settings["state_partitions"]
+        with generations.draft(spark, old, of_version, number, partitions, still) as work:
             changes.mark(Mark.WARM)
             wait_until_held(changes, still)
             pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")

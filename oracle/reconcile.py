@@ -44,11 +44,14 @@ class SystemClock:
 
 
 class NothingLive(Refusal):
-    """No live version to hold against the log."""
+    """No live version to hold against the log: of none of the jobs (None), or of some that were asked for."""
 
     def __init__(self, jobs: frozenset[str] | None) -> None:
-        which = "no job" if jobs is None else "no job of " + ", ".join(sorted(jobs))
-        super().__init__(f"{which} has a live version, so nothing is served. `./kappa deploy JOB` makes one.")
+        which = "no job" if jobs is None else "no job called " + " or ".join(sorted(jobs))
+        super().__init__(
+            f"{which} has a live version, so nothing was compared. './kappa status' has those that have; './kappa "
+            "deploy JOB' makes one."
+        )
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,9 @@ def reconcile(
     started = clock.now()
     _await_end(topic, database, jobs, wait_s, clock)
     snapshot = database.snapshot(jobs)
-    if not snapshot.jobs:
-        raise NothingLive(jobs)
+    missing = (jobs or frozenset()) - {served.job for served in snapshot.jobs}
+    if missing or not snapshot.jobs:
+        raise NothingLive(missing or None)
     ends = {partition: end for partition, (_, end) in topic.bounds().items()}
     ledgers, count = keep_books(snapshot, topic.records(ends), tell)
     servings, calendar = _servings(snapshot, ledgers, ends), Calendar(snapshot.clients)

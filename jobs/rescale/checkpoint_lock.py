@@ -15,8 +15,10 @@ from kappa.core.refusals import Refusal
 
 WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.5
-# The session idles while Spark works, and must hold the lock all the same: no time-out of the server may end it.
+# The session idles while Spark works, and must hold the lock all the same: no time-out of the server may end it. But a
+# host that is gone must not hold it for the two hours after which a server asks by default whether its client is there.
 _ENDLESS = "-c transaction_timeout=0 -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0"
+_ALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 _HOLDER = """
 select l.pid, a.backend_start from pg_locks l join pg_stat_activity a using (pid)
 where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
@@ -55,7 +57,7 @@ class CheckpointLock:
     def __enter__(self) -> CheckpointLock:
         """Take the lock. Raises CheckpointHeld."""
         self._connection = postgres.connect(
-            self._settings, self._application, f"{_ENDLESS} -c timezone=UTC", autocommit=True
+            self._settings, self._application, f"{_ENDLESS} {_ALIVE} -c timezone=UTC", autocommit=True
         )
         deadline = time.monotonic() + self._wait_seconds
         while not self._ask("select pg_try_advisory_lock(hashtextextended(%s, 0))")[0]:

@@ -61,17 +61,24 @@ def check_supported(spark: SparkSession, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def draft(
-    spark: SparkSession, running: Checkpoint, of_version: Location, number: int, partitions: int
+    spark: SparkSession,
+    running: Checkpoint,
+    of_version: Location,
+    number: int,
+    partitions: int,
+    still: Callable[[], None] = lambda: None,
 ) -> Iterator[Checkpoint]:
     """Begin the generation of this number while its checkpoint is still written to: the copy that `make` completes.
 
     It lies below `of_version` in a folder of this try: an orphan's late writes must not reach it, and no store need
     rename it. It is real once the registry names it. What the stream is then paused for is done here first: most files
     are copied, and the rest is rehearsed on them, by code that is thereby loaded and compiled; what cannot succeed is
-    refused while the stream still runs. What earlier tries left is removed, and what this one leaves where it fails.
-    Raises as `make` does.
+    refused while the stream still runs. What earlier tries left is removed first, once `still` lets this one go on: it
+    raises where another may be at work by now. Where this one fails, it removes its own folders only, for the same
+    reason. Raises as `make` does.
     """
     check_supported(spark, running)
+    still()
     _remove(of_version, number)
     work = Checkpoint(of_version / f"g{number}-{uuid4().hex[:8]}")
     try:
@@ -80,7 +87,9 @@ def draft(
             _rehearse(spark, work, partitions)
         yield work
     except BaseException:
-        _remove(of_version, number)
+        for name in of_version.names():
+            if name.lstrip(".").startswith(work.place.name):
+                (of_version / name).delete()
         raise
 
 

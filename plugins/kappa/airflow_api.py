@@ -148,8 +148,10 @@ class Airflow:
         self.of_run("the answer", "PATCH", run, rest, {"chosen_options": [option], "params_input": {}})
 
     def sign_out(self) -> None:
-        """Have Airflow take the session's token no longer."""
-        self._call("GET", "/api/v2/auth/logout")
+        """Have Airflow take the session's token no longer. Raises AirflowRefused, Unreachable."""
+        answer = self._call("GET", "/api/v2/auth/logout")
+        if answer.is_error:  # what it answers is a way to its page of sign-in, which is no success to httpx
+            _checked("to sign out", answer)
 
     def pools(self) -> dict[str, Held]:
         """The pools there are, by name. Raises AirflowRefused."""
@@ -215,7 +217,8 @@ class Holders:
 
 
 def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:
-    """The answer's JSON. Raises AirflowRefused."""
+    """The answer's JSON. Raises AirflowRefused; Unreachable where Airflow, or what stands before it, failed: of that
+    another try may be better."""
     if answer.is_success:
         held: dict[str, Any] = answer.json()
         return held
@@ -223,4 +226,6 @@ def _checked(what: str, answer: httpx.Response) -> dict[str, Any]:
         detail = answer.json().get("detail", answer.text)
     except ValueError:
         detail = answer.text[:200]
+    if answer.is_server_error:
+        raise Unreachable("Airflow", str(answer.url), f"{answer.status_code}: {detail}")
     raise AirflowRefused(what, answer.status_code, detail)

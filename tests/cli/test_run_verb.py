@@ -9,6 +9,7 @@ import pytest
 
 from cli import lifecycle_verbs, run_verb
 from cli.follow import Outcome
+from kappa.airflow_api import Run
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import UnknownJob
@@ -124,3 +125,52 @@ def test_the_form_says_what_to_do_when_the_job_is_held(
     assert sent["stop_stream"]["ad_ctr"] == {
         "job": "ad_ctr", "reason": None, "when_held": said, "dry_run": False,
     }  # fmt: skip
+
+
+class Away(Refusal):
+    """Airflow does not answer."""
+
+
+class TakesOneRun:
+    """An Airflow that takes runs for `jobs` only."""
+
+    def __init__(self, *jobs: str) -> None:
+        self.jobs = jobs
+
+    def trigger(self, dag_id: str, job: str, _: object) -> Run:
+        if job not in self.jobs:
+            raise Away(f"no answer for {job}")
+        return Run(dag_id, f"run-{job}", job)
+
+
+class Succeeding:
+    """A follower whose runs all succeed."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def follow(self, runs: list[Run]) -> list[Outcome]:
+        return [Outcome(run.job, run.run_id, True, "done") for run in runs]
+
+
+def _asked(settings: Settings, monkeypatch: pytest.MonkeyPatch, airflow: TakesOneRun) -> list[Outcome]:
+    monkeypatch.setattr(run_verb, "session", lambda _: airflow)
+    monkeypatch.setattr(run_verb, "Follower", Succeeding)
+    return run_verb.by_airflow(settings, "stop_stream", {"ad_ctr": {}, "client_spend": {}, "quarantine": {}})
+
+
+@pytest.mark.usefixtures("platform")
+def test_a_run_that_cannot_be_begun_does_not_keep_the_others_from_being_followed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _asked(settings, monkeypatch, TakesOneRun("ad_ctr", "quarantine")) == [
+        Outcome("ad_ctr", "run-ad_ctr", True, "done"),
+        Outcome("client_spend", "", False, "no answer for client_spend"),
+        Outcome("quarantine", "run-quarantine", True, "done"),
+    ]
+
+
+@pytest.mark.usefixtures("platform")
+def test_where_no_run_can_be_begun_it_says_why(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Away, match="ad_ctr"):
+        _asked(settings, monkeypatch, TakesOneRun())

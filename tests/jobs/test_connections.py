@@ -102,3 +102,13 @@ def test_all_of_a_drivers_connections_are_made_in_one_place() -> None:
     }
     assert len(modules) > 30
     assert calls == set()
+
+
+@rig
+def test_the_lock_of_a_host_that_is_gone_ends_within_half_a_minute(case: Case) -> None:
+    """By default a server asks after two hours whether its client is there; till then nobody could start the job."""
+    names = [f"tcp_keepalives_{name}" for name in ("idle", "interval", "count")]
+    with CheckpointLock(case.settings, "ad_ctr", 1) as lock:
+        asked = [lock._ask(f"select current_setting('{name}'), %s")[0] for name in names]
+    idle, interval, count = map(int, asked)
+    assert 0 < idle + interval * count <= 30

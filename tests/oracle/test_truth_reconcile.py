@@ -167,3 +167,9 @@ def test_a_ctr_is_the_quotient_rounded_at_its_last_digit(
     served: str | None, clicks: int, impressions: int, holds: bool
 ) -> None:
     assert ctr_holds(None if served is None else Decimal(served), clicks, impressions) is holds
+
+
+def test_a_job_that_is_not_there_is_not_passed_over_beside_one_that_is() -> None:
+    snapshot = Snapshot((ad_ctr(),), (), AT)
+    with pytest.raises(NothingLive, match="no job called typo has a live version"):
+        reconcile(FakeTopic({0: LOG}, {}), FakeDatabase(snapshot), frozenset({"ad_ctr", "typo"}), 0, FakeClock())

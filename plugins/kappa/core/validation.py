@@ -156,5 +156,7 @@ def _check(request: Request) -> None:
             raise BadRequest(
                 f"the band's column {band.column!r} is no measure; measures are {', '.join(sorted(known))}"
             )
+    if len({band.column for band in request.bands}) < len(request.bands):
+        raise BadRequest("it has two bands for one measure")
     if len({subject.job for subject in request.subjects}) < len(request.subjects):
         raise BadRequest("it names a job twice")

@@ -44,6 +44,10 @@ def test_the_later_start_and_the_earlier_end_bound_the_comparison() -> None:
         ),
         ({"bands": [{"column": "clicks", "direction": "sideways", "most_permille": 1}]}, "sideways"),
         ({"parity": "roughly"}, "roughly"),
+        (
+            {"bands": [{"column": "clicks", "direction": d, "most_permille": 1} for d in ("up", "down")]},
+            "two bands for one measure",
+        ),
     ],
 )
 def test_an_input_that_is_wrong_is_refused(change: dict[str, Any], says: str) -> None:

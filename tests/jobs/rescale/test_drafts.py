@@ -54,6 +54,31 @@ def test_a_draft_leaves_nothing_and_removes_what_a_killed_one_left(
     assert streams.files(tmp_path) == before
 
 
+def test_who_fails_leaves_alone_what_another_try_has_made_meanwhile(
+    spark: SparkSession, old: Checkpoint, tmp_path: Path
+) -> None:
+    """An orphan's lock may be lost: by then the version may run on the other's folder."""
+
+    def fail() -> None:
+        with generations.draft(spark, old, at(tmp_path), 2, 3):
+            shutil.copytree(folder_of(old), tmp_path / "g2-of-another")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2-of-another"}
+
+
+def test_who_may_not_go_on_removes_nothing(spark: SparkSession, old: Checkpoint, tmp_path: Path) -> None:
+    def lost() -> None:
+        raise InterruptedError
+
+    shutil.copytree(folder_of(old), tmp_path / "g2-of-another")
+    with pytest.raises(InterruptedError), generations.draft(spark, old, at(tmp_path), 2, 3, lost):
+        raise AssertionError("it is not reached")
+    assert {f.name for f in tmp_path.iterdir()} == {"g1", "g2-of-another"}
+
+
 def test_what_cannot_be_repartitioned_is_seen_by_the_rehearsal(
     spark: SparkSession, old: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

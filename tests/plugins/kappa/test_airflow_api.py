@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from kappa.airflow_api import Airflow, AirflowRefused, Holders, Run
 from kappa.airflow_sign_in import NotSignedIn, SignedIn
 from kappa.core.audit import in_place_id
 from kappa.core.installation.settings import Settings
+from kappa.core.refusals import Refusal
 from kappa.core.versions import Lease
 from kappa.unavailable import Unreachable
 
@@ -201,3 +203,20 @@ def test_an_airflow_that_is_away_is_named_with_the_remedy(settings: Settings) ->
 
     with pytest.raises(Unreachable, match=r"Airflow at http://127.0.0.1:\d+ does not answer .* ./kappa up starts it"):
         session(settings, httpx.MockTransport(away)).look(RUN)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_a_server_that_failed_is_worth_another_try(settings: Settings, status: int) -> None:
+    with pytest.raises(Unreachable, match=f"{status}: Database error"):
+        airflow(settings, lambda _: httpx.Response(status, json={"detail": "Database error"})).look(RUN)
+
+
+def test_who_signs_out_is_told_where_the_token_was_not_taken_back(settings: Settings) -> None:
+    airflow(settings, lambda _: httpx.Response(307, headers={"location": "/auth/login"})).sign_out()
+    for status in (404, 500):
+        with pytest.raises(Refusal):
+            airflow(settings, partial(_answered, status)).sign_out()
+
+
+def _answered(status: int, _: httpx.Request) -> httpx.Response:
+    return httpx.Response(status)

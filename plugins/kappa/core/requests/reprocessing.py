@@ -4,6 +4,7 @@ them go with the jobs and the parity that are asked for."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -81,6 +82,16 @@ class UnusedBands(Refusal):
         )
 
 
+class TwoBands(Refusal):
+    """A measure was given more than one band, of which only one could count."""
+
+    def __init__(self, column: str, bands: Sequence[Band]) -> None:
+        given = " and ".join(band_text(band) for band in bands)
+        super().__init__(
+            f"a measure has one band, and {column} was given {given}; nothing was changed. Leave all but one out."
+        )
+
+
 class NoJobs(Refusal):
     """A replay of nothing."""
 
@@ -104,7 +115,7 @@ def band_text(band: Band) -> str:
 
 
 def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> None:
-    """Pass when parity and bands go together. Raises NoBands, UnusedBands, UnknownBand, InvalidBand."""
+    """Pass when parity and bands go together. Raises NoBands, UnusedBands, UnknownBand, InvalidBand, TwoBands."""
     if parity is Parity.DECLARED and not bands:
         raise NoBands
     if parity is not Parity.DECLARED and bands:
@@ -115,6 +126,9 @@ def check_bands(jobs: Sequence[Job], parity: Parity, bands: Sequence[Band]) -> N
             raise UnknownBand(band.column, known)
         if (band.most_permille or 0) < 0:
             raise InvalidBand(band_text(band))
+    for column, times in Counter(band.column for band in bands).items():
+        if times > 1:
+            raise TwoBands(column, [band for band in bands if band.column == column])
 
 
 Bands = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -61,7 +61,17 @@ def decide_autoscale(
     """The plan over all advice; `asked` is when each job was last asked to be rescaled so."""
     if not policy.enabled:
         return AutoscalePlan(enabled=False)
-    return AutoscalePlan(True, tuple(_decide(each, policy, asked.get(each.job), now) for each in told))
+    return AutoscalePlan(True, tuple(_one_grows(_decide(each, policy, asked.get(each.job), now) for each in told)))
+
+
+def _one_grows(decisions: Iterable[Decision]) -> Iterator[Decision]:
+    """The decisions, of which one at most lets a job grow: each was advised all that is free. The next look takes the
+    others, with new numbers."""
+    first = ""
+    for one in decisions:
+        grows = one.applied and one.advice.size is Size.MORE
+        yield Decision(one.advice, False, f"{first} grows first, by what is free") if grows and first else one
+        first = first or (one.advice.job if grows else "")
 
 
 def _decide(advice: Advice, policy: Autoscaling, asked: datetime | None, now: datetime) -> Decision:

@@ -21,6 +21,7 @@ from kappa.core.versions import Version
 from kappa.verbs.desired import Found, Wanted
 from kappa.verbs.replay.candidate import Candidate, candidate, check_room
 from kappa.verbs.replay.price import LogFacts, Price, Weight, check_feasible, price, to_read
+from kappa.verbs.replay.uncompared import uncompared
 from kappa.verbs.start_point import StartPoint, utc
 from kappa.verbs.stop.plan import NothingDeployed
 
@@ -49,7 +50,8 @@ class ExactParityOfOtherLogic(Refusal):
 
 @dataclass(frozen=True)
 class ReprocessPlan(Serializable):
-    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's."""
+    """What a replay will do, and why. `starts_ms` is T (None: with the log); `free_cores` are the cluster's;
+    `uncompared` are the windows that candidates would replace without having been compared on them."""
 
     candidates: tuple[Candidate, ...]
     starts_ms: int | None
@@ -61,6 +63,7 @@ class ReprocessPlan(Serializable):
     reason: str | None
     free_cores: int
     why: tuple[str, ...]
+    uncompared: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[ReplayStep, ...]:
@@ -109,6 +112,7 @@ class ReprocessPlan(Serializable):
             *self.price.rows(),
             ("cores", f"{self.cores} of {self.free_cores} free ones"),
             ("parity", f"{self.parity}{bands}"),
+            *([("replaced, but not compared", "\n".join(self.uncompared))] if self.uncompared else []),
             ("approval", self._approval()),
             ("steps", " -> ".join(self.steps)),
         ]
@@ -142,7 +146,7 @@ def decide_reprocess(
     its samples from there on, `capacity` is what the cluster has beside all that runs.
 
     Raises NoJobs, UnknownJob, NothingDeployed, NoBands, UnusedBands, UnknownBand, InvalidBand, LaxerThanPolicy,
-    ExactParityOfOtherLogic, NoFreeCores, DoesNotFit, NeverCatchesUp, LogWillBeTooShort.
+    ExactParityOfOtherLogic, ReplacesUncompared, NoFreeCores, DoesNotFit, NeverCatchesUp, LogWillBeTooShort.
     """
     jobs, live = request.catalogued(), live_versions(found)
     approval = decide_approval(jobs, request.approval) if request.promote else Approval.AUTO
@@ -151,6 +155,7 @@ def decide_reprocess(
         job.name: _differing(job, request.parity, live[job.name], wanted[job.name], parts.get(job.name, UNKNOWN))
         for job in jobs
     }
+    unseen = uncompared(request, approval, found, live, start) if request.promote else ()
     records = to_read(start.offsets, log.ends)
     made = tuple(
         candidate(
@@ -164,7 +169,7 @@ def decide_reprocess(
     )
     check_feasible(costs, log, start.offsets)
     terms = (request.parity, request.bands, approval, request.promote, request.reason)
-    return ReprocessPlan(made, start.starts_ms, costs, *terms, capacity.free_cores, why)
+    return ReprocessPlan(made, start.starts_ms, costs, *terms, capacity.free_cores, why, unseen)
 
 
 def decide_approval(jobs: Sequence[Job], asked: Approval | None) -> Approval:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kappa.core.requests.reprocessing import InvalidBand, NoBands, UnknownBand, UnusedBands, band_text, read_band
+from kappa.core.requests.reprocessing import (
+    InvalidBand,
+    NoBands,
+    TwoBands,
+    UnknownBand,
+    UnusedBands,
+    band_text,
+    read_band,
+)
 from kappa.core.validation import Band, Direction, Parity
 from tests.plugins.replay_plans import (
     CLICKS_DOWN,
@@ -15,6 +23,12 @@ from tests.plugins.replay_plans import (
 def test_bands_and_parity_have_to_go_together() -> None:
     assert "at least one band" in refusal(NoBands, parity=Parity.DECLARED)
     assert "clicks:down:50" in refusal(UnusedBands, parity=Parity.REPORT, bands=(CLICKS_DOWN,))
+
+
+def test_a_measure_has_one_band() -> None:
+    """Of two only the last would count, and people would be shown both."""
+    two = (Band("clicks", Direction.ANY, 50), Band("clicks", Direction.DOWN, None))
+    assert "clicks:any:50 and clicks:down" in refusal(TwoBands, parity=Parity.DECLARED, bands=two)
 
 
 def test_a_band_of_no_measure_of_the_jobs_is_refused() -> None:

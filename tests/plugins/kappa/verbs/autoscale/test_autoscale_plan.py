@@ -40,6 +40,13 @@ def test_what_is_advised_within_the_policy_is_asked_for() -> None:
     )
 
 
+def test_of_several_jobs_that_are_overrun_one_grows_at_a_time() -> None:
+    """Each was advised all that is free."""
+    plan = decide_autoscale([MORE, replace(MORE, job="client_spend"), replace(FEWER, job="quarantine")], ON, {}, NOON)
+    assert [each.advice.job for each in plan.applied] == ["ad_ctr", "quarantine"]
+    assert plan.decisions[1].why == "ad_ctr grows first, by what is free"
+
+
 def test_never_twice_within_the_cool_down() -> None:
     policy = replace(ON, cool_down_minutes=30)
     soon = decided(MORE, policy, NOON - timedelta(minutes=29, seconds=59))

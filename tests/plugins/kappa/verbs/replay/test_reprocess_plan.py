@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,11 +18,12 @@ from kappa.core.requests.fields import read, write
 from kappa.core.requests.reprocessing import NoJobs, ReprocessRequest
 from kappa.core.validation import Band, Direction, Parity
 from kappa.core.verb_steps import ReplayStep
-from kappa.core.versions import Desired, State
+from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.size import DoesNotFit
 from kappa.verbs.replay.candidate import NoFreeCores, given
 from kappa.verbs.replay.plan import ExactParityOfOtherLogic, LaxerThanPolicy, ReprocessPlan, live_versions
+from kappa.verbs.replay.uncompared import ReplacesUncompared, replaced
 from kappa.verbs.start_point import utc
 from kappa.verbs.stop.plan import NothingDeployed
 from tests.plugins.replay_plans import (
@@ -186,7 +187,7 @@ def test_the_replay_of_a_plan_names_candidates_and_what_they_are_compared_with()
     "asked",
     [
         {},
-        {"code": OTHER, "parity": Parity.DECLARED, "bands": (CLICKS_DOWN, Band("clicks", Direction.ANY, None))},
+        {"code": OTHER, "parity": Parity.DECLARED, "bands": (CLICKS_DOWN, Band("impressions", Direction.ANY, None))},
         {"promote": False},
     ],
 )
@@ -210,3 +211,37 @@ def test_the_approval_policy_is_in_no_digest(policy: Approval) -> None:
     assert digests.result_code(code, other, {}) == digests.result_code(code, job, {})
     assert digests.state_shape(code, other) == digests.state_shape(code, job)
     assert digests.parts(code, other, {}) == digests.parts(code, job, {})
+
+
+def _later() -> dict[str, Found]:
+    """v3 serves what is older than the live v4, which began an hour after T."""
+    since, at = datetime.fromtimestamp(T / 1000, UTC) + timedelta(hours=1), "ad_ctr"
+    new, old = replace(live(at), starts_at=since), replace(live(at, 3), state=State.PREVIOUS)
+    edge = since.isoformat(sep=" ")
+    return {at: Found([old, new], [Segment(at, BEGINNING, edge, 3), Segment(at, edge, OPEN_END, 4)], frozenset({4}))}
+
+
+@pytest.mark.parametrize("asked", [{}, {"parity": Parity.DECLARED, "bands": (CLICKS_DOWN,)}])
+def test_windows_of_an_earlier_version_are_not_replaced_without_having_been_compared(asked: dict[str, Any]) -> None:
+    said = refusal(ReplacesUncompared, "ad_ctr", there=_later(), **asked)
+    assert "compared with the live v4 only" in said
+    assert "it would also replace the windows of v3 (-infinity to " in said
+    assert f"--from {utc(T + HOUR_MS)}" in said
+
+
+def test_a_person_may_answer_for_what_is_replaced_without_having_been_compared() -> None:
+    plan = planned("ad_ctr", there=_later(), parity=Parity.REPORT, approval=Approval.ASK)
+    (said,) = [text for name, text in plan.rows() if name == "replaced, but not compared"]
+    assert said.startswith("ad_ctr: the windows of v3 (-infinity to ")
+    assert ReprocessPlan.from_json(json.loads(json.dumps(plan.to_json()))).uncompared == plan.uncompared
+
+
+def test_a_replay_that_promotes_nothing_replaces_nothing() -> None:
+    assert planned("ad_ctr", there=_later(), promote=False).uncompared == ()
+
+
+def test_from_where_the_live_version_starts_on_nothing_else_is_replaced() -> None:
+    held = _later()["ad_ctr"]
+    assert [s.version for s in replaced("ad_ctr", held.versions[1], held.segments, T)] == [3]
+    assert replaced("ad_ctr", held.versions[1], held.segments, T + HOUR_MS) == ()
+    assert [s.version for s in replaced("ad_ctr", held.versions[1], held.segments, None)] == [3]
