@@ -132,9 +132,12 @@ def _settle(platform: Platform, finding: Finding, by: Author) -> str:
 
 
 def _restart(platform: Platform, finding: Finding, by: Author) -> str:
+    """Start the driver once the checkpoint is free. Raises CheckpointHeld, Unreachable, SubmissionRefused."""
+    # A record is a restart that counts. Where the checkpoint is held no driver is started, so none is written; a kill
+    # between record and launch is counted, too, so no crash at that place repeats for ever.
+    wait_free(platform, finding.job, finding.version)
     evidence = {"found": finding.sentence}
     platform.registry.record(Entry(by, f"{VERB}.restarted", finding.job, finding.version, evidence))
-    wait_free(platform, finding.job, finding.version)
     launch(platform, finding.job, finding.version)
     return f"{finding.name} was started again ({finding.sentence})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
+from kappa.verbs.change.recovery import CheckpointHeld
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.repair import steps as repair
@@ -70,6 +72,20 @@ def test_a_version_that_keeps_dying_is_given_up_and_red(stage: Stage, author: Au
     assert "was given up" in said
     assert stage.registry.versions(JOB)[0].state is State.FAILED
     assert stage.cluster.running() == []
+
+
+def test_tries_that_started_no_driver_do_not_count_as_restarts(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    stage.registry.occupied.add((JOB, 1))
+    for _ in range(4):
+        with suppress(CheckpointHeld):
+            repaired(stage)
+        stage.clock.sleep(400)
+    assert stage.registry.versions(JOB)[0].state is State.LIVE
+    assert stage.registry.health(JOB, 1).repairs == ()
+    stage.registry.occupied.clear()
+    assert "ad_ctr v1 was started again" in repaired(stage)
 
 
 def outage(stage: Stage, minutes: int) -> None:
