@@ -25,9 +25,9 @@ JOB = "ad_ctr"
 REPAIR = Author("airflow", "run-repair")
 
 
-def deployed(stage: Stage, by: Author) -> None:
+def deployed(stage: Stage, by: Author, job: str = JOB) -> None:
     """A live first version."""
-    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
+    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(job)), by, lambda _: None)
 
 
 def repaired(stage: Stage) -> str:
@@ -86,6 +86,23 @@ def test_tries_that_started_no_driver_do_not_count_as_restarts(stage: Stage, aut
     assert stage.registry.health(JOB, 1).repairs == ()
     stage.registry.occupied.clear()
     assert "ad_ctr v1 was started again" in repaired(stage)
+
+
+def test_a_job_that_cannot_be_repaired_keeps_no_other_from_it(stage: Stage, author: Author) -> None:
+    for number, job in enumerate((JOB, "client_spend")):
+        deployed(stage, author, job)
+        stage.cluster.states[f"driver-{number}"] = DriverState.ERROR
+    stage.registry.occupied.add((JOB, 1))
+    with pytest.raises(CheckpointHeld, match="ad_ctr v1: Spark work"):
+        repair.carry_out(stage.platform, repair.plan_repair(stage.platform), REPAIR)
+    stage.clock.sleep(10)
+    launch = stage.registry.open_launch("client_spend", 1)
+    assert launch is not None
+    assert stage.cluster.running() == [launch.driver]
+    (done,) = (entry for entry in stage.registry.entries(REPAIR.run_id) if entry.action == "repair.done")
+    assert "ad_ctr v1 could not be repaired (ad_ctr v1: Spark work" in done.evidence["sentence"]
+    assert "client_spend v1 was started again" in done.evidence["sentence"]
+    assert stage.registry.leases == {}
 
 
 def outage(stage: Stage, minutes: int) -> None:
