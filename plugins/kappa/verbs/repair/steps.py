@@ -9,6 +9,7 @@ from dataclasses import replace
 from kappa.core.audit import Author, Entry
 from kappa.core.job_catalog import JOBS, find
 from kappa.core.log.topic import MissingTopic
+from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import OVER, Lease, Version
 from kappa.platform import Platform
@@ -45,18 +46,21 @@ def observe(platform: Platform, job: str, is_over: IsOver = nobody_ended) -> lis
 def carry_out(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver = nobody_ended) -> str:
     """Do what the plan says, each under a lease of its own, and say it.
 
-    A version that another run holds, or that calls for something else by now, is left to the next repair.
+    A version that another run holds, or that calls for something else by now, is left to the next repair. Raises the
+    first Refusal there was, CheckpointHeld, NotReady, SubmissionRefused or Unreachable, when all else is done.
     """
     for finding in plan.findings:
         if finding.kind in (Kind.LOG_AWAY, Kind.LOG_BACK):
             told = {"found": finding.sentence}
             platform.registry.record(Entry(by, f"{VERB}.{finding.kind}", finding.job, finding.version, told))
-    done = [_repair(platform, finding, by, is_over) for finding in plan.acts]
+    done, refused = _repair_all(platform, plan, by, is_over)
     left = [f"{f.name}: {f.sentence}" for f in plan.findings if f.action is Action.REPORT]
     untouched = f" Not touched: {'; '.join(left)}." if left else ""
     sentence = f"{'; '.join(done) or 'nothing to repair'}.{untouched}"
     evidence = {"sentence": sentence, "plan": plan.to_json()}
     platform.registry.record(Entry(by, f"{VERB}.done", None, None, evidence))
+    if refused:
+        raise refused[0]
     return sentence
 
 
@@ -90,6 +94,19 @@ def _observed(platform: Platform, version: Version, there: Found, is_over: IsOve
         now=now,
         launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
     )
+
+
+def _repair_all(platform: Platform, plan: RepairPlan, by: Author, is_over: IsOver) -> tuple[list[str], list[Refusal]]:
+    """What was done or not, act by act, and the refusals: one version's trouble keeps no other from its repair."""
+    done: list[str] = []
+    refused: list[Refusal] = []
+    for finding in plan.acts:
+        try:
+            done.append(_repair(platform, finding, by, is_over))
+        except Refusal as refusal:
+            done.append(f"{finding.name} could not be repaired ({refusal})")
+            refused.append(refusal)
+    return done, refused
 
 
 def _repair(platform: Platform, finding: Finding, by: Author, is_over: IsOver) -> str:
@@ -132,9 +149,12 @@ def _settle(platform: Platform, finding: Finding, by: Author) -> str:
 
 
 def _restart(platform: Platform, finding: Finding, by: Author) -> str:
+    """Start the driver once the checkpoint is free. Raises CheckpointHeld, Unreachable, SubmissionRefused."""
+    # A record is a restart that counts. Where the checkpoint is held no driver is started, so none is written; a kill
+    # between record and launch is counted, too, so no crash at that place repeats for ever.
+    wait_free(platform, finding.job, finding.version)
     evidence = {"found": finding.sentence}
     platform.registry.record(Entry(by, f"{VERB}.restarted", finding.job, finding.version, evidence))
-    wait_free(platform, finding.job, finding.version)
     launch(platform, finding.job, finding.version)
     return f"{finding.name} was started again ({finding.sentence})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
+from kappa.verbs.change.recovery import CheckpointHeld
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.repair import steps as repair
@@ -23,9 +25,9 @@ JOB = "ad_ctr"
 REPAIR = Author("airflow", "run-repair")
 
 
-def deployed(stage: Stage, by: Author) -> None:
+def deployed(stage: Stage, by: Author, job: str = JOB) -> None:
     """A live first version."""
-    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(JOB)), by, lambda _: None)
+    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(job)), by, lambda _: None)
 
 
 def repaired(stage: Stage) -> str:
@@ -70,6 +72,37 @@ def test_a_version_that_keeps_dying_is_given_up_and_red(stage: Stage, author: Au
     assert "was given up" in said
     assert stage.registry.versions(JOB)[0].state is State.FAILED
     assert stage.cluster.running() == []
+
+
+def test_tries_that_started_no_driver_do_not_count_as_restarts(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    stage.cluster.states["driver-0"] = DriverState.ERROR
+    stage.registry.occupied.add((JOB, 1))
+    for _ in range(4):
+        with suppress(CheckpointHeld):
+            repaired(stage)
+        stage.clock.sleep(400)
+    assert stage.registry.versions(JOB)[0].state is State.LIVE
+    assert stage.registry.health(JOB, 1).repairs == ()
+    stage.registry.occupied.clear()
+    assert "ad_ctr v1 was started again" in repaired(stage)
+
+
+def test_a_job_that_cannot_be_repaired_keeps_no_other_from_it(stage: Stage, author: Author) -> None:
+    for number, job in enumerate((JOB, "client_spend")):
+        deployed(stage, author, job)
+        stage.cluster.states[f"driver-{number}"] = DriverState.ERROR
+    stage.registry.occupied.add((JOB, 1))
+    with pytest.raises(CheckpointHeld, match="ad_ctr v1: Spark work"):
+        repair.carry_out(stage.platform, repair.plan_repair(stage.platform), REPAIR)
+    stage.clock.sleep(10)
+    launch = stage.registry.open_launch("client_spend", 1)
+    assert launch is not None
+    assert stage.cluster.running() == [launch.driver]
+    (done,) = (entry for entry in stage.registry.entries(REPAIR.run_id) if entry.action == "repair.done")
+    assert "ad_ctr v1 could not be repaired (ad_ctr v1: Spark work" in done.evidence["sentence"]
+    assert "client_spend v1 was started again" in done.evidence["sentence"]
+    assert stage.registry.leases == {}
 
 
 def outage(stage: Stage, minutes: int) -> None:
