@@ -1,9 +1,9 @@
 -- Rows of every table of the schema as it was before revision 0007 (commit a221cc5), as a stack at work leaves them.
 insert into registry.job_version (job, version, state, artifact, state_digest, result_digest, settings, topic, topic_id,
-    starts_at, start_offsets)
+    starts_at, updated_at, start_offsets)
 select job, version, state, 'artifact', 'state', 'result', '{"allowed_lateness_ms": 7200000, "future_bound_ms": 300000,
     "click_interval_ms": 10000, "state_partitions": 4, "executor_cores": 1}', 'ad_events', 'topic-1', starts_at,
-    '{"0": 0}'
+    '2026-03-11', '{"0": 0}'
 from (values ('ad_ctr', 1, 'PREVIOUS', null::timestamptz), ('ad_ctr', 2, 'LIVE', '2026-03-10 12:00+00'),
     ('client_spend', 1, 'LIVE', null), ('quarantine', 1, 'FAILED', null)) as v (job, version, state, starts_at);
 select registry.add_rows_partition(job, version) from registry.job_version;
