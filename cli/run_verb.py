@@ -37,24 +37,21 @@ def by_airflow(settings: Settings, dag_id: str, forms: Mapping[str, Mapping[str,
     """A run for each job with its form, all at once; that one cannot be begun does not keep the others from being
     followed. Raises NotSignedIn, OutOfSight; where none could be begun Unreachable, AirflowRefused."""
     airflow = session(settings)
-    begun = [_begun(airflow, dag_id, job, form) for job, form in forms.items()]
-    runs = [run for run, _ in begun if run]
-    refused = [refusal for _, refusal in begun if refusal]
+    begun = {job: _begun(airflow, dag_id, job, form) for job, form in forms.items()}
+    runs = [one for one in begun.values() if isinstance(one, Run)]
+    refused = [one for one in begun.values() if isinstance(one, Refusal)]
     if refused and not runs:
         raise refused[0]
     ended = iter(Follower(airflow, connect(settings).registry, err).follow(runs))
-    return [
-        Outcome(job, "", False, str(refusal)) if refusal else next(ended)
-        for job, (_, refusal) in zip(forms, begun, strict=True)
-    ]
+    return [next(ended) if isinstance(one, Run) else Outcome(job, "", False, str(one)) for job, one in begun.items()]
 
 
-def _begun(airflow: Airflow, dag_id: str, job: str, form: Mapping[str, Any]) -> tuple[Run | None, Refusal | None]:
+def _begun(airflow: Airflow, dag_id: str, job: str, form: Mapping[str, Any]) -> Run | Refusal:
     """The run, or why there is none."""
     try:
-        return airflow.trigger(dag_id, job, form), None
+        return airflow.trigger(dag_id, job, form)
     except Refusal as refusal:
-        return None, refusal
+        return refusal
 
 
 def by_one_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
@@ -55,9 +55,6 @@ def family(metric: Metric, samples: Samples) -> Family:
 
 
 def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metric, Samples]:
-    red = Counter((cause.value, line["of"]) for line in seen.red if (cause := cause_of(line)))
-    explained = Counter((cause.value, line["of"]) for line in filter(expected(seen), seen.red)
-                        if (cause := cause_of(line)))  # fmt: skip
     return {
         metrics.PART_UP: {(part,): float(part not in seen.away) for part in PARTS},
         metrics.PROCESS_UP: {(process.name,): float(process.runs) for process in seen.processes},
@@ -65,8 +62,8 @@ def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metri
             (process.name,): process.started.timestamp() for process in seen.processes if process.runs
         },
         metrics.REGISTRY_UP: {(): float(seen.registry is not None)},
-        metrics.RED_LINES: {key: float(count) for key, count in red.items()},
-        metrics.EXPECTED: {key: float(count) for key, count in explained.items()},
+        metrics.RED_LINES: _by_cause(seen.red),
+        metrics.EXPECTED: _by_cause(filter(expected(seen), seen.red)),
         metrics.LOOK_SECONDS: {(): seen.took_seconds},
         metrics.DISK_FREE: {(): float(seen.disk.free)},
         metrics.DISK_WANTED: {(): disk_free_mb * 1e6},
@@ -74,6 +71,12 @@ def _of_stack(seen: Look, retention_hours: int, disk_free_mb: int) -> dict[Metri
         metrics.CLOCK: {(): seen.clock_ahead_seconds},
         metrics.RETENTION: {(): retention_hours * 3600.0},
     }
+
+
+def _by_cause(lines: Iterable[dict[str, Any]]) -> Samples:
+    """How many lines there are, by cause and what they are about."""
+    found = Counter((cause.value, line["of"]) for line in lines if (cause := cause_of(line)))
+    return {key: float(count) for key, count in found.items()}
 
 
 def _of_registry(registry: Registry, retention_seconds: float) -> dict[Metric, Samples]:

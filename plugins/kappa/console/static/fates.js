@@ -11,8 +11,8 @@ const form = section("");
 const lines = section("By the time of the commit, in the version that serves");
 const totals = section("Since the version began");
 const refused = section("Refused records");
-const READ = "records read, and as a line those counted", ODD = "records that were not counted, by fate";
-const read = new Plot(READ, count), odd = new Plot(ODD, count);
+const read = new Plot("records read, and as a line those counted", count);
+const odd = new Plot("records that were not counted, by fate", count);
 const key = el("div");
 lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
 
@@ -26,9 +26,8 @@ function draw(told) {
   const others = told.fates.filter((fate) => fate !== "counted");
   const minutes = new Map(told.minutes.map((minute) => [minute.at, minute]));
   const at = minutes.size ? steps(told.minutes[0].at, Math.max(told.minutes.at(-1).at, told.until), told.step * 60) : [];
-  const each = told.step === 1 ? "by minute" : `each ${told.step} min`;
-  read.called(`${READ}, ${each}`);
-  odd.called(`${ODD}, ${each}`);
+  read.per(told.step);
+  odd.per(told.step);
   const line = (name, colour, filled) => ({name, colour, fill: filled, values: at.map((each) => minutes.get(each)?.[name] ?? 0)});
   read.draw({at, lines: [line("read", "first", true), line("counted", "third")]});
   odd.draw({at, lines: others.map((fate, i) => line(fate, COLOURS[i]))});

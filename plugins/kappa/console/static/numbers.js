@@ -50,8 +50,7 @@ function draw(told) {
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
   const complete = told.complete_through[told.source];
   state.textContent = `${whose}; to ${utc(told.end)}; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
-  const each = told.step === 1 ? "by minute" : `each ${told.step} min`;
-  for (const [plot, title] of [[ctr, "CTR"], [spend, "spend"], [impressions, "impressions"]]) plot.called(`${title}, ${each}`);
+  for (const plot of [ctr, spend, impressions]) plot.per(told.step);
   ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
   spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
   impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});

@@ -28,7 +28,7 @@ function words(title, {at, lines}, show) {
 
 export class Plot {
   constructor(title, show = (value) => String(value), picked = null) {
-    this.title = title;
+    this.name = this.title = title;
     this.show = show;
     this.picked = picked;
     this.picture = el("div", {role: "img", "aria-label": title});
@@ -43,10 +43,10 @@ export class Plot {
     return {width: Math.max(200, this.host.clientWidth), height: HEIGHT};
   }
 
-  // Another title, which says what a point is; told with the next drawing.
-  called(title) {
-    this.title = title;
-    if (this.caption.textContent !== title) this.caption.textContent = title;
+  // Have the title say of how many minutes a point is; told with the next drawing.
+  per(minutes) {
+    this.title = `${this.name}, ${minutes === 1 ? "by minute" : `each ${minutes} min`}`;
+    if (this.caption.textContent !== this.title) this.caption.textContent = this.title;
   }
 
   draw(data) {
