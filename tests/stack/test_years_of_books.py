@@ -15,6 +15,9 @@ from cli.commands import audit
 from kappa.console import fates, history, now
 from kappa.core.audit import Author
 from kappa.platform import connect
+from kappa.registry import bookkeeping
+from kappa.registry.bookkeeping_port import OldBatches
+from kappa.registry.transactions import Connection
 from kappa.status import red_lines
 from kappa.status import replays as replay_status
 from kappa.verbs.retire import old_rows
@@ -97,13 +100,23 @@ def test_after_a_year_a_look_takes_no_longer(cases: Rig) -> None:
     assert connect(case.settings).registry.misbooked() == []
 
 
-def test_folding_thousands_of_batches_changes_no_number(cases: Rig) -> None:
-    case, days, daily = _year(cases), 8, 2_400
+def test_folding_thousands_of_batches_changes_no_number(cases: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hour is looked for behind the one before it: Postgres does not walk through what is gone again and again."""
+    case, days, daily, begun = _year(cases), 8, 2_400, []
+    fold = bookkeeping._fold
+
+    def seen(connection: Connection, old: OldBatches) -> tuple[int, int]:
+        begun.append((old.name, old.first))
+        return fold(connection, old)
+
+    monkeypatch.setattr(bookkeeping, "_fold", seen)
     years.batches(case, 0, days * daily, daily)
     years.total(case)
     before, kept = _accounting(case), KEEP.batches.days * daily
     sentence = _sweep(case)
     assert sentence.startswith("folded or removed: ")
+    assert len(begun) > 3 * 24 * 5
+    assert len(set(begun)) == len(begun)
     assert _accounting(case) == before
     _check_books(case)
     assert 3 * kept <= _rows(case, "registry.batch") <= 3 * (kept + daily / 24)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 
 from kappa.registry.bookkeeping_port import BatchesTorn, OldBatches, OldRefusals
 from kappa.registry.transactions import Connection, Database
@@ -44,7 +43,7 @@ _RUN = """
 with old as (
     select b.batch_id, date_trunc('hour', b.committed_at, 'UTC') as hour, b.topic_id, b.start_offsets, b.end_offsets
     from registry.batch b where b.job = %(job)s and b.version = %(version)s and b.generation = %(generation)s
-        and b.batch_id <= %(last)s order by b.batch_id limit %(most)s
+        and b.batch_id between %(first)s and %(last)s order by b.batch_id limit %(most)s
 ), seen as (
     select batch_id, hour = first_value(hour) over oldest_first as alike,
         start_offsets = coalesce(lag(end_offsets) over oldest_first, (
@@ -115,9 +114,13 @@ _KEPT_FROM = """
 update registry.progress set kept_from = %(before)s where job = %(job)s and version = %(version)s
     and "partition" = %(partition)s and kept_from is distinct from greatest(kept_from, %(before)s)"""
 _FORGET = """
-delete from data.quarantine q where q.version = %(version)s and q."partition" = %(partition)s and q."offset" in (
-    select o."offset" from data.quarantine o where o.version = %(version)s and o."partition" = %(partition)s
-        and o."offset" < %(before)s order by o."offset" limit %(most)s)"""
+with gone as (
+    delete from data.quarantine q where q.version = %(version)s and q."partition" = %(partition)s and q."offset" in (
+        select o."offset" from data.quarantine o where o.version = %(version)s and o."partition" = %(partition)s
+            and o."offset" >= %(first)s and o."offset" < %(before)s order by o."offset" limit %(most)s)
+    returning q."offset"
+)
+select count(*) as records, max("offset") as last from gone"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class PostgresBookkeeping:
 
     def fold(self, old: OldBatches) -> int:
         """Put those of each hour, at most MOST, into one row; how many they were. Raises BatchesTorn."""
-        return self._until_done(partial(_fold, old=old))
+        return self._until_done(old.first, lambda connection, first: _fold(connection, replace(old, first=first)))
 
     def misbooked(self) -> list[str]:
         """The versions of which ops.accounting is not the sum of what was booked, as one snapshot has both."""
@@ -156,26 +159,36 @@ class PostgresBookkeeping:
         asked = {**vars(old), "job": QUARANTINE, "most": MOST}
         with self.database.transaction() as connection:
             connection.execute(_KEPT_FROM, asked)
-        return self._until_done(lambda connection: connection.execute(_FORGET, asked).rowcount)
+        return self._until_done(0, lambda connection, first: _forget(connection, {**asked, "first": first}))
 
-    def _until_done(self, act: Callable[[Connection], int]) -> int:
-        """Act in one transaction after another until nothing is left; how much it came to."""
+    def _until_done(self, first: int, act: Callable[[Connection, int], tuple[int, int]]) -> int:
+        """Act in one transaction after another until nothing is left; how much it came to. Each is told the first id
+        that may be left, and tells how much it did and its last id: Postgres would walk through what is gone already,
+        each time more."""
         total = 0
         with self.database.transaction() as connection:
             connection.execute("set lock_timeout = '10s'")
-            while done := act(connection):
+            while True:
+                done, last = act(connection, first)
+                if not done:
+                    return total
                 connection.commit()
-                total += done
-        return total
+                total, first = total + done, last + 1
 
 
-def _fold(connection: Connection, old: OldBatches) -> int:
-    """Put the oldest of them that are of one hour into one row; how many. Raises BatchesTorn."""
+def _fold(connection: Connection, old: OldBatches) -> tuple[int, int]:
+    """Put the oldest of them that are of one hour into one row; how many, and the last. Raises BatchesTorn."""
     asked = {**vars(old), "most": MOST}
     run = connection.execute(_RUN, asked).fetchone()
     if run is None or run["first"] is None:
-        return 0
+        return 0, old.last
     if run["torn"] is not None:
         raise BatchesTorn(old.name, run["torn"])
     folded = connection.execute(_FOLD, {**asked, "first": run["first"], "last": run["last"]}).fetchone()
-    return int(folded["batches"]) if folded else 0
+    return int(folded["batches"]) if folded else 0, run["last"]
+
+
+def _forget(connection: Connection, asked: dict[str, object]) -> tuple[int, int]:
+    """Remove the oldest of them, at most MOST; how many, and the last offset."""
+    gone = connection.execute(_FORGET, asked).fetchone()
+    return (gone["records"], gone["last"]) if gone else (0, 0)
