@@ -21,7 +21,7 @@ from stack.layout import Layout
 from stack.services import checkpoint_files, class_archive, jars
 from tests.integration.replays.edge import Edge
 from tests.rigs.rig import Rig, rig_on
-from tests.rigs.running_stack import JOBS, SETTINGS, Stack, Starting, starting
+from tests.rigs.running_stack import IN_THEIR_DRIVERS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
 from tests.rigs.s3_server import KEYS, s3_server
 from tests.rigs.small_stack import small_stack
 from tests.rigs.staged_driver import local_spark
@@ -136,7 +136,8 @@ def edge(live: Stack) -> Iterator[Edge]:
 @pytest.fixture(scope="session")
 def deployed(live: Stack, edge: Edge) -> Stack:
     """The stack with all jobs of the catalogue deployed from the beginning of the log, which knows an edge T."""
-    live.kappa("deploy", *JOBS, *SETTINGS, "--reason", "test")
+    live.kappa("deploy", *IN_THEIR_DRIVERS, *SETTINGS, "--reason", "test")
+    live.kappa("deploy", ON_EXECUTOR, *SETTINGS, "--set", "executors=1", "--reason", "test")
     return live
 
 

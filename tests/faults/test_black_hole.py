@@ -27,7 +27,13 @@ SAID = (
 
 
 @pytest.mark.fault("F11", "the driver's log says that no answer came; `status` shows a driver that does not beat")
-@pytest.mark.parametrize("moment", ["between two batches", "while the answer to COMMIT is under way"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "between two batches",
+        pytest.param("while the answer to COMMIT is under way", marks=pytest.mark.long(minutes=2)),
+    ],
+)
 def test_a_black_hole_ends_each_wait_and_loses_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, moment: str
 ) -> None:

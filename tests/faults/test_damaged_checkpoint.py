@@ -105,6 +105,7 @@ def test_what_the_refusal_names_restores_the_checkpoint_and_the_numbers_are_exac
         _go_on(case, seed + times)
 
 
+@pytest.mark.long(minutes=1)
 @pytest.mark.fault("F6", "a commit that cannot be read is taken away: its batch runs again and changes nothing")
 def test_damaged_commits_are_restored_and_the_numbers_are_exact(rig: Rig, seed: int) -> None:
     case = read(rig)
@@ -124,6 +125,7 @@ def test_damaged_commits_are_restored_and_the_numbers_are_exact(rig: Rig, seed: 
         _go_on(case, seed + times)
 
 
+@pytest.mark.long(minutes=1)
 @pytest.mark.fault("F6", "the plan of a batch that nobody committed is planned anew")
 def test_a_plan_that_was_cut_before_its_batch_ran_is_planned_anew(rig: Rig, seed: int) -> None:
     case = read(rig)

@@ -66,6 +66,7 @@ def test_of_copies_with_another_cost_the_first_in_its_partition_counts_across_a_
     assert case.accounts("ad_ctr")["duplicate_micros"] == 7 + 1_000_000 + 100
 
 
+@pytest.mark.long(minutes=1)
 @pytest.mark.fault("F31", "at random: copies of events, each with another cost, over restarts")
 def test_random_copies_with_other_costs_over_restarts_are_exact(rig: Rig, seed: int) -> None:
     case = rig.case(records_per_batch=100)

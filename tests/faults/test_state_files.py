@@ -47,7 +47,10 @@ def check_served_and_replay(case: Case, before: tuple[object, ...]) -> None:
 
 
 @pytest.mark.fault("F8", "red line `query` with the file that cannot be read; what is served stays; a replay is exact")
-@pytest.mark.parametrize("kept", [0.0, 0.5], ids=["to nothing", "by half"])
+@pytest.mark.parametrize(
+    "kept",
+    [pytest.param(0.0, id="to nothing", marks=pytest.mark.long(minutes=1)), pytest.param(0.5, id="by half")],
+)
 def test_a_state_file_that_was_cut_is_never_gone_on_with(rig: Rig, kept: float) -> None:
     case = rig.case(state_partitions=1)
     case.produce(events(40))

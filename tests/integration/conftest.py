@@ -1,4 +1,4 @@
-"""A job whose work is done by executors of its own."""
+"""A job that is deployed over itself with another setting, and whether executors do its work."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from tests.integration.injected import EXECUTOR, processes_of
 from tests.integration.versions import batches, runs_as
 from tests.rigs.running_stack import ON_EXECUTOR, Command, Stack
 
-TUNED = ("executors=1", "cadence_ms=4000")
+TUNED = "cadence_ms=4000"
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The stack on which that job was given other settings that only tune: what it ran as before and after, with its
-    epoch, and what was said. `executors` is how many JVMs did its work before, and after."""
+    """The stack on which the job with an executor was given another setting that only tunes: what it ran as before and
+    after, with its epoch, and what was said."""
 
     stack: Stack
     before: dict[str, object]
     after: dict[str, object]
     epochs: tuple[int, int]
     said: Command
-    executors: tuple[int, int]
 
 
 @pytest.fixture(scope="session")
 def tuned(deployed: Stack) -> Tuned:
-    """The job, which did its work in its driver's process, deployed over itself, in place, on an executor."""
-    none = at_work(deployed, 0)
+    """The job deployed over itself, in place, once it is at work."""
+    at_work(deployed, 1)
     before, epoch = runs_as(deployed, ON_EXECUTOR), _epoch(deployed)
-    options = [word for setting in TUNED for word in ("--set", setting)]
-    said = deployed.kappa("deploy", ON_EXECUTOR, *options, "--reason", "test")
+    said = deployed.kappa("deploy", ON_EXECUTOR, "--set", TUNED, "--reason", "test")
     after, epochs = runs_as(deployed, ON_EXECUTOR), (epoch, _epoch(deployed))
-    return Tuned(deployed, before, after, epochs, said, (none, at_work(deployed, 1)))
+    at_work(deployed, 1)
+    return Tuned(deployed, before, after, epochs, said)
 
 
 def at_work(stack: Stack, executors: int) -> int:

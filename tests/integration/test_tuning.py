@@ -6,32 +6,29 @@ import pytest
 
 from tests.integration.beside import load
 from tests.integration.conftest import Tuned, at_work
-from tests.integration.injected import EXECUTOR, kill_of, process_of
+from tests.integration.injected import EXECUTOR, kill_of, process_of, processes_of
 from tests.integration.versions import JOB, batches, epochs, runs_as
 from tests.rigs.faults import PATCHES, Fault
 from tests.rigs.patches import build
-from tests.rigs.running_stack import ON_EXECUTOR, Stack
+from tests.rigs.running_stack import JOBS, ON_EXECUTOR, Stack
 
 pytestmark = pytest.mark.integration
 
 
-def test_tuning_settings_change_in_place_after_a_trial(tuned: Tuned) -> None:
+@pytest.mark.long(minutes=2)
+def test_a_tuning_setting_changes_in_place_after_a_trial(tuned: Tuned) -> None:
     assert "-> 4000" in tuned.said.err
     assert tuned.after == tuned.before, "the same version on the same checkpoint"
     assert tuned.epochs[1] > tuned.epochs[0]
     query = "select settings -> 'cadence_ms', settings -> 'executors' from ops.versions where job = %s"
     assert tuned.stack.query(query, ON_EXECUTOR) == [(4000, 1)]
-
-
-def test_executors_are_as_many_as_asked_and_their_batches_are_exact(tuned: Tuned) -> None:
-    """None of them after the first deployment, one after that over it."""
-    assert tuned.executors == (0, 1)
     tuned.stack.reconcile()
 
 
 @pytest.mark.fault("F25", "another executor takes its place, the driver is the same, and differences are 0")
-def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_twice(tuned: Tuned) -> None:
-    stack = tuned.stack
+def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_counted_twice(deployed: Stack) -> None:
+    stack = deployed
+    assert [len(processes_of(stack, EXECUTOR, job)) for job in JOBS] == [int(job == ON_EXECUTOR) for job in JOBS]
     with load(stack, 70):
         committed = batches(stack, ON_EXECUTOR)
         stack.until("the executor works", lambda: batches(stack, ON_EXECUTOR) > committed)

@@ -38,14 +38,16 @@ SETTINGS = (
     "--set",
     f"allowed_lateness_ms={ALLOWED_LATENESS_MS}",
     "--set",
-    "cadence_ms=6000",
+    "cadence_ms=9000",
     "--set",
     "executor_cores=1",
 )
 """What all jobs are deployed with: windows are final in minutes, so that a replay has something to compare; there is
 room for candidates beside what is live, and for the other tests beside the stack."""
 ON_EXECUTOR = "client_spend"
-"""The job that some tests give an executor; else all do their work in their driver's process, as by default."""
+"""The job whose work an executor does."""
+IN_THEIR_DRIVERS = tuple(job for job in JOBS if job != ON_EXECUTOR)
+"""Those whose work is done in their driver's process, as by default."""
 SPAN = "3m"
 """Of event times, of traffic at full speed: less than the allowed lateness."""
 RECONCILIATIONS = 3

@@ -26,6 +26,7 @@ from stack.services import checkpoint_files, class_archive, jars, kafka, passwor
 from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
 from stack.waiting import until
+from tests.rigs import plain_passwords
 
 PATIENCE_SECONDS = 180
 QUICK = {"fsync": "off", "full_page_writes": "off", "scram_iterations": "1"}
@@ -102,6 +103,7 @@ def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     supervisor = Supervisor(layout)
     supervisor.start(programs)
     kafka.prepare(layout, java)
+    plain_passwords.accept(layout)
     postgres.prepare(layout)
     supervisor.begin(program.name for program in programs)
     _await_healthy(layout, programs)

@@ -23,16 +23,17 @@ from kappa.core.versions import Version
 from kappa.verbs.drivers.size import size_of
 
 # Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
-# over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038).
-_ENDS_WITHOUT_MEMORY = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
+# over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038). By its defaults a JVM
+# collects its whole heap as its classes pass 21 MB, and again soon after, while the first batches wait (0086).
+_OF_EACH_JVM = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -XX:MetaspaceSize=64m"
 # The second compiler waits ten times as long as by default: a third of the CPU of a start was code that it had
 # compiled and never ran again; what a stream does all day still comes to it.
 JVM_OPTIONS = (
-    f"{_ENDS_WITHOUT_MEMORY} -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    f"{_OF_EACH_JVM} -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
-SHORT_JVM_OPTIONS = f"{_ENDS_WITHOUT_MEMORY} -XX:TieredStopAtLevel=1"
+SHORT_JVM_OPTIONS = f"{_OF_EACH_JVM} -XX:TieredStopAtLevel=1"
 _AUTHENTICATED = {"spark.authenticate": "true"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}

@@ -145,7 +145,7 @@ def given_ones(drawn: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("request_type", REQUESTS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_a_request_is_read_from_its_form_as_it_was_written(request_type: type[Request], data: st.DataObject) -> None:
     drawn = {name: data.draw(values(asked), name) for name, asked in declared(request_type).items()}
