@@ -12,6 +12,7 @@ from cli.doctor import topic_shape
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
+from stack.services import kafka_users
 from stack.services.passwords import write_private
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
@@ -83,14 +84,21 @@ def test_a_user_that_may_change_what_it_only_reads_is_named(case: Case) -> None:
     assert "may ALTER, ALTER_CONFIGS, DELETE, WRITE topic" in finding.wrong
 
 
-def test_a_wrong_password_is_named_as_the_broker_says_it(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "said"), [("SCRAM-SHA-512", "invalid credentials"), ("PLAIN", "Invalid username or password")]
+)
+def test_a_wrong_password_is_named_as_the_broker_says_it(
+    case: Case, monkeypatch: pytest.MonkeyPatch, mechanism: str, said: str
+) -> None:
     monkeypatch.setattr(topic_shape, "ANSWER_SECONDS", 3.0)
     settings = with_users(case)
     file = settings.kafka_access(KafkaUser.READER).file
-    file.write_text(file.read_text().replace("password=", "password=x"))
+    file.write_text(
+        kafka_users.password_file(KafkaUser.READER, "SASL_PLAINTEXT", "x").replace(kafka_users.SCRAM, mechanism)
+    )
     finding = users(settings)["user kafka_reader"].finding
     assert finding is not None
-    assert "invalid credentials" in finding.wrong
+    assert said in finding.wrong
 
 
 def with_users(case: Case, **instead: KafkaUser) -> Settings:
