@@ -44,6 +44,11 @@ SPARK_MEMORY_MB = 2_048
 """What hundreds of queries leave behind in one session is more than a driver has."""
 
 
+def pytest_configure() -> None:
+    """What the environment tells this pytest is not for those that its tests start."""
+    os.environ.pop("PYTEST_ADDOPTS", None)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long the random mix of faults goes on."""
     parser.addoption("--mix-minutes", type=float, default=30, help="How long the random mix of faults (F33) goes on.")
