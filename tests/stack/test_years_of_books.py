@@ -124,7 +124,7 @@ def test_folding_thousands_of_batches_changes_no_number(cases: Rig, monkeypatch:
     assert _sweep(case) == "no old rows."
 
 
-@pytest.mark.long(minutes=60)
+@pytest.mark.long(minutes=45)
 def test_forty_million_batches_are_folded_and_no_number_changes(cases: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     """A stack that ran for a year before old batches were folded: all of its batches, then one sweep."""
     case, ends = _year(cases), 40_000_000 // len(years.JOBS)

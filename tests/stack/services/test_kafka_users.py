@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from kappa.core.installation.addresses import Places
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.kafka_client import connected
 from kappa.core.log.kafka_log import KafkaLog
@@ -35,8 +36,10 @@ SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
-def case(cases: Rig) -> Case:
-    made = cases.case("ad_ctr")
+def case(cases: Rig, parts: Layout) -> Case:
+    """A case whose users sign in as those of a whole stack do."""
+    made, secrets = cases.case("ad_ctr"), str(parts.settings.secrets)
+    made.layout = replace(made.layout, settings=replace(made.settings, places=Places(secrets=secrets)))
     with sending(made, KafkaUser.PRODUCER) as log:
         log.send(b"k", b"v")
     return made
