@@ -38,9 +38,13 @@ class Beside:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raises what ended the work, or StillAtWork, unless the body has failed itself."""
+        """Raises what ended the work, or StillAtWork, unless the body has failed itself: then its error says, too, what
+        ended the work before."""
+        failed_before = self._failure
         self.stopping.set()
         self._thread.join(self._ends_within)
+        if error is not None and failed_before is not None:
+            error.add_note(f"'{self._thread.name}' had ended before: {failed_before!r}")
         if error is None:
             self.check()
             if self._thread.is_alive():

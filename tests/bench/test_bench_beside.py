@@ -24,6 +24,10 @@ class Waiting(Beside):
         if self.fails:
             raise OSError("the work failed")
 
+    def await_end(self) -> None:
+        """Wait for the thread's end."""
+        self._thread.join(30)
+
 
 class Deaf(Beside):
     """Ends when the test lets it, whoever asks."""
@@ -52,6 +56,17 @@ def test_its_failure_is_raised_at_the_end() -> None:
 def test_the_bodys_own_failure_comes_first() -> None:
     with pytest.raises(ValueError, match="the body failed"), Waiting(fails=True):
         raise ValueError("the body failed")
+
+
+def test_what_ended_the_work_before_is_said_with_the_bodys_own_failure() -> None:
+    def fail_after(work: Waiting) -> None:
+        work.stopping.set()
+        work.await_end()
+        raise ValueError("the body failed")
+
+    with pytest.raises(ValueError, match="the body failed") as caught, Waiting(fails=True) as work:
+        fail_after(work)
+    assert caught.value.__notes__ == ["'waiting' had ended before: OSError('the work failed')"]
 
 
 def test_work_that_does_not_end_is_not_waited_for_without_an_end() -> None:
