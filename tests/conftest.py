@@ -66,8 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A long test that does not say how long it takes is refused in every run, also in those that leave it out, and so
-    is one of the stack where its part does not look. What needs Spark is marked as on a rig, so that the parts have one
-    session less between them; faults on the rig R1 are marked, for they are a part, too."""
+    is one of the stack where its part does not look. What needs Spark is marked so, and as on a rig, so that the parts
+    have fewer sessions between them; faults on the rig R1 are marked, for they are a part, too."""
     minutes(item)
     needed = set(getattr(item, "fixturenames", ()))
     of_stack = item.get_closest_marker("integration") is not None and TESTS in item.path.parents
@@ -75,6 +75,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
     if "spark" in needed:
         item.add_marker(pytest.mark.rig)
+        item.add_marker(pytest.mark.spark)
     if item.nodeid.startswith(PLACES["faults"]) and {"spark", "cases"} <= needed:
         item.add_marker(pytest.mark.r1_fault)
 

@@ -33,13 +33,14 @@ TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NEEDS = {
     "units": "not (rig or r1_fault or integration)",
-    "rigs": "rig and not (r1_fault or integration)",
+    "servers": "rig and not (spark or integration)",
+    "rigs": "rig and spark and not (r1_fault or integration)",
     "faults": "r1_fault and not integration",
     "stack": "integration",
 }
 """The parts, which run side by side, and the marks of their tests: what they need. Faults on the rig R1 are one of
-them, as they are half of what needs a rig. So divided, the processors are seldom idle: each part but the first waits
-for others half of its time."""
+them, as they are half of what needs Spark, and what needs real servers and no Spark is another. So divided, the
+processors are seldom idle: each part but the first waits for others half of its time."""
 PLACES = {
     "faults": ("tests/faults",),
     "stack": (
@@ -52,7 +53,7 @@ PLACES = {
 """Where all tests of a part lie, of which the others need not be read: half a minute sooner the stack is begun."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
-USUAL_MINUTES = {"units": 12, "rigs": 15, "faults": 16, "stack": 16}
+USUAL_MINUTES = {"units": 13, "servers": 13, "rigs": 15, "faults": 15, "stack": 14}
 """What the parts take on two cores, side by side, without their long tests."""
 
 CLASSES = Part("classes", [Step("archive", [sys.executable, "-m", "stack.services.class_archive"])])

@@ -194,9 +194,10 @@ def test_a_long_test_without_its_minutes_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_parts_cover_every_test_once() -> None:
+    """What needs Spark is on a rig, and a fault on R1 needs Spark: `tests/conftest.py` marks them so."""
     parted = testing.NEEDS.values()
-    for marks in product((False, True), repeat=3):
-        of_test = dict(zip(("rig", "r1_fault", "integration"), marks, strict=True))
+    for integration, rig in product((False, True), (0, 1, 2, 3)):
+        of_test = {"rig": rig > 0, "spark": rig > 1, "r1_fault": rig > 2, "integration": integration}
         assert sum(eval(which, {}, of_test) for which in parted) == 1, of_test
     assert chosen(long=True) == [f"{which} and not provisioning" for which in parted]
     assert chosen(long=False) == [f"{which} and not long" for which in parted]

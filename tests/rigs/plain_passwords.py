@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
-from kappa.core.installation.kafka_access import PASSWORD, RIGHTS
+from kappa.core.installation.kafka_access import MECHANISM, PASSWORD, RIGHTS, KafkaUser
 from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import kafka_users
 from stack.services.passwords import write_private
 
+PLAIN = kafka_users.BOOTSTRAP_MECHANISM
 
-def accept(layout: Layout) -> None:
-    """Have a broker that was prepared, and not yet started, know each user by PLAIN, too, as its administrator: with
-    the password of its file."""
+
+def sign_in_by(layout: Layout) -> None:
+    """Before a broker that was prepared is started: it knows each user by PLAIN, too, as it does its administrator,
+    with the password of its file, which names PLAIN from now on."""
     settings = layout.settings
-    users = " ".join(f'user_{user}="${{file:{settings.kafka_access(user).file}:{PASSWORD}}}"' for user in RIGHTS)
-    name = f"listener.name.{kafka_users.CLIENT.lower()}.{kafka_users.BOOTSTRAP_MECHANISM.lower()}.sasl.jaas.config"
+    files = {user: settings.kafka_access(user).file for user in RIGHTS}
+    users = " ".join(f'user_{user}="${{file:{file}:{PASSWORD}}}"' for user, file in files.items())
+    name = f"listener.name.{kafka_users.CLIENT.lower()}.{PLAIN.lower()}.sasl.jaas.config"
     known = kafka_users.properties(settings)[name].rstrip(";")
-    with (layout.kafka / "server.properties").open("a") as file:
-        file.write(f"{name}={known} {users};\n")
+    with (layout.kafka / "server.properties").open("a") as properties:
+        properties.write(f"{name}={known} {users};\n")
+    for file in files.values():
+        write_private(file, file.read_text().replace(kafka_users.SCRAM, PLAIN))
 
 
-def put(settings: Settings, folder: Path) -> None:
-    """Make a folder of the same secrets, in which the files of these users name PLAIN."""
-    folder.mkdir(parents=True, mode=0o700)
-    files = {settings.kafka_access(user).file for user in RIGHTS}
-    for file in settings.secrets.iterdir():
-        if file in files:
-            text = file.read_text().replace(kafka_users.SCRAM, kafka_users.BOOTSTRAP_MECHANISM)
-            write_private(folder / file.name, text)
-        else:
-            os.symlink(file, folder / file.name)
+def by_scram(settings: Settings, folder: Path) -> Settings:
+    """The settings with a folder of secrets, which is made, in which the users sign in as those of a whole stack do."""
+    for user in KafkaUser:
+        text, by = settings.kafka_access(user).file.read_text(), kafka_users.mechanism(user)
+        write_private(folder / f"{user}.properties", text.replace(f"{MECHANISM}={PLAIN}", f"{MECHANISM}={by}"))
+    return replace(settings, places=replace(settings.places, secrets=str(folder)))

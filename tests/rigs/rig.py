@@ -22,7 +22,6 @@ from stack.layout import Layout
 from stack.services import checkpoint_files, jars, kafka, postgres
 from stack.services.passwords import SUPERUSER
 from stack.services.postgres import OWNER
-from tests.rigs import plain_passwords
 from tests.rigs.case import Case
 from tests.rigs.s3_server import BUCKET
 from tests.rigs.staged_driver import stage
@@ -71,7 +70,6 @@ def rig_on(parts: Layout, folder: Path) -> Rig:
         (heartbeat, "BEAT_SECONDS", 0.25),
     ):
         vars(module)[name] = seconds
-    plain_passwords.put(parts.settings, folder / "secrets")
     return Rig(parts, folder)
 
 
@@ -91,7 +89,7 @@ def _settings_of_case(parts: Layout, folder: Path, name: str, partitions: int, s
     topic = f"[topic]\nname = {json.dumps(name)}\npartitions = {partitions}\n"
     places = f"[places]\nstore = {json.dumps(store)}\n" if store else ""
     (folder / "kappa.toml").write_text(f"database = {json.dumps(name)}\n[ports]\n{ports}\n{topic}{QUICK}{places}")
-    os.symlink(folder.parent / "secrets", home / "secrets")
+    os.symlink(parts.settings.secrets, home / "secrets")
     if store:
         put_jars(parts, home)
     else:

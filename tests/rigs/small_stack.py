@@ -103,7 +103,7 @@ def _start(layout: Layout, broker_environment: Mapping[str, str]) -> None:
     supervisor = Supervisor(layout)
     supervisor.start(programs)
     kafka.prepare(layout, java)
-    plain_passwords.accept(layout)
+    plain_passwords.sign_in_by(layout)
     postgres.prepare(layout)
     supervisor.begin(program.name for program in programs)
     _await_healthy(layout, programs)

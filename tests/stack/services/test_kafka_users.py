@@ -17,7 +17,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from kappa.core.installation.addresses import Places
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.kafka_client import connected
 from kappa.core.log.kafka_log import KafkaLog
@@ -26,6 +25,7 @@ from oracle.topic import KafkaTopic, LogUnreadable
 from stack.layout import Layout
 from stack.services import kafka, kafka_users, passwords
 from tests.rigs.case import Case
+from tests.rigs.plain_passwords import by_scram
 from tests.rigs.rig import Rig
 from traffic.log import KafkaLog as Sending
 from traffic.log import LogRefused, LogUnreachable
@@ -36,10 +36,10 @@ SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
-def case(cases: Rig, parts: Layout) -> Case:
+def case(cases: Rig, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """A case whose users sign in as those of a whole stack do."""
-    made, secrets = cases.case("ad_ctr"), str(parts.settings.secrets)
-    made.layout = replace(made.layout, settings=replace(made.settings, places=Places(secrets=secrets)))
+    made = cases.case("ad_ctr")
+    made.layout = replace(made.layout, settings=by_scram(made.settings, tmp_path_factory.mktemp("secrets")))
     with sending(made, KafkaUser.PRODUCER) as log:
         log.send(b"k", b"v")
     return made
