@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,7 @@ from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, No
 from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
+from tests.rigs.plain_passwords import by_scram
 
 
 @pytest.fixture
@@ -66,9 +68,9 @@ def test_a_role_is_let_in_by_its_new_password_and_by_no_other(parts: Layout, rol
 
 
 @pytest.mark.rig
-def test_a_user_of_kafka_is_let_in_by_his_new_password_and_by_no_other(parts: Layout) -> None:
-    settings = parts.settings
-    with rotated(parts, KafkaUser.CONTROL) as old:
+def test_a_user_of_kafka_is_let_in_by_his_new_password_and_by_no_other(parts: Layout, tmp_path: Path) -> None:
+    settings = by_scram(parts.settings, tmp_path)
+    with rotated(replace(parts, settings=settings), KafkaUser.CONTROL) as old:
         with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), settings.topic.name) as log:
             log.describe()
         former = KafkaAccess(settings.kafka_server, KafkaUser.CONTROL, old)
