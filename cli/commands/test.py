@@ -32,7 +32,7 @@ NICENESS = {"checks": 10, "units": 5}
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NEEDS = {
-    "units": "not (rig or r1_fault or integration)",
+    "units": "not (rig or integration)",
     "servers": "rig and not (spark or integration)",
     "rigs": "rig and spark and not (r1_fault or integration)",
     "faults": "r1_fault and not integration",

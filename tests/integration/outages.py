@@ -31,7 +31,7 @@ def while_postgres_is_away(stack: Stack, seconds: float) -> None:
     assert epochs(stack) == before
 
 
-def while_the_broker_is_killed_again_and_again(stack: Stack, times: int, every_seconds: float, rate: int) -> None:
+def while_the_broker_is_killed(stack: Stack, times: int, every_seconds: float, rate: int) -> None:
     """kill -9 under a producer that waits for the acknowledgement of each record: afterwards the log has grown by
     exactly the records that were acknowledged, each once (F13). Nobody else writes to it meanwhile."""
     seed, before = random.randrange(10**6), _records(stack)

@@ -16,7 +16,7 @@ from kappa.core.installation.kafka_access import KafkaUser
 from stack import leftovers
 from tests.integration.beside import load
 from tests.integration.injected import JVM, PYTHON, kill_of
-from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed_again_and_again
+from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed
 from tests.integration.replays.edge import Edge
 from tests.integration.versions import epochs
 from tests.rigs.running_stack import JOBS, Stack
@@ -145,7 +145,7 @@ def test_while_postgres_is_away_the_drivers_wait_and_then_go_on(deployed: Stack)
 @pytest.mark.fault("F13", "the log holds exactly what the broker acknowledged, and differences are 0")
 def test_a_broker_that_is_killed_loses_nothing_that_it_acknowledged(deployed: Stack, edge: Edge) -> None:
     edge.await_sent()
-    while_the_broker_is_killed_again_and_again(deployed, times=1, every_seconds=4, rate=100)
+    while_the_broker_is_killed(deployed, times=1, every_seconds=4, rate=100)
     deployed.reconcile()
 
 

@@ -19,7 +19,7 @@ from tests.integration.beside import load
 from tests.integration.conftest import Tuned
 from tests.integration.injected import EXECUTOR, kill_and_await, kill_of
 from tests.integration.mishaps import befall
-from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed_again_and_again
+from tests.integration.outages import while_postgres_is_away, while_the_broker_is_killed
 from tests.integration.replays.edge import Edge
 from tests.integration.versions import batches, epochs
 from tests.rigs.running_stack import JOBS, ON_EXECUTOR, Stack
@@ -40,7 +40,7 @@ def test_postgres_is_away_for_five_minutes(deployed: Stack) -> None:
 @pytest.mark.fault("F13", "6 kills, 20 s apart: the log holds exactly what was acknowledged, and differences are 0")
 def test_the_broker_is_killed_six_times(deployed: Stack, edge: Edge) -> None:
     edge.await_sent()
-    while_the_broker_is_killed_again_and_again(deployed, times=6, every_seconds=20, rate=500)
+    while_the_broker_is_killed(deployed, times=6, every_seconds=20, rate=500)
     deployed.reconcile()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,8 +30,17 @@ def sign_in_by(layout: Layout) -> None:
 
 
 def by_scram(settings: Settings, folder: Path) -> Settings:
-    """The settings with a folder of secrets, which is made, in which the users sign in as those of a whole stack do."""
+    """The settings with this folder of secrets, in which the users sign in as those of a whole stack do."""
+
+    def text(user: KafkaUser) -> str:
+        held = settings.kafka_access(user).file.read_text()
+        return held.replace(f"{MECHANISM}={PLAIN}", f"{MECHANISM}={kafka_users.mechanism(user)}")
+
+    return with_files(settings, folder, text)
+
+
+def with_files(settings: Settings, folder: Path, text: Callable[[KafkaUser], str]) -> Settings:
+    """The settings with this folder of secrets, in which each user's file is made with that text."""
     for user in KafkaUser:
-        text, by = settings.kafka_access(user).file.read_text(), kafka_users.mechanism(user)
-        write_private(folder / f"{user}.properties", text.replace(f"{MECHANISM}={PLAIN}", f"{MECHANISM}={by}"))
+        write_private(folder / f"{user}.properties", text(user))
     return replace(settings, places=replace(settings.places, secrets=str(folder)))

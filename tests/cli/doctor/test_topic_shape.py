@@ -13,8 +13,8 @@ from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from stack.services import kafka_users
-from stack.services.passwords import write_private
 from tests.rigs.case import Case
+from tests.rigs.plain_passwords import with_files
 from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig
@@ -104,7 +104,6 @@ def test_a_wrong_password_is_named_as_the_broker_says_it(
 def with_users(case: Case, **instead: KafkaUser) -> Settings:
     """The case's settings, but a folder of secrets in which some users have another's file."""
     folder = Path(tempfile.mkdtemp(dir=case.layout.home))
-    for user in KafkaUser:
-        held = case.settings.kafka_access(instead.get(user, user)).file.read_text()
-        write_private(folder / f"{user}.properties", held)
-    return replace(case.settings, places=replace(case.settings.places, secrets=str(folder)))
+    return with_files(
+        case.settings, folder, lambda user: case.settings.kafka_access(instead.get(user, user)).file.read_text()
+    )
