@@ -3,6 +3,7 @@ for what they promise alike."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -71,7 +72,7 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Stag
 
     def make() -> Stage:
         folder = tmp_path / f"stage-{next(numbers)}"
-        shutil.copytree(first, folder, copy_function=shutil.copy)
+        shutil.copytree(first, folder, copy_function=os.link)
         return _stage(folder / "state", folder / "checkout")
 
     return make

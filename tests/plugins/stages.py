@@ -72,10 +72,12 @@ def put_checkpoint_jar(settings: Settings) -> None:
 
 
 def edit(checkout: Path, path: str, old: str, new: str) -> None:
-    """Change one file of a checkout; the edit must have found something."""
-    text = (checkout / path).read_text()
+    """Change one file of a checkout, of which other checkouts may have the same; the edit must have found something."""
+    file = checkout / path
+    text = file.read_text()
     assert old in text, f"{path} has no '{old}'"
-    (checkout / path).write_text(text.replace(old, new))
+    file.unlink()
+    file.write_text(text.replace(old, new))
 
 
 def write_checkout(root: Path) -> Path:
