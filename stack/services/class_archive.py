@@ -56,7 +56,8 @@ def begin(layout: Layout) -> None:
 
 
 def make(layout: Layout) -> None:
-    """Make the archive unless it is there; who comes while another process makes it waits for that.
+    """Make the archive unless it is there; who comes while another process makes it waits for that. Those of another
+    Java or other jars end with it.
 
     Raises CalledProcessError, TimeoutExpired.
     """
@@ -67,6 +68,7 @@ def make(layout: Layout) -> None:
         name(layout)
         if not archive.exists():
             _rehearse(layout, archive)
+            _remove_others(archive)
 
 
 def _rehearse(layout: Layout, archive: Path) -> None:
@@ -80,6 +82,13 @@ def _rehearse(layout: Layout, archive: Path) -> None:
         new.replace(archive)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _remove_others(archive: Path) -> None:
+    """A JVM that mapped one of them goes on with it; one that starts finds none and does without."""
+    for other in archive.parent.iterdir():
+        if other.stem != archive.stem:
+            other.unlink(missing_ok=True)
 
 
 def _environment(layout: Layout, new: Path) -> Mapping[str, str]:

@@ -52,6 +52,21 @@ def test_of_two_who_want_it_one_makes_it_and_the_other_waits(tmp_path: Path, mon
     assert layout.settings.class_archive.readlink() == made[0]
 
 
+def test_the_archive_of_another_java_ends_where_a_new_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(Settings(tmp_path / "state"), tmp_path)
+    archive = class_archive.place(layout)
+    archive.parent.mkdir(parents=True)
+    of_another = [archive.with_name(name) for name in ("0123456789abcdef.jsa", "0123456789abcdef.lock")]
+    for file in of_another:
+        file.touch()
+    monkeypatch.setattr(class_archive, "_rehearse", lambda _, archive: archive.touch())
+    class_archive.make(layout)
+    assert archive.exists()
+    assert not any(file.exists() for file in of_another)
+
+
 def _loaded(archive: Path, folder: Path) -> dict[str, str]:
     """Where each class of Spark's launcher came from."""
     log = folder / "classes"
