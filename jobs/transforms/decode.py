@@ -189,10 +189,8 @@ def _all_utf8(values: pa.Array) -> bool:
 
 
 def _check_names(events: list[Event], reasons: list[str | None]) -> Mapping[str, pa.Array]:
-    """Refuse events whose ids break their pattern: all of a batch at once in C, the culprits again one by one.
-
-    Returns the columns of the fields in TEXTS after that.
-    """
+    """The columns of the fields in TEXTS, once events whose ids break their pattern are refused: all of a batch are
+    looked at at once in C, the culprits again one by one."""
     try:
         columns = _texts(events)
         if all(pc.all(pc.match_substring_regex(columns[name], fit)).as_py() for name, fit in TEXTS.items()):

@@ -35,20 +35,8 @@ def pytest_part(folder: Path, body: str, *options: str) -> Part:
     (folder / "test_it.py").write_text(body)
     tally = ["-p", "tests.tally", "--tally", str(folder / "it.json")]
     quick = [word for name in ("cacheprovider", "hypothesispytest", "anyio") for word in ("-p", f"no:{name}")]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-o",
-        "addopts=",
-        *tally,
-        *quick,
-        "-c",
-        os.devnull,
-        str(folder / "test_it.py"),
-        *options,
-    ]
+    no_settings = ["-o", "addopts=", "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", "-q", *no_settings, *tally, *quick, str(folder / "test_it.py"), *options]
     return Part("it", [Step("pytest", command)], counts=True)
 
 

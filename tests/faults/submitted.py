@@ -14,7 +14,7 @@ import psutil
 from stack.waiting import until
 from tests.faults import struck_driver
 from tests.faults.struck_driver import PID_FILE, Blow, Point
-from tests.rigs.case import PATIENCE_SECONDS
+from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.staged_driver import Staged
 
 

@@ -12,9 +12,9 @@ from jobs import postgres as connections
 from jobs import postgres as transactions
 from jobs.driver import heartbeat
 from jobs.postgres import Connection
-from tests.rigs.case import PATIENCE_SECONDS
 from tests.rigs.events import events
 from tests.rigs.postgres_proxy import AtCommit, PostgresProxy
+from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig

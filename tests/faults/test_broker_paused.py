@@ -14,8 +14,8 @@ from kappa.core.log import kafka_log
 from stack import leftovers
 from stack.layout import Layout
 from stack.waiting import until
-from tests.rigs.case import PATIENCE_SECONDS
 from tests.rigs.events import mixture
+from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig

@@ -16,8 +16,9 @@ from stack.services import kafka as broker
 from stack.services import postgres
 from stack.supervision import Supervisor
 from stack.waiting import until
-from tests.rigs.case import PATIENCE_SECONDS, Case, Program
+from tests.rigs.case import Case
 from tests.rigs.events import events, mixture
+from tests.rigs.program import PATIENCE_SECONDS, Program
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.small_disk import Disk, small_disk
 from tests.rigs.small_stack import small_stack

@@ -11,8 +11,9 @@ import pytest
 
 from stack.waiting import until
 from tests.faults.submitted import kill
-from tests.rigs.case import PATIENCE_SECONDS, Case
+from tests.rigs.case import Case
 from tests.rigs.events import mixture
+from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.rig import Rig
 
 pytestmark = pytest.mark.rig

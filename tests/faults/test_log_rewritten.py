@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 
 import pytest
 from kafka import KafkaAdminClient
@@ -26,15 +25,11 @@ pytestmark = pytest.mark.rig
 STAMPED = {"message.timestamp.type": "LogAppendTime"}
 
 
-@contextmanager
-def admin(case: Case) -> Iterator[KafkaAdminClient]:
-    client = KafkaAdminClient(**case.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
-    yield client
-    client.close()
+def admin(case: Case) -> closing[KafkaAdminClient]:
+    return closing(KafkaAdminClient(**case.settings.kafka_access(KafkaUser.ADMIN).kafka_python()))
 
 
 def make_again(case: Case) -> None:
-    """Delete the case's topic, and make another one of its name."""
     delete(case)
     make(case)
 
@@ -245,9 +240,8 @@ def test_partitions_that_were_added_are_red_and_not_counted_running_and_after_a_
         program.until("the red line", lambda: "topic" in case.red(), 30)
         case.produce([*events(10, 100, partition=3), *events(10, 200, partition=0)])
         program.until("partition 0 is read", lambda: case.progress()[0] == case.ends()[0])
-    assert (
-        case.red()["topic"] == f"partitions [2, 3] were added to {case.settings.topic.name}; nothing of them is counted"
-    )
+    told = f"partitions [2, 3] were added to {case.settings.topic.name}; nothing of them is counted"
+    assert case.red()["topic"] == told
     assert sorted(case.progress()) == [0, 1]
     assert case.accounts()["read"] == 30
     case.query("delete from registry.red_line")

@@ -10,8 +10,9 @@ import pytest
 from stack.waiting import until
 from tests.faults.struck_driver import Blow, Point
 from tests.faults.submitted import Submitted, submitted
-from tests.rigs.case import PATIENCE_SECONDS, Case
+from tests.rigs.case import Case
 from tests.rigs.events import events
+from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(300, func_only=True)]

@@ -140,11 +140,9 @@ class FakeRegistry(FakeLeases, FakeBooks):
 
 
 class FakeCluster:
-    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it.
-
-    Drivers of artifacts in `broken` never come to life, those in `looping` beat with a new epoch each time and commit
-    nothing; a driver in `leaving` has seen the request to stop, and ends whatever is wanted by then.
-    """
+    """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it. Those of
+    artifacts in `broken` never come to life, those in `looping` beat with a new epoch each time and commit nothing; one
+    in `leaving` has seen the request to stop, and ends whatever is wanted by then."""
 
     def __init__(self, registry: DriverSide, slow_seconds: float = 5.0) -> None:
         self.registry, self.slow = registry, timedelta(seconds=slow_seconds)

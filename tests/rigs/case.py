@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import psycopg
-import pytest
 from confluent_kafka import Producer
 from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
-from jobs import run
-from jobs.driver.registry import DriverRegistry
 from kappa.core import job_catalog
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
@@ -30,12 +25,9 @@ from oracle.reconcile import SystemClock, reconcile
 from oracle.topic import KafkaTopic
 from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
-from stack.waiting import until
 from tests.rigs.events import Sent
+from tests.rigs.program import PATIENCE_SECONDS, Program
 from tests.rigs.staged_driver import Staged
-
-PATIENCE_SECONDS = 240.0
-"""For whatever must come; the machine may be busy."""
 
 
 @dataclass
@@ -44,6 +36,7 @@ class Case:
 
     layout: Layout
     versions: dict[str, Staged] = field(default_factory=dict)
+    _open: psycopg.Connection[DictRow] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -56,13 +49,8 @@ class Case:
 
     def produce(self, records: Sequence[Sent]) -> None:
         """Append records; all are in the log afterwards."""
-        producer = Producer(
-            {
-                **self.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(),
-                "acks": "all",
-                "partitioner": "murmur2_random",
-            }
-        )
+        access = self.settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
+        producer = Producer({**access, "acks": "all", "partitioner": "murmur2_random"})
         failed: list[object] = []
         for record in records:
             where = {} if record.partition is None else {"partition": record.partition}
@@ -103,9 +91,19 @@ class Case:
 
     def query(self, statement: str, *values: Any, role: str = SUPERUSER) -> list[DictRow]:
         """The rows of a statement."""
-        with self._connect(role) as connection:
+        with self._connection(role) as connection:
             cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def one_connection(self) -> Iterator[None]:
+        """What the superuser asks in the body, again and again, is asked over one connection: to sign in takes several
+        times as long as the question."""
+        with self._connect(SUPERUSER) as self._open:
+            try:
+                yield
+            finally:
+                self._open = None
 
     def ends(self) -> Offsets:
         """One past the last offset of each partition."""
@@ -139,9 +137,7 @@ class Case:
 
     def red(self, job: str | None = None) -> dict[str, str]:
         """The version's red lines: what, detail."""
-        found = self.query(
-            "select what, detail from registry.red_line where job = %s and version = %s", *self._key(job)
-        )
+        found = self.query(_RED, *self._key(job))
         return {row["what"]: row["detail"] for row in found}
 
     def checkpoint(self, job: str | None = None, folder: str = "g1") -> Checkpoint:
@@ -169,9 +165,8 @@ class Case:
         batches = self.batches(job)
         for before, after in pairwise(batches):
             assert before["end_offsets"] == after["start_offsets"], f"batches {before} and {after} do not join"
-        assert sum(batch["read"] for batch in batches) == sum(self.progress(job).values()) - sum(
-            self._start(job).values()
-        )
+        begun, reached = self._start(job), self.progress(job)
+        assert sum(batch["read"] for batch in batches) == sum(reached.values()) - sum(begun.values())
 
     def _start(self, job: str | None) -> Offsets:
         found = self.query("select start_offsets from ops.versions where job = %s and version = %s", *self._key(job))
@@ -181,62 +176,16 @@ class Case:
         staged = self.version(job)
         return staged.job, staged.version
 
+    @contextmanager
+    def _connection(self, role: str) -> Iterator[psycopg.Connection[DictRow]]:
+        if role == SUPERUSER and self._open is not None and not self._open.broken:
+            yield self._open
+        else:
+            with self._connect(role) as connection:
+                yield connection
+
     def _connect(self, role: str) -> psycopg.Connection[DictRow]:
         return psycopg.connect(self.settings.dsn(role), autocommit=True, connect_timeout=10, row_factory=dict_row)
-
-
-class Program:
-    """A driver's program from taking its version over to its end, in a thread; `exit_code` once it has ended."""
-
-    def __init__(self, case: Case, staged: Staged, settings: Settings) -> None:
-        self.case, self.staged, self.settings = case, staged, settings
-        self.exit_code: int | None = None
-        self.error: BaseException | None = None
-        self.thread = threading.Thread(target=self._run, name=f"driver-{staged.job}", daemon=True)
-
-    def await_read(self, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until the driver has committed all that is in the log now; fails the test if it ends before."""
-        ends = self.case.ends()
-        self.until(
-            f"{self.staged.job} reads up to {ends}", lambda: self.case.progress(self.staged.job) == ends, seconds
-        )
-
-    def until(self, what: str, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait for something while the driver runs; fails the test with its name."""
-        held = False
-
-        def is_over() -> bool:
-            nonlocal held
-            held = holds()
-            return held or not self.thread.is_alive()
-
-        until(is_over, seconds)
-        if not held and not holds():
-            pytest.fail(f"not within {seconds:.0f} s: {what}\nended: {self.exit_code} {self.error!r} {self.case.red()}")
-
-    def await_end(self, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait for the program to end by itself; fails the test if it does not."""
-        self.thread.join(seconds)
-        assert not self.thread.is_alive(), f"the driver has not ended within {seconds:.0f} s"
-
-    def stop(self) -> None:
-        """Ask for the end by the registry, as an operator would, and wait for it."""
-        self.case.query(_STOP, self.staged.job, self.staged.version)
-        self.await_end()
-        if self.error is not None:
-            raise self.error
-
-    def _run(self) -> None:
-        staged, settings = self.staged, self.settings
-        registry = DriverRegistry(settings, staged.job, staged.version)
-        told = argparse.Namespace(home=settings.home, job=staged.job, version=staged.version, launch=str(staged.launch))
-        try:
-            assert registry.claim(told.launch, staged.folder.name)
-            self.exit_code = run._supervised(settings, registry, told, staged.folder.name)
-        except BaseException as error:
-            self.error = error
-        finally:
-            registry.close()
 
 
 _LAUNCH = (
@@ -246,6 +195,6 @@ _LAUNCH = (
     "where job = %(job)s and version = %(version)s",
     "insert into registry.launch (launch_id, job, version) values (%(launch)s, %(job)s, %(version)s)",
 )
-_STOP = "update registry.job_version set desired = 'stopped' where job = %s and version = %s"
 _PROGRESS = 'select "partition", next_offset from ops.progress where job = %s and version = %s'
+_RED = "select what, detail from registry.red_line where job = %s and version = %s"
 _BATCHES = "select * from ops.batches where job = %s and version = %s order by generation, batch_id"

@@ -33,8 +33,7 @@ from stack.waiting import until
 from tests.rigs.small_stack import small_cluster
 
 pytestmark = pytest.mark.rig
-NOWHERE = Master("http://127.0.0.1:1", "http://127.0.0.1:1")
-PATIENCE = 180
+NOWHERE, PATIENCE = Master("http://127.0.0.1:1", "http://127.0.0.1:1"), 180
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 # A driver as the stack starts one: a session, a job in executors or in its own process, and then it stays.
 DRIVER = """
@@ -115,10 +114,8 @@ def words(process: psutil.Process) -> list[str]:
 def answer(layout: Layout, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
     """The status of an answer of the submission server."""
     data = json.dumps(body).encode() if body is not None else None
-    url, typed = (
-        f"{layout.settings.spark_rest[0]}/v1/submissions/{path}",
-        {"Content-Type": "application/json", **headers},
-    )
+    url = f"{layout.settings.spark_rest[0]}/v1/submissions/{path}"
+    typed = {"Content-Type": "application/json", **headers}
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, typed, method=method), timeout=20) as reply:
             return int(reply.status)
@@ -175,14 +172,9 @@ def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
         StandaloneCluster([NOWHERE], tmp_path / "spark-rest.key").state(uuid4(), ["driver-1"])
 
 
-def test_no_port_of_sparks_rpc_reads_a_message_of_somebody_who_does_not_know_the_secret(
-    spark: Layout, driver: str
-) -> None:
-    """Each would else read an object in Java's serialisation, which is a way to run code.
-
-    Of the other ports those of pages and submissions want a signature or only show, that of a driver's Python process
-    waits for a token.
-    """
+def test_no_port_of_sparks_rpc_reads_a_message_of_who_does_not_know_the_secret(spark: Layout, driver: str) -> None:
+    """Each would else read an object in Java's serialisation, which is a way to run code. Of the other ports those of
+    pages and submissions want a signature or only show, that of a driver's Python process waits for a token."""
     ports, said = spark.settings.ports, {port: rpc(port) for port in listening(spark)}
     asked = {port for port, answer in said.items() if b"Expected SaslMessage" in answer}
     assert {ports.spark_master, ports.spark_worker} < asked
@@ -216,9 +208,8 @@ def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) ->
         request = urllib.request.Request(f"{spark.settings.spark_ui[0]}/{action}/", body, method="POST")
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=20).close()
-    assert not until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5), (
-        "a page ended the driver"
-    )
+    ended = until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5)
+    assert not ended, "a page ended the driver"
     assert port(spark).capacity().free_cores >= 0
     assert cluster.healthy(spark.settings)
 

@@ -21,14 +21,13 @@ NEW = RunsAs("b" * 16, {"allowed_lateness_ms": 7, "state_partitions": 4}, 2)
 
 
 def begun(registry: Registry, job: str, by: Author = BY, desired: Desired = Desired.RUNNING) -> Change:
-    """A change of version 1, which exists and is wanted so, just begun."""
+    """A change of version 1, which exists and is wanted so."""
     registry.stage(version(job), BY, {})
     registry.desire(job, 1, desired)
     return registry.begin_change(Change(uuid4(), job, 1, "rescale", by.run_id, desired, OLD, NEW))
 
 
 def runs_as(found: Version) -> RunsAs:
-    """What a version's driver runs."""
     return RunsAs(found.artifact, found.settings, found.generation)
 
 

@@ -44,18 +44,15 @@ def test_a_hand_over_moves_all_jobs_at_once_and_says_so(releasing: ReleaseTrial)
     made = releasing.releases.hand_over(plan(releasing), by)
     assert served(releasing) == list(split(releasing.names, 1, 2))
     assert states(releasing) == [[State.PREVIOUS, State.LIVE]] * 2
-    assert (made.jobs, made.before, made.after) == (
-        releasing.names, whole(releasing.names, 1), split(releasing.names, 1, 2),
-    )  # fmt: skip
+    assert made.jobs == releasing.names
+    assert (made.before, made.after) == (whole(releasing.names, 1), split(releasing.names, 1, 2))
     assert made.offsets_before == {job: {0: 7, 1: 2} for job in releasing.names}
     assert made.offsets_after == {job: {0: 7, 1: 3} for job in releasing.names}
     assert (made.promoted_by, made.approved_by) == ("tester", "approver")
-    assert made.evidence["validation"] == {"success": True}
-    assert made.evidence["replay_id"] == str(replay.replay_id)
+    assert (made.evidence["validation"], made.evidence["replay_id"]) == ({"success": True}, str(replay.replay_id))
     assert [releasing.releases.releases(job)[-1] for job in releasing.names] == [made, made]
-    assert [a for a in actions(releasing, by.run_id) if a[0] == "release.made"] == [
-        ("release.made", job, 2) for job in releasing.names
-    ]
+    told = [("release.made", job, 2) for job in releasing.names]
+    assert [a for a in actions(releasing, by.run_id) if a[0] == "release.made"] == told
 
 
 def test_a_hand_over_tried_again_by_its_run_is_the_same_release(releasing: ReleaseTrial) -> None:
