@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -96,6 +97,11 @@ class Capacity:
         """How much memory nobody has, in MB."""
         return sum(host.free_memory_mb for host in self.hosts)
 
+    def unused(self) -> Capacity:
+        """The hosts with no more than what nobody has of them."""
+        free = ((host.free_cores, host.free_memory_mb) for host in self.hosts)
+        return Capacity(tuple(Host(cores, cores, memory_mb, memory_mb) for cores, memory_mb in free))
+
     def to_json(self) -> dict[str, int]:
         """What it has in all and free, for machines."""
         return {
@@ -109,5 +115,16 @@ class Capacity:
     def sentence(self) -> str:
         """What it has in all, for people."""
         cores, memory_mb = sum(host.cores for host in self.hosts), sum(host.memory_mb for host in self.hosts)
-        hosts = "1 host" if len(self.hosts) == 1 else f"{len(self.hosts)} hosts"
-        return f"{hosts} with {cores} cores and {memory_mb:,} MB"
+        return f"{_counted(len(self.hosts), 'host')} with {_counted(cores, 'core')} and {memory_mb:,} MB"
+
+    def unused_sentence(self) -> str:
+        """What nobody has of its hosts, the most first, for people."""
+        alike = Counter((host.free_cores, host.free_memory_mb) for host in self.hosts)
+        return ", ".join(
+            f"{_counted(cores, 'core')} and {memory_mb:,} MB on {_counted(hosts, 'host')}"
+            for (cores, memory_mb), hosts in sorted(alike.items(), reverse=True)
+        )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

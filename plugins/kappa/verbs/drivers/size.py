@@ -74,20 +74,18 @@ def shortage(wanted: Size, held: Size, capacity: Capacity) -> str:
     """What keeps the cluster from placing a version, in words that follow "would take"; empty where nothing does.
 
     `held` is what the version's own driver and executors have now, which is given back first. What does not grow is
-    there already; what no host could hold is refused though nothing else ran.
+    there already; what no host could hold is refused though nothing else ran. Where nothing is held, so that nothing
+    moves, each of them must lie where it has room now.
     """
     cores, memory_mb = capacity.free_cores + held.cores, capacity.free_memory_mb + held.memory_mb
     if wanted.cores > held.cores and wanted.cores > cores:
         return f"{wanted.cores} cores of the cluster, which has {cores} for it"
     if wanted.memory_mb > held.memory_mb and wanted.memory_mb > memory_mb:
         return f"{wanted.memory_mb:,} MB of the cluster's memory, which has {memory_mb:,} MB for it"
-    placed = placeable(wanted, capacity)
-    if placed is None:
-        return _too_large("a driver", wanted.driver_cores, wanted.driver_memory_mb, capacity)
-    if placed < wanted.executors:
-        what = f"{wanted.executors} executors, of which {placed} can be placed: one"
-        return _too_large(what, wanted.executor_cores, wanted.executor_memory_mb, capacity)
-    return ""
+    lacking = _not_placed(wanted, capacity, f"the cluster is {capacity.sentence()}")
+    if lacking or held != NOTHING:
+        return lacking
+    return _not_placed(wanted, capacity.unused(), f"what is free is {capacity.unused_sentence()}")
 
 
 def check_fits(
@@ -105,8 +103,8 @@ def check_fits(
 
 
 def placeable(wanted: Size, capacity: Capacity) -> int | None:
-    """How many executors of this size have room beside one driver, were all hosts empty, up to the wanted number; None
-    where the driver itself has none. An executor lies on one host, and so does the driver."""
+    """How many executors of this size have room beside one driver on the hosts, were they empty, up to the wanted
+    number; None where the driver itself has none. An executor lies on one host, and so does the driver."""
     found = [
         sum(_executors_on(other, wanted, with_driver=number == place) for number, other in enumerate(capacity.hosts))
         for place, host in enumerate(capacity.hosts)
@@ -123,5 +121,16 @@ def _executors_on(host: Host, wanted: Size, with_driver: bool) -> int:
     return min(cores // wanted.executor_cores, memory_mb // wanted.executor_memory_mb)
 
 
-def _too_large(what: str, cores: int, memory_mb: int, capacity: Capacity) -> str:
-    return f"{what} of {cores} cores and {memory_mb:,} MB on one host, and the cluster is {capacity.sentence()}"
+def _not_placed(wanted: Size, capacity: Capacity, there_is: str) -> str:
+    """What of it has no room on these hosts, and what there is; empty where all of it has."""
+    placed = placeable(wanted, capacity)
+    if placed is None:
+        return _too_large("a driver", wanted.driver_cores, wanted.driver_memory_mb, there_is)
+    if placed < wanted.executors:
+        what = f"{wanted.executors} executors, of which {placed} can be placed: one"
+        return _too_large(what, wanted.executor_cores, wanted.executor_memory_mb, there_is)
+    return ""
+
+
+def _too_large(what: str, cores: int, memory_mb: int, there_is: str) -> str:
+    return f"{what} of {cores} cores and {memory_mb:,} MB on one host, and {there_is}"

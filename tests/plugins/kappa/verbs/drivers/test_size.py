@@ -50,6 +50,7 @@ def test_a_driver_and_each_executor_lie_on_one_host(wanted: Size, capacity: Capa
 
 
 BUSY = Host(cores=8, free_cores=1, memory_mb=8192, free_memory_mb=512)
+HALF = Host(cores=4, free_cores=2, memory_mb=2048, free_memory_mb=1024)
 SHORT = [
     (size_of(settings(0)), NOTHING, hosts(1), ""),
     (size_of(settings(0)), NOTHING, hosts(1, BUSY), "2 cores of the cluster, which has 1 for it"),
@@ -64,6 +65,26 @@ SHORT = [
         hosts(3),
         "2 executors, of which 0 can be placed: one of 5 cores and 512 MB on one host, and the cluster is 3 hosts",
     ),
+    (
+        Size(4, 768),
+        NOTHING,
+        hosts(2, HALF),
+        "a driver of 4 cores and 768 MB on one host, and what is free is 2 cores and 1,024 MB on 2 hosts",
+    ),
+    (
+        Size(1, 512, 2, 2, 512),
+        NOTHING,
+        Capacity((HALF, HALF, Host(4, 1, 2048, 2048))),
+        "",
+    ),
+    (
+        Size(1, 512, 2, 2, 512),
+        NOTHING,
+        Capacity((HALF, Host(4, 1, 2048, 512), Host(4, 1, 2048, 512), Host(4, 1, 2048, 512))),
+        "2 executors, of which 1 can be placed: one of 2 cores and 512 MB on one host, and what is free is 2 cores and "
+        "1,024 MB on 1 host, 1 core and 512 MB on 3 hosts",
+    ),
+    (Size(4, 768), Size(2, 768), hosts(2, HALF), ""),
 ]
 
 
