@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from uuid import uuid4
 
 import httpx
 
 from cli.doctor.trial import Trial, Wrong
-from kappa.cluster import DriverState
 from kappa.core.installation.settings import Settings
-from kappa.platform import connect
-from kappa.standalone_cluster import SPARK_VERSION
+from kappa.platform import cluster_of
+from kappa.standalone_cluster import NO_DRIVER, SPARK_VERSION
 from kappa.unavailable import Unreachable
 
 PART = "Spark"
-NO_DRIVER = "driver-00000000000000-0000"
 TIMEOUT_SECONDS = 10.0
 
 
@@ -28,9 +25,14 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 
 def _signed(settings: Settings) -> str:
-    """A question for a driver that never was: it is answered if the signature is taken."""
-    state = connect(settings).cluster.state(uuid4(), [NO_DRIVER])
-    return "taken" if state is DriverState.GONE else f"taken ({state})"
+    """The master tells its version, if the signature is taken; an old one does not tell it."""
+    told = cluster_of(settings).version()
+    if told not in (None, SPARK_VERSION):
+        raise Wrong(
+            f"the master is of Spark {told}, and drivers are of {SPARK_VERSION}",
+            f"Run masters and workers of Spark {SPARK_VERSION}, or correct spark.master, spark.rest and spark.ui.",
+        )
+    return f"taken, by Spark {told or '(it does not say which)'}"
 
 
 def _strangers(settings: Settings) -> str:
@@ -55,7 +57,7 @@ def _ask_as_stranger(server: str) -> None:
 
 def _workers(settings: Settings) -> str:
     try:
-        capacity = connect(settings).cluster.capacity()
+        capacity = cluster_of(settings).capacity()
     except Unreachable as away:
         raise Wrong(str(away), "Start the master, or correct spark.ui in the settings.") from away
     hosts = capacity.hosts
@@ -64,4 +66,4 @@ def _workers(settings: Settings) -> str:
             "the master has no live worker", "Start a worker that names this master; its log says what it lacks."
         )
     cores = sum(host.cores for host in hosts)
-    return f"{len(hosts)} alive, {capacity.free_cores} of {cores} cores free, Spark {SPARK_VERSION} expected"
+    return f"{len(hosts)} alive, {capacity.free_cores} of {cores} cores free"

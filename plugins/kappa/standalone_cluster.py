@@ -20,6 +20,8 @@ from kappa.core.refusals import Refusal
 from kappa.unavailable import Unreachable
 
 SPARK_VERSION = "4.2.0"
+NO_DRIVER = "driver-00000000000000-0000"
+"""A name that no driver ever had."""
 TIMEOUT_SECONDS = 20.0
 LEADS_SECONDS = 5.0
 """So long a master is asked whether it leads, before the next one is."""
@@ -86,6 +88,11 @@ class StandaloneCluster:
         """What its live hosts have, in all and free. Raises Unreachable."""
         workers = _page(self._leader(), self._seconds)["workers"]
         return Capacity(tuple(host_of(worker) for worker in workers if worker["state"] == "ALIVE"))
+
+    def version(self) -> str | None:
+        """The version of Spark that the master says it is of, where it does. Raises Unreachable."""
+        told = self._call("GET", f"status/{NO_DRIVER}").get("serverSparkVersion")
+        return None if told is None else str(told)
 
     def _status(self, name: str) -> DriverState:
         state = str(self._call("GET", f"status/{name}").get("driverState"))

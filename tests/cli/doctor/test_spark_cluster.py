@@ -11,11 +11,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.doctor import airflow_parts, spark_cluster
 from cli.doctor.trial import carry_out
 from kappa.core.installation.addresses import Airflow, Spark
 from kappa.core.installation.findings import Finding
 from kappa.core.installation.settings import Settings
+from kappa.standalone_cluster import SPARK_VERSION
 
 
 @contextmanager
@@ -55,6 +58,22 @@ def test_a_server_that_takes_anybodys_requests_is_named_with_the_filter_that_gua
     assert "whoever reaches it may run code" in finding["requests of strangers"].wrong
     assert "JWSFilter" in finding["requests of strangers"].remedy
     assert "workers" not in finding
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [("3.5.1", "the master is of Spark 3.5.1, and drivers are of 4.2.0"), (SPARK_VERSION, None), (None, None)],
+)
+def test_a_master_of_another_version_is_named_before_a_driver_is_sent_to_it(
+    tmp_path: Path, told: str | None, wrong: str | None
+) -> None:
+    key = tmp_path / "secrets" / "spark-rest.key"
+    key.parent.mkdir()
+    key.write_text("QUJD")
+    with answering({"workers": [], "serverSparkVersion": told} if told else {"workers": []}) as url:
+        finding = found(at(tmp_path, url)).get("requests with our key")
+    assert (finding.wrong if finding else None) == wrong
+    assert finding is None or "spark.master" in finding.remedy
 
 
 def test_a_missing_key_is_named_with_its_file(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ import pytest
 from kappa.cluster import DriverState, Submission
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
-from kappa.standalone_cluster import KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
+from kappa.standalone_cluster import SPARK_VERSION, KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
 from kappa.verbs.drivers.submission import submission
 from stack import leftovers
 from stack.layout import Layout
@@ -211,6 +211,7 @@ def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) ->
     ended = until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5)
     assert not ended, "a page ended the driver"
     assert port(spark).capacity().free_cores >= 0
+    assert port(spark).version() == SPARK_VERSION
     assert cluster.healthy(spark.settings)
 
 
