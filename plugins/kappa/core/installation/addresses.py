@@ -106,11 +106,13 @@ class Postgres:
 @dataclass(frozen=True)
 class Spark:
     """How a cluster of Spark's standalone manager is reached: `master` by Spark itself (several masters:
-    spark://A:7077,B:7077), `rest` and `ui` by the control plane, one of each for each master."""
+    spark://A:7077,B:7077), `rest` and `ui` by the control plane, one of each for each master. `python` is the path of
+    the environment's Python on the hosts of the workers; empty: the same as that of whoever submits a driver."""
 
     master: str = ""
     rest: tuple[str, ...] = ()
     ui: tuple[str, ...] = ()
+    python: str = ""
     allow_plain: bool = False
 
     def check(self) -> None:

@@ -61,9 +61,7 @@ def application_name(job: str, version: int) -> str:
     return f"kappa-{job}-v{version}"
 
 
-def submission(
-    settings: Settings, version: Version, launch_id: UUID, standby: bool = False, python: str = sys.executable
-) -> Submission:
+def submission(settings: Settings, version: Version, launch_id: UUID, standby: bool = False) -> Submission:
     """The submission of one launch of a version's driver, from the version's own artifact; `standby`: the driver warms
     up and waits until the launch, which bears the id of a change, is there."""
     artifact = settings.artifacts / version.artifact
@@ -89,7 +87,7 @@ def submission(
         launch_id,
         name,
         (*options, *driver),
-        environment(artifact, python) | variables(settings),
+        environment(artifact, settings.spark.python or sys.executable) | variables(settings),
         _properties(settings, name, version.settings),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
 from kappa.cluster import Submission
+from kappa.core.installation.addresses import Spark
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
@@ -24,6 +27,7 @@ from kappa.verbs.drivers.submission import (
 )
 from tests.plugins.stages import put_checkpoint_jar
 
+HERE = Settings(home=Path("/state"))
 JVM_WITHOUT_MEMORY = 3
 """Its exit code."""
 
@@ -44,7 +48,7 @@ def test_an_application_has_all_jars_of_their_folder_and_none_without_the_keeper
     assert jars(settings) == f"{settings.jars}/another.jar,{settings.jars}/checkpoint-files.jar"
 
 
-def _submission(standby: bool = False, **given: int) -> Submission:
+def _submission(standby: bool = False, settings: Settings = HERE, **given: int) -> Submission:
     version: dict[str, Any] = {
         "job": "ad_ctr",
         "version": 2,
@@ -59,7 +63,7 @@ def _submission(standby: bool = False, **given: int) -> Submission:
         "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
         "start_offsets": {0: 0},
     }
-    return submission(Settings(home=Path("/state")), Version(**version), UUID(int=1), standby, python="python")
+    return submission(settings, Version(**version), UUID(int=1), standby)
 
 
 def _option(made: Submission, name: str) -> str:
@@ -124,6 +128,13 @@ def test_the_program_is_the_versions_own_artifact_and_its_launch() -> None:
     assert "/state/artifacts/abc/jobs/run.py" in made.arguments
     assert _option(made, "--launch") == str(UUID(int=1))
     assert made.properties["spark.driver.supervise"] == "true"
+
+
+def test_drivers_run_by_the_python_of_their_hosts_where_the_settings_name_one() -> None:
+    elsewhere = replace(HERE, spark=Spark("spark://m:7077", ("http://m",), ("http://m",), python="/opt/kappa/python"))
+    for settings, python in ((HERE, sys.executable), (elsewhere, "/opt/kappa/python")):
+        found = _submission(settings=settings).environment
+        assert (found["PYSPARK_PYTHON"], found["PYSPARK_DRIVER_PYTHON"]) == (python, python)
 
 
 @pytest.mark.parametrize("word", ["passfile", "password", "secret"])
