@@ -24,6 +24,10 @@ PasswordFile = Annotated[
     str | None,
     typer.Option("--password-file", metavar="FILE", help="Its first line is the password; - is standard input."),
 ]
+TokenFile = Annotated[
+    str | None,
+    typer.Option("--token-file", metavar="FILE", help="Its first line is a token of Airflow's API; - as above."),
+]
 
 
 class NoPasswordGiven(Refusal):
@@ -36,19 +40,35 @@ class NoPasswordGiven(Refusal):
         )
 
 
+class NoTokenGiven(Refusal):
+    """Where a token should be there is none."""
+
+    def __init__(self, user: str, where: str) -> None:
+        super().__init__(
+            f"there is no token of '{user}' {where}; nobody was signed in. Write one into its first line, as Airflow "
+            "gives it to who uses its REST API."
+        )
+
+
 def register(app: typer.Typer) -> None:
     """Add this family's commands to the application."""
     for command in (login, logout, whoami):
         app.command()(command)
 
 
-def login(user: User = None, password_file: PasswordFile = None) -> None:
+def login(user: User = None, password_file: PasswordFile = None, token_file: TokenFile = None) -> None:
     """Sign in to Airflow: the other commands then act as this person, until the token ends.
 
-    The password is asked for on a terminal. A user of the embedded stack needs none.
+    The password is asked for on a terminal. A user of the embedded stack needs none. Where people have no password that
+    Airflow knows, as behind single sign-on, a token of theirs does.
     """
+    if password_file and token_file:
+        raise typer.BadParameter("give --password-file or --token-file, not both")
     stack, name = settings(), user or getpass.getuser()
-    made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file), stack.airflow.ca)
+    if token_file:
+        made = airflow_sign_in.by_token(stack.airflow_url, name, _token(name, token_file), stack.airflow.ca)
+    else:
+        made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file), stack.airflow.ca)
     sign_in.keep(stack, made)
     err.print(f"signed in as {name} until {made.expires:%Y-%m-%d %H:%M} UTC: {stack.airflow_url}", highlight=False)
 
@@ -88,10 +108,30 @@ def _password(stack: Settings, user: str, given: str | None) -> str:
                 asked: str = typer.prompt(f"Password of {user}", hide_input=True, err=True)
                 return asked
     try:
-        text = sys.stdin.readline() if given in (None, "-") else Path(given).read_text()
+        password = _first_line(given)
     except (OSError, UnicodeDecodeError) as error:
         raise NoPasswordGiven(user, f"in {given} ({error})") from error
-    password = text.partition("\n")[0].removesuffix("\r")
     if not password:
-        raise NoPasswordGiven(user, "on standard input" if given in (None, "-") else f"in {given}")
+        raise NoPasswordGiven(user, _place(given))
     return password
+
+
+def _token(user: str, given: str) -> str:
+    """The token, from where it is given. Raises NoTokenGiven."""
+    try:
+        token = _first_line(given).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoTokenGiven(user, f"in {given} ({error})") from error
+    if not token:
+        raise NoTokenGiven(user, _place(given))
+    return token
+
+
+def _first_line(given: str | None) -> str:
+    """Of a file, or of standard input."""
+    text = sys.stdin.readline() if given in (None, "-") else Path(given).read_text()
+    return text.partition("\n")[0].removesuffix("\r")
+
+
+def _place(given: str | None) -> str:
+    return "on standard input" if given in (None, "-") else f"in {given}"

@@ -56,7 +56,7 @@ class SignInRefused(Refusal):
     def __init__(self, url: str, user: str, status: int, detail: object) -> None:
         super().__init__(
             f"Airflow at {url} did not sign in '{user}' ({status}): {detail}. Nobody was signed in. Check name and "
-            "password with who keeps Airflow's users; on the embedded stack ./kappa up writes both."
+            "password, or token, with who keeps Airflow's users; on the embedded stack ./kappa up writes both."
         )
 
 
@@ -125,6 +125,19 @@ def sign_in(url: str, user: str, password: str, ca: str = "", transport: httpx.B
             token = _token(url, user, airflow.send(_asked(url, user, password)))
     except httpx.HTTPError as error:
         raise Unreachable("Airflow", url, error or type(error).__name__) from error
+    return Login(user, url, token, expiry(token, datetime.now(UTC)))
+
+
+def by_token(url: str, user: str, token: str, ca: str = "", transport: httpx.BaseTransport | None = None) -> Login:
+    """What Airflow gave this user in another way, as where single sign-on stands before it; it is asked whether it
+    takes it. Raises SignInRefused, Unreachable, UnreadableAuthority."""
+    try:
+        with client(url, ca, 60.0, transport) as airflow:
+            answer = airflow.get("/api/v2/dags", params={"limit": 1}, headers={"Authorization": f"Bearer {token}"})
+    except httpx.HTTPError as error:
+        raise Unreachable("Airflow", url, error or type(error).__name__) from error
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        raise SignInRefused(url, user, answer.status_code, answer.text[:200])
     return Login(user, url, token, expiry(token, datetime.now(UTC)))
 
 

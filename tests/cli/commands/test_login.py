@@ -88,7 +88,41 @@ def test_no_password_is_refused_before_airflow_is_asked(
 def test_no_option_takes_a_password() -> None:
     """What stands on a command line, every user of the machine can read."""
     options = {word for word in run("login", "--help").output.split() if word.startswith("--")}
-    assert options == {"--user", "--password-file", "--help"}
+    assert options == {"--user", "--password-file", "--token-file", "--help"}
+
+
+def test_a_token_that_airflow_gave_otherwise_is_kept_once_airflow_takes_it(
+    settings: Settings, asked: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind single sign-on a person has no password that Airflow knows."""
+    tried: list[tuple[str, str]] = []
+
+    def take(url: str, user: str, token: str, ca: str) -> Login:
+        tried.append((user, token))
+        if token == "old":
+            raise SignInRefused(url, user, 401, "Signature has expired")
+        return Login(user, url, token, END)
+
+    monkeypatch.setattr("kappa.airflow_sign_in.by_token", take)
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    run("login", "--user", "ada", "--token-file", str(tmp_path / "token"))
+    refused = run("login", "--user", "bob", "--token-file", "-", stdin="old\n")
+    held = sign_in.kept(settings)
+    assert held is not None
+    assert (held.user, held.token) == ("ada", TOKEN)
+    assert isinstance(refused.exception, SignInRefused)
+    assert (tried, asked) == ([("ada", TOKEN), ("bob", "old")], [])
+
+
+def test_no_token_is_refused_before_airflow_is_asked_and_so_is_a_password_beside_one(
+    settings: Settings, asked: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert isinstance(run("login", "--token-file", "/nowhere").exception, commands.NoTokenGiven)
+    assert isinstance(run("login", "--token-file", "-", stdin="\n").exception, commands.NoTokenGiven)
+    both = run("login", "--token-file", "-", "--password-file", "-", stdin="x")
+    assert both.exit_code == 2
+    assert "not both" in both.output
+    assert sign_in.kept(settings) is None
 
 
 def test_a_user_of_the_embedded_stack_is_asked_for_nothing(settings: Settings, asked: list[tuple[str, str]]) -> None:

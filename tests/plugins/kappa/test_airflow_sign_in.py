@@ -26,6 +26,7 @@ from kappa.airflow_sign_in import (
     SignedIn,
     SignInRefused,
     UnreadableAuthority,
+    by_token,
     embedded,
     expiry,
     sign_in,
@@ -94,6 +95,17 @@ def test_a_wrong_password_is_told_apart_from_a_refused_request() -> None:
     with pytest.raises(SignInRefused, match=r"did not sign in 'ada' \(401\): Invalid credentials"):
         session(SignedIn(URL, "ada", "sesame"), server).look(RUN)
     assert server.asked == ["/auth/token"]
+
+
+def test_a_token_is_kept_until_it_ends_once_airflow_takes_it() -> None:
+    server = Server()
+    server.given = 1
+    with pytest.raises(SignInRefused, match=r"did not sign in 'ada' \(401\).*or token"):
+        by_token(URL, "ada", "t0", transport=httpx.MockTransport(server))
+    made = by_token(URL, "ada", "t1", transport=httpx.MockTransport(server))
+    assert (made.user, made.url, made.token) == ("ada", URL, "t1")
+    assert made.expires - datetime.now(UTC) <= UNSAID
+    assert server.asked == ["/api/v2/dags"] * 2, "no password is asked for"
 
 
 def test_signing_in_gives_the_token_and_when_it_ends() -> None:
