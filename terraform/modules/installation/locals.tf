@@ -37,7 +37,7 @@ locals {
       describe    = "Kafka, of Kappa Ads"
       user        = var.users.kappa
       environment = { PATH = local.path }
-      prepare = [join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
+      prepare = ["${local.own} ${local.log}", join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
         "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", local.cluster_id, "-c", "${local.config}/server.properties",
       ]))]
       command = concat([var.programs.java], local.jvm, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
@@ -49,7 +49,7 @@ locals {
       describe    = "Postgres, of Kappa Ads"
       user        = var.users.postgres
       environment = { PATH = local.path }
-      # + is systemd's word for: as root, who may read the keys and hands them over.
+      # As root, who may read the keys and hands them over.
       prepare = ["+${local.config}/prepare-postgres"]
       command = ["${var.programs.postgres}/bin/postgres", "-D", "${var.places.data}/postgres", "-c", "config_file=${local.config}/postgresql.conf"]
     }
@@ -59,7 +59,7 @@ locals {
       user        = var.users.kappa
       environment = local.of_spark
       # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
-      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.known}"]
+      prepare = ["${local.own} ${local.known}"]
       command = concat([var.programs.java], local.spark, [
         "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
         "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY", "-Dspark.worker.timeout=20",
@@ -75,13 +75,20 @@ locals {
       user     = var.users.kappa
       environment = merge({ PATH = local.path, KAPPA_SETTINGS = "${local.config}/kappa.toml", KAPPA_HOME = local.watching },
       var.trusted_network ? { KAPPA__METRICS__ADDRESS = "0.0.0.0" } : {})
-      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.watching}"]
+      prepare = ["${local.own} ${local.watching}"]
       command = [var.programs.command, "alerts", "run"]
     }
   }
-  monitor  = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
-  watching = "${var.places.data}/monitor"
+  monitor = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
+
+  # What each program writes into, which root makes for its user: the folder around them may be root's. + is systemd's
+  # word for: as root.
+  own      = "+/usr/bin/install -d -m 0700 -o ${var.users.kappa}"
+  log      = "${var.places.data}/kafka"
   known    = "${var.places.data}/spark-master"
+  work     = "${var.places.data}/spark"
+  watching = "${var.places.data}/monitor"
+
   # %H is systemd's word for the host's own name.
   called = { for name, host in local.workers : name => host.many ? "%H" : name }
   worker = { for name, host in local.workers : name => {
@@ -89,12 +96,12 @@ locals {
     describe    = "Spark's worker, of Kappa Ads"
     user        = var.users.kappa
     environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
-    prepare     = []
+    prepare     = ["${local.own} ${local.work}"]
     command = concat([var.programs.java], local.spark, [
       "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [
       "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
-      "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", "${var.places.data}/spark",
+      "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", local.work,
       "spark://${local.master}:7077",
     ])
   } }

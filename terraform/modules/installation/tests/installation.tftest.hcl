@@ -34,6 +34,12 @@ run "each_host_gets_what_its_roles_need" {
     error_message = "the worker offers something else"
   }
   assert {
+    condition = alltrue([for unit, folder in { "k1/kappa-kafka" = "kafka", "w1/kappa-spark-worker" = "spark" } :
+      strcontains(local_file.rendered["${unit}.service"].content, "ExecStartPre=+/usr/bin/install -d -m 0700 -o kappa /var/lib/kappa/${folder}\nExec")
+    ])
+    error_message = "a program is to make its folder in one that root has made"
+  }
+  assert {
     condition     = join(" ", output.bootstrap) == "k1:9092 k2:9092 k3:9092" && output.replication_factor == 3
     error_message = "Kafka is told otherwise"
   }
