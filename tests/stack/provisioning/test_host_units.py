@@ -1,8 +1,16 @@
-"""What systemd runs on a host: each unit makes the folders that it writes into, as root, before its program starts."""
+"""What systemd runs on a host: a unit makes the folders that it writes into, as root, before its program starts."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
 
 from tests.stack.provisioning.terraform_tree import TREE
 
@@ -39,3 +47,47 @@ def test_a_unit_that_writes_below_places_makes_its_folder_first() -> None:
     written = {"kappa-spark-worker": '"--work-dir", local.work,', "kappa-monitor": "KAPPA_HOME = local.watching"}
     assert all(words in units()[name] for name, words in written.items())
     assert "data = local.log," in (MODULE / "main.tf").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")
+def test_a_data_folder_that_was_made_in_part_is_made_again(tmp_path: Path) -> None:
+    """initdb writes PG_VERSION first, so that file alone says nothing."""
+    script = prepare_postgres(tmp_path, tmp_path / "data", "root")
+    runs = []
+    for ends in ("exit 1", "touch $2/global", "exit 1"):
+        (tmp_path / "initdb").write_text(f"#!/bin/sh\nset -e\nmkdir -p $2\ntest -z $(ls $2)\n>$2/PG_VERSION\n{ends}\n")
+        (tmp_path / "initdb").chmod(0o755)
+        runs.append(subprocess.run(["sh", "-c", script]).returncode == 0)
+    assert runs == [False, True, True], "the third finds it whole"
+    assert {file.name for file in (tmp_path / "data").iterdir()} == {"PG_VERSION", "global"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")
+@pytest.mark.parametrize(("mode", "then"), [(None, 0o755), (0o700, 0o711), (0o750, 0o751), (0o755, 0o755)])
+def test_postgres_passes_the_folder_around_its_own(mode: int | None, then: int) -> None:
+    """That one is not there, or nobody but its owner was let in; nothing else about it changes."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        around = folder / "places" / "data"
+        if mode is not None:
+            around.mkdir(parents=True)
+            around.chmod(mode)
+        script = prepare_postgres(folder, around / "postgres", "nobody")
+        (folder / "initdb").write_text("#!/bin/sh\nset -e\n>$2/PG_VERSION\n")
+        (folder / "initdb").chmod(0o755)
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, umask=0o077)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert stat.S_IMODE(around.stat().st_mode) == then
+        kept = {path.name: (path.owner(), stat.S_IMODE(path.stat().st_mode)) for path in around.iterdir()}
+        assert kept == {"postgres": ("nobody", 0o700), "postgres.tls": ("nobody", 0o700)}
+
+
+def prepare_postgres(folder: Path, data: Path, user: str) -> str:
+    """The script as rendered for a host `pg`, whose programs and secrets are in a folder; those it asks for are made."""
+    given = {"bin": folder, "data": data, "user": user, "host": "pg", "secrets": folder}
+    (folder / "tls").mkdir()
+    for file in ("tls/pg.crt", "tls/pg.key", "postgres.pgpass"):
+        (folder / file).write_text("pg:*:*:postgres:word\n")
+    template = (MODULE / "templates" / "prepare-postgres.tftpl").read_text()
+    return re.sub(r"\$\{(\w+)\}", lambda named: str(given[named[1]]), template)

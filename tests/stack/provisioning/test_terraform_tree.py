@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -132,24 +131,6 @@ def test_the_roles_of_postgres_are_those_of_the_code() -> None:
     listed = re.search(r"roles = (\[.*\])\n", (TREE / "modules" / "installation" / "main.tf").read_text())
     assert listed is not None
     assert tuple(json.loads(listed[1])) == ROLES
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")
-def test_a_data_folder_that_was_made_in_part_is_made_again(tmp_path: Path) -> None:
-    """initdb writes PG_VERSION first, so that file alone says nothing."""
-    given = {"bin": tmp_path, "data": tmp_path / "data", "user": "root", "host": "pg", "secrets": tmp_path}
-    template = (TREE / "modules" / "installation" / "templates" / "prepare-postgres.tftpl").read_text()
-    script = re.sub(r"\$\{(\w+)\}", lambda named: str(given[named[1]]), template)
-    (tmp_path / "tls").mkdir()
-    for file in ("tls/pg.crt", "tls/pg.key", "postgres.pgpass"):
-        (tmp_path / file).write_text("pg:*:*:postgres:word\n")
-    runs = []
-    for ends in ("exit 1", "touch $2/global", "exit 1"):
-        (tmp_path / "initdb").write_text(f"#!/bin/sh\nset -e\nmkdir -p $2\ntest -z $(ls $2)\n>$2/PG_VERSION\n{ends}\n")
-        (tmp_path / "initdb").chmod(0o755)
-        runs.append(subprocess.run(["sh", "-c", script]).returncode == 0)
-    assert runs == [False, True, True], "the third finds it whole"
-    assert {file.name for file in (tmp_path / "data").iterdir()} == {"PG_VERSION", "global"}
 
 
 def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
