@@ -17,6 +17,8 @@ resource "terraform_data" "secrets" {
   triggers_replace = {
     hosts  = sort(keys(var.hosts))
     folder = "${var.output}/secrets"
+    # Password files name it.
+    postgres = local.database.host
   }
 
   provisioner "local-exec" {

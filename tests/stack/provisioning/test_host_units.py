@@ -84,7 +84,7 @@ def test_postgres_passes_the_folder_around_its_own(mode: int | None, then: int) 
 
 
 def prepare_postgres(folder: Path, data: Path, user: str) -> str:
-    """The script as rendered for a host `pg`, whose programs and secrets are in a folder; those it asks for are made."""
+    """The script as rendered for a host `pg` whose programs and secrets are in a folder, which gets the secrets."""
     given = {"bin": folder, "data": data, "user": user, "host": "pg", "secrets": folder}
     (folder / "tls").mkdir()
     for file in ("tls/pg.crt", "tls/pg.key", "postgres.pgpass"):
