@@ -150,6 +150,10 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     assert f"x {reckoned['record_bytes']} bytes, x 3 copies" in page
     assert f"those x {reckoned['state_bytes_per_event']} bytes |" in page
     assert f"those x {reckoned['kept_bytes_per_event']} bytes:" in page
+    measured = re.search(r"anything above ([\d,]+) records a second", page)
+    assert measured is not None
+    refusal = (TREE / "modules" / "sizing" / "variables.tf").read_text().split("error_message = ")[1].splitlines()[0]
+    assert re.findall(r"[\d,]{5,}", refusal) == ["200,000", measured[1]]
 
 
 def test_providers_that_are_asked_for_are_those_that_are_built_or_looked_for() -> None:
