@@ -16,8 +16,9 @@ locals {
   # 22 characters of base64url are the 16 bytes of an id; the last of them has two bits only.
   cluster_id = "${substr(replace(replace(base64sha256(terraform_data.cluster.output), "+", "a"), "/", "b"), 0, 21)}Q"
 
-  jvm   = ["-Xmx256m", "-XX:+UseSerialGC"]
-  spark = concat(local.jvm, ["-Dspark.network.crypto.enabled=true"])
+  jvm = ["-Xmx256m", "-XX:+UseSerialGC"]
+  # A host that is silent for so many seconds is lost. Workers are told, too: they give word four times as often.
+  spark = concat(local.jvm, ["-Dspark.network.crypto.enabled=true", "-Dspark.worker.timeout=20"])
   classes = {
     kafka = ["-cp", "${var.programs.kafka}/*"]
     spark = ["-cp", "${var.programs.spark}/jars/*"]
@@ -62,7 +63,7 @@ locals {
       prepare = ["${local.own} ${local.known}"]
       command = concat([var.programs.java], local.spark, [
         "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
-        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY", "-Dspark.worker.timeout=20",
+        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY",
         "-Dspark.dead.worker.persistence=4320", "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
         ], local.classes.spark, [
         "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
@@ -98,7 +99,8 @@ locals {
     environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
     prepare     = ["${local.own} ${local.work}"]
     command = concat([var.programs.java], local.spark, [
-      "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=2592000",
+      "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.interval=600",
+      "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [
       "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
       "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", local.work,

@@ -60,6 +60,10 @@ run "a_broker_keeps_its_number_when_others_come" {
     condition     = strcontains(local_file.rendered["k2/server.properties"].content, "node.id=2\ncontroller.quorum.voters=9@a1:9093,2@k2:9093,3@k3:9093")
     error_message = "the number follows the name"
   }
+  assert {
+    condition     = !strcontains(local_file.rendered["k2/server.properties"].content, "log.flush")
+    error_message = "of three brokers each waits for its disk"
+  }
 }
 
 run "one_machine_may_be_all_of_it" {
@@ -75,6 +79,10 @@ run "one_machine_may_be_all_of_it" {
   assert {
     condition     = strcontains(local_file.rendered["one/server.properties"].content, "min.insync.replicas=1")
     error_message = "one broker waits for another"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["one/server.properties"].content, "\nlog.flush.interval.ms=1000\n")
+    error_message = "what one broker has acknowledged is nowhere else, and lost with its host's memory"
   }
 }
 
