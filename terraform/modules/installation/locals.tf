@@ -32,11 +32,15 @@ locals {
     KAPPA_SETTINGS      = "${local.config}/kappa.toml"
   }
 
+  # What systemd does by itself: this signal to each process of the unit.
+  usual_end = { signal = "SIGTERM", mode = "control-group" }
+
   units = {
     broker = {
       name        = "kappa-kafka"
       describe    = "Kafka, of Kappa Ads"
       user        = var.users.kappa
+      kill        = local.usual_end
       environment = { PATH = local.path }
       prepare = ["${local.own} ${local.log}", join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
         "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", local.cluster_id, "-c", "${local.config}/server.properties",
@@ -46,9 +50,11 @@ locals {
       ])
     }
     postgres = {
-      name        = "kappa-postgres"
-      describe    = "Postgres, of Kappa Ads"
-      user        = var.users.postgres
+      name     = "kappa-postgres"
+      describe = "Postgres, of Kappa Ads"
+      user     = var.users.postgres
+      # Its fast shutdown; its other processes, to which the signal means something else, are ended by itself.
+      kill        = { signal = "SIGINT", mode = "mixed" }
       environment = { PATH = local.path }
       # As root, who may read the keys and hands them over.
       prepare = ["+${local.config}/prepare-postgres"]
@@ -58,6 +64,7 @@ locals {
       name        = "kappa-spark-master"
       describe    = "Spark's master, of Kappa Ads"
       user        = var.users.kappa
+      kill        = local.usual_end
       environment = local.of_spark
       # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
       prepare = ["${local.own} ${local.known}"]
@@ -74,6 +81,7 @@ locals {
       name     = "kappa-monitor"
       describe = "The monitor of Kappa Ads, which serves metrics and tells who is on duty"
       user     = var.users.kappa
+      kill     = local.usual_end
       environment = merge({ PATH = local.path, KAPPA_SETTINGS = "${local.config}/kappa.toml", KAPPA_HOME = local.watching },
       var.trusted_network ? { KAPPA__METRICS__ADDRESS = "0.0.0.0" } : {})
       prepare = ["${local.own} ${local.watching}"]
@@ -96,6 +104,7 @@ locals {
     name        = "kappa-spark-worker"
     describe    = "Spark's worker, of Kappa Ads"
     user        = var.users.kappa
+    kill        = local.usual_end
     environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
     prepare     = ["${local.own} ${local.work}"]
     command = concat([var.programs.java], local.spark, [

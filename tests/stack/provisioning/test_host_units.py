@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.entry import CHECKOUT
 from tests.stack.provisioning.terraform_tree import TREE
 
 MODULE = TREE / "modules" / "installation"
@@ -47,6 +48,18 @@ def test_a_unit_that_writes_below_places_makes_its_folder_first() -> None:
     written = {"kappa-spark-worker": '"--work-dir", local.work,', "kappa-monitor": "KAPPA_HOME = local.watching"}
     assert all(words in units()[name] for name, words in written.items())
     assert "data = local.log," in (MODULE / "main.tf").read_text()
+
+
+def test_postgres_is_asked_for_its_fast_shutdown_as_elsewhere() -> None:
+    """Its own signal to the server alone: another process of Postgres takes the same one for something else."""
+    told = {name: re.findall(r"kill += (.*)", unit) for name, unit in units().items()}
+    assert told.pop("kappa-postgres") == ['{ signal = "SIGINT", mode = "mixed" }']
+    assert set(map(tuple, told.values())) == {("local.usual_end",)}
+    assert 'usual_end = { signal = "SIGTERM", mode = "control-group" }\n' in LOCALS
+    template = (MODULE / "templates" / "unit.service.tftpl").read_text()
+    assert "\nKillSignal=${kill.signal}\nKillMode=${kill.mode}\n" in template
+    compose = (CHECKOUT / "docker-compose.yml").read_text()
+    assert re.findall(r"stop_signal: (\w+)", compose) == ["SIGINT"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")

@@ -40,6 +40,12 @@ run "each_host_gets_what_its_roles_need" {
     error_message = "a program is to make its folder in one that root has made"
   }
   assert {
+    condition = alltrue([for unit, end in { "pg/kappa-postgres" = "SIGINT\nKillMode=mixed", "k1/kappa-kafka" = "SIGTERM\nKillMode=control-group" } :
+      strcontains(local_file.rendered["${unit}.service"].content, "\nKillSignal=${end}\n")
+    ])
+    error_message = "a program is ended otherwise than it asks for"
+  }
+  assert {
     condition     = join(" ", output.bootstrap) == "k1:9092 k2:9092 k3:9092" && output.replication_factor == 3
     error_message = "Kafka is told otherwise"
   }
