@@ -56,7 +56,7 @@ def containers() -> dict[str, str]:
 def hosts() -> dict[str, str]:
     """What each part on a host is told, where there is one broker."""
     text = (MODULE / "locals.tf").read_text()
-    both = re.findall(r"^  (?:jvm|spark) += .*$", text, re.M)
+    both = re.findall(r"^  spark += .*$", text, re.M)
     master, worker = (
         text.split(f'name        = "kappa-spark-{part}"')[1].split("--host")[0] for part in (MASTER, WORKER)
     )

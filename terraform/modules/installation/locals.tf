@@ -16,9 +16,9 @@ locals {
   # 22 characters of base64url are the 16 bytes of an id; the last of them has two bits only.
   cluster_id = "${substr(replace(replace(base64sha256(terraform_data.cluster.output), "+", "a"), "/", "b"), 0, 21)}Q"
 
-  jvm = ["-Xmx256m", "-XX:+UseSerialGC"]
+  heap = { for role, mb in var.heap_mb : role => ["-Xmx${mb}m", "-XX:+UseSerialGC"] }
   # A host that is silent for so many seconds is lost. Workers are told, too: they give word four times as often.
-  spark = concat(local.jvm, ["-Dspark.network.crypto.enabled=true", "-Dspark.worker.timeout=20"])
+  spark = ["-Dspark.network.crypto.enabled=true", "-Dspark.worker.timeout=20"]
   classes = {
     kafka = ["-cp", "${var.programs.kafka}/*"]
     spark = ["-cp", "${var.programs.spark}/jars/*"]
@@ -45,7 +45,7 @@ locals {
       prepare = ["${local.own} ${local.log}", join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
         "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", local.cluster_id, "-c", "${local.config}/server.properties",
       ]))]
-      command = concat([var.programs.java], local.jvm, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
+      command = concat([var.programs.java], local.heap.broker, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
         "kafka.Kafka", "${local.config}/server.properties",
       ])
     }
@@ -68,7 +68,7 @@ locals {
       environment = local.of_spark
       # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
       prepare = ["${local.own} ${local.known}"]
-      command = concat([var.programs.java], local.spark, [
+      command = concat([var.programs.java], local.heap.master, local.spark, [
         "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
         "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY",
         "-Dspark.dead.worker.persistence=4320", "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
@@ -107,7 +107,7 @@ locals {
     kill        = local.usual_end
     environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
     prepare     = ["${local.own} ${local.work}"]
-    command = concat([var.programs.java], local.spark, [
+    command = concat([var.programs.java], local.heap.worker, local.spark, [
       "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.interval=600",
       "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [

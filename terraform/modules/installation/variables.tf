@@ -150,6 +150,21 @@ variable "programs" {
   default = {}
 }
 
+variable "heap_mb" {
+  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  type = object({
+    broker = optional(number, 1024)
+    master = optional(number, 256)
+    worker = optional(number, 256)
+  })
+  default = {}
+
+  validation {
+    condition     = alltrue([for mb in values(var.heap_mb) : mb >= 256 && floor(mb) == mb])
+    error_message = "heap_mb is ${join(", ", [for role, mb in var.heap_mb : "${role} ${mb}"])}, but must be whole numbers from 256 on: with less none of them was ever run. Nothing was written."
+  }
+}
+
 variable "users" {
   description = "Who runs the programs: kappa runs Kafka and Spark and may read the secrets, postgres runs Postgres, which refuses root."
   type = object({

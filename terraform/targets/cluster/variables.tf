@@ -85,6 +85,16 @@ variable "programs" {
   default = {}
 }
 
+variable "heap_mb" {
+  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  type = object({
+    broker = optional(number, 1024)
+    master = optional(number, 256)
+    worker = optional(number, 256)
+  })
+  default = {}
+}
+
 variable "users" {
   description = "Who runs the programs: kappa runs Kafka and Spark and may read the secrets, postgres runs Postgres, which refuses root."
   type = object({

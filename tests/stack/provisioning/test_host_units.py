@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from cli.entry import CHECKOUT
+from stack.provisioning.terraform import Target
+from tests.rigs.lab.hosts import Lab
+from tests.rigs.lab.provisioned import Provisioned
 from tests.stack.provisioning.terraform_tree import TREE
 
 MODULE = TREE / "modules" / "installation"
@@ -60,6 +63,22 @@ def test_postgres_is_asked_for_its_fast_shutdown_as_elsewhere() -> None:
     assert "\nKillSignal=${kill.signal}\nKillMode=${kill.mode}\n" in template
     compose = (CHECKOUT / "docker-compose.yml").read_text()
     assert re.findall(r"stop_signal: (\w+)", compose) == ["SIGINT"]
+
+
+def test_the_heap_of_each_program_is_chosen_and_small_in_the_lab() -> None:
+    used = {
+        name: re.search(r"command = concat\(\[var\.programs\.java\], local\.heap\.(\w+),", unit)
+        for name, unit in units().items()
+    }
+    roles = {"kappa-kafka": "broker", "kappa-spark-master": "master", "kappa-spark-worker": "worker"}
+    assert {name: found[1] for name, found in used.items() if found} == roles
+    for file in (MODULE / "variables.tf", TREE / "targets" / "cluster" / "variables.tf"):
+        block = file.read_text().split('variable "heap_mb" {')[1].split("\n}\n")[0]
+        given = dict(re.findall(r"(\w+) += optional\(number, (\d+)\)", block))
+        assert given == {"broker": "1024", "master": "256", "worker": "256"}
+    assert "= var.heap_mb\n" in (TREE / "targets" / "cluster" / "main.tf").read_text()
+    lab = Provisioned(Lab(Path("/lab"), ()), Target("cluster", CHECKOUT, Path("/lab"), {}, {})).variables()
+    assert lab["heap_mb"] == dict.fromkeys(given, 256), "eight hosts are one machine there"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")

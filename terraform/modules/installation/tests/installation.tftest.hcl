@@ -92,6 +92,28 @@ run "one_machine_may_be_all_of_it" {
   }
 }
 
+run "the_heap_of_each_program_is_its_own" {
+  command = plan
+  variables {
+    heap_mb = { broker = 3072, worker = 512 }
+  }
+
+  assert {
+    condition = alltrue([for unit, heap in { "k1/kappa-kafka" = 3072, "m1/kappa-spark-master" = 256, "w1/kappa-spark-worker" = 512 } :
+      strcontains(local_file.rendered["${unit}.service"].content, "\nExecStart=/usr/bin/java -Xmx${heap}m -XX:+UseSerialGC ")
+    ])
+    error_message = "a program has another heap than it was given"
+  }
+}
+
+run "a_heap_that_is_too_small_is_refused" {
+  command = plan
+  variables {
+    heap_mb = { broker = 128 }
+  }
+  expect_failures = [var.heap_mb]
+}
+
 run "two_brokers_are_refused" {
   command = plan
   variables {
