@@ -56,7 +56,7 @@ variable "topic" {
 }
 
 variable "store" {
-  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..."
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., or a folder that every host sees."
   type        = string
   default     = ""
 }

@@ -156,6 +156,19 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     assert re.findall(r"[\d,]{5,}", refusal) == ["200,000", measured[1]]
 
 
+def test_what_a_host_s_file_would_say_wrongly_is_refused_before_it_is_written() -> None:
+    """What the refusals are about, the mock tests hold."""
+    text = (TREE / "modules" / "installation" / "variables.tf").read_text()
+    bodies = dict(re.findall(r'^variable "(\w+)" \{\n(.*?)^\}$', text, re.M | re.S))
+    checked = {name for name, body in bodies.items() if "validation {" in body}
+    assert checked >= {"hosts", "kafka", "postgres", "topic", "store", "places", "output", "heap_mb"}
+    messages = re.findall(r'error_message = "(.*)"$', text, re.M)
+    assert [message for message in messages if not message.endswith(". Nothing was written.")] == []
+    runs = (TREE / "modules" / "installation" / "tests" / "refusals.tftest.hcl").read_text()
+    refused = set(re.findall(r"expect_failures = \[var\.(\w+)\]", runs))
+    assert refused == checked
+
+
 def test_providers_that_are_asked_for_are_those_that_are_built_or_looked_for() -> None:
     asked = {
         (source.lower(), version)

@@ -106,26 +106,6 @@ run "the_heap_of_each_program_is_its_own" {
   }
 }
 
-run "a_heap_that_is_too_small_is_refused" {
-  command = plan
-  variables {
-    heap_mb = { broker = 128 }
-  }
-  expect_failures = [var.heap_mb]
-}
-
-run "two_brokers_are_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker"], broker_id = 1 }
-      k2 = { roles = ["broker"], broker_id = 2 }
-      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
 run "the_monitor_is_a_unit_and_every_host_knows_where_it_is" {
   command = plan
   variables {
@@ -165,76 +145,6 @@ run "where_others_may_read_along_the_monitor_stays_on_its_own_host" {
   }
 }
 
-run "a_second_monitor_is_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker", "monitor"], broker_id = 1 }
-      pg = { roles = ["postgres", "spark_master", "spark_worker", "monitor"] }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "brokers_of_one_number_are_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker"], broker_id = 1 }
-      k2 = { roles = ["broker"], broker_id = 1 }
-      k3 = { roles = ["broker"], broker_id = 3 }
-      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "a_second_master_is_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker", "spark_master"], broker_id = 1 }
-      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "an_unknown_role_is_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker", "zookeeper"], broker_id = 1 }
-      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "no_worker_is_refused" {
-  command = plan
-  variables {
-    hosts = { k1 = { roles = ["broker", "postgres", "spark_master"], broker_id = 1 } }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "a_name_that_no_certificate_can_have_is_refused" {
-  command = plan
-  variables {
-    hosts = { "K 1" = { roles = ["broker", "postgres", "spark_master", "spark_worker"], broker_id = 1 } }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "sparks_plain_server_is_refused_unless_the_network_is_trusted" {
-  command = plan
-  variables {
-    trusted_network = false
-  }
-  expect_failures = [var.trusted_network]
-}
-
 run "proxies_before_spark_are_named_instead" {
   command = plan
   variables {
@@ -247,22 +157,6 @@ run "proxies_before_spark_are_named_instead" {
     condition     = strcontains(local_file.settings[0].content, "rest = [\"https://m1.example.com:6066\"]") && !strcontains(local_file.settings[0].content, "allow_plain")
     error_message = "the settings allow what is plain"
   }
-}
-
-run "a_plain_airflow_is_refused" {
-  command = plan
-  variables {
-    airflow_url = "http://airflow.example.com"
-  }
-  expect_failures = [var.airflow_url]
-}
-
-run "a_place_that_is_not_absolute_is_refused" {
-  command = plan
-  variables {
-    places = { shared = "mnt" }
-  }
-  expect_failures = [var.places]
 }
 
 run "kafka_and_postgres_may_be_elsewhere_and_workers_come_and_go" {
@@ -300,33 +194,6 @@ run "kafka_and_postgres_may_be_elsewhere_and_workers_come_and_go" {
   }
 }
 
-run "a_broker_beside_a_kafka_that_is_elsewhere_is_refused" {
-  command = plan
-  variables {
-    kafka = { bootstrap = "b1.example.com:9096" }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "a_master_that_comes_and_goes_is_refused" {
-  command = plan
-  variables {
-    hosts = {
-      k1 = { roles = ["broker", "postgres"], broker_id = 1 }
-      m1 = { roles = ["spark_master", "spark_worker"], many = true }
-    }
-  }
-  expect_failures = [var.hosts]
-}
-
-run "secrets_without_a_folder_are_refused" {
-  command = plan
-  variables {
-    output = null
-  }
-  expect_failures = [var.maker]
-}
-
 run "an_airflow_of_one_s_own_authority_is_believed_by_its_file" {
   command = plan
   variables {
@@ -336,5 +203,17 @@ run "an_airflow_of_one_s_own_authority_is_believed_by_its_file" {
   assert {
     condition     = strcontains(local_file.settings[0].content, "[airflow]\nurl = \"https://airflow.example.com\"\nca = \"/etc/kappa/secrets/ca.pem\"\n")
     error_message = "the settings do not name the authority"
+  }
+}
+
+run "a_bucket_or_a_folder_may_be_the_store" {
+  command = plan
+  variables {
+    store = "/mnt/checkpoints"
+  }
+
+  assert {
+    condition     = strcontains(local_file.settings[0].content, "\nstore = \"/mnt/checkpoints\"\n")
+    error_message = "the settings name another store"
   }
 }
