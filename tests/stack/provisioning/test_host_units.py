@@ -77,7 +77,7 @@ def test_the_heap_of_each_program_is_chosen_and_small_in_the_lab() -> None:
         given = dict(re.findall(r"(\w+) += optional\(number, (\d+)\)", block))
         assert given == {"broker": "1024", "master": "256", "worker": "256"}
     assert "= var.heap_mb\n" in (TREE / "targets" / "cluster" / "main.tf").read_text()
-    lab = Provisioned(Lab(Path("/lab"), ()), Target("cluster", CHECKOUT, Path("/lab"), {}, {})).variables()
+    lab = Provisioned(Lab(Path("/lab"), ()), Target("cluster", CHECKOUT, Path("/lab"), (), {})).variables()
     assert lab["heap_mb"] == dict.fromkeys(given, 256), "eight hosts are one machine there"
 
 
