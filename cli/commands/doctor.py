@@ -10,14 +10,22 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from cli.doctor import airflow_parts, client_zones, database_roles, host_files, spark_cluster, topic_shape
+from cli.doctor import (
+    airflow_parts,
+    certificate_ends,
+    client_zones,
+    database_roles,
+    host_files,
+    spark_cluster,
+    topic_shape,
+)
 from cli.doctor.trial import Trial, Tried, carry_out, findings
 from cli.entry import settings
 from cli.options import Json
 from cli.output import err, out, working
 from kappa.core.installation.settings import Settings
 
-PARTS = (host_files, database_roles, client_zones, topic_shape, spark_cluster, airflow_parts)
+PARTS = (host_files, certificate_ends, database_roles, client_zones, topic_shape, spark_cluster, airflow_parts)
 AT_ONCE = 8
 
 

@@ -26,7 +26,7 @@ from stack.provisioning.terraform import executable
 TYPED = (
     "jobs", "stack", "cli", "examples", "installed", "plugins/kappa", "dags", "great_expectations", "bench", "tests",
 )  # fmt: skip
-SCRIPTS = ("kappa", ".ci/run", "docker/kafka.sh", "docker/postgres.sh", "docker/spark.sh")
+SCRIPTS = ("kappa", ".ci/run", "docker/*.sh", "examples/*.sh")
 NICENESS = {"checks": 10, "units": 5}
 """Of what needs nothing but the processors: parts that wait for others half of their time go before it."""
 TOLD_EVERY_SECONDS = 60.0
@@ -94,7 +94,7 @@ def _checks(checkout: Path) -> Part:
         "ruff check": [_tool("ruff"), "check", "."],
         "ruff format": [_tool("ruff"), "format", "--check", "."],
         "mypy": [_tool("mypy"), *typed],
-        "shellcheck": [_tool("shellcheck"), *SCRIPTS],
+        "shellcheck": [_tool("shellcheck"), *(str(file) for found in SCRIPTS for file in checkout.glob(found))],
         "hadolint": [_tool("hadolint"), "docker/Dockerfile"],
         "terraform and compose": [sys.executable, "-m", "stack.provisioning.linters"],
     }

@@ -15,6 +15,8 @@ POSTGRES = "postgres"
 MASTER, WORKER = "spark-master", "spark-worker"
 AIRFLOW_API = "airflow-api"
 MONITOR, S3 = "monitor", "s3"
+THREE_BROKERS = "three-brokers"
+"""The profile that starts the second broker and the third; the one of the S3 server is called as that is."""
 
 CLIENT_PORT, CONTROLLER_PORT, HOST_PORT = 9092, 9093, 19092
 """Of a broker: for the other containers, for the controllers, and for this machine, by a port on its loopback."""
@@ -85,6 +87,10 @@ VARIABLES = {
 }
 """The variables of `.env` by what they choose; the ports of the brokers are KAPPA_KAFKA_1_PORT and so on."""
 
+PROFILES_VARIABLE, ALL_PROFILES = "COMPOSE_PROFILES", "*"
+STARTED_BY = {"brokers": (THREE_BROKERS, len(BROKERS), 1), "s3": (S3, 1, 0)}
+"""What starts a choice's containers: the profile, what the variable says with it, and what without it."""
+
 Allowed = tuple[str, Container[int]]
 YES_OR_NO: Allowed = ("1 for yes or 0 for no", (0, 1))
 PORTS: Allowed = ("a port: a whole number from 1 to 65535", range(1, 65536))
@@ -103,11 +109,34 @@ class InvalidChoice(Refusal):
         super().__init__(f"{variable}={text} in .env: it must be {rule}. Nothing was made. Correct it, then try again.")
 
 
+class ProfilesDiffer(Refusal):
+    """The profiles of `.env` start other containers than another variable there is about."""
+
+    def __init__(self, variable: str, value: int, other: int, profiles: str, right: str) -> None:
+        super().__init__(
+            f"{variable}={value} and COMPOSE_PROFILES={profiles} in .env: the first says what the containers are told, "
+            "the second which of them are started, and those two differ, so that some would wait for others for ever. "
+            f"Nothing was made. Write {PROFILES_VARIABLE}={right}, or {variable}={other}, then try again."
+        )
+
+
 def chosen(environment: Mapping[str, str]) -> Chosen:
-    """What the variables say; what they do not say is as by default. Raises InvalidChoice."""
+    """What the variables say; what they do not say is as by default. Raises InvalidChoice, ProfilesDiffer."""
     told = {name: _value(name, key, environment[key]) for name, key in VARIABLES.items() if environment.get(key)}
     ports = [_broker_port(environment, n, port) for n, port in enumerate(Chosen.kafka_ports, 1)]
-    return Chosen(kafka_ports=tuple(ports), **told)
+    choice = Chosen(kafka_ports=tuple(ports), **told)
+    _check_profiles(choice, environment.get(PROFILES_VARIABLE, ""))
+    return choice
+
+
+def _check_profiles(choice: Chosen, text: str) -> None:
+    """What is told to the containers is about those that are started. Raises ProfilesDiffer."""
+    profiles = [profile for each in text.split(",") if (profile := each.strip())]
+    for name, (profile, with_it, without) in STARTED_BY.items():
+        value, started = int(getattr(choice, name)), bool({profile, ALL_PROFILES} & set(profiles))
+        if value != (other := with_it if started else without):
+            left = [each for each in profiles if each not in (profile, ALL_PROFILES)]
+            raise ProfilesDiffer(VARIABLES[name], value, other, text, ",".join(left if started else [*left, profile]))
 
 
 def _broker_port(environment: Mapping[str, str], number: int, usual: int) -> int:

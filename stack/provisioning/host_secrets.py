@@ -1,7 +1,8 @@
 """Makes what no state may hold: passwords, keys and certificates of an installation's hosts.
 
 `python -m stack.provisioning.host_secrets SETTINGS FOLDER HOST...`: into FOLDER/secrets, which every host gets, and
-FOLDER/authority, which none does. What is there stays; a certificate that ends within a month is made anew.
+FOLDER/authority, which none does. What is there stays, but for the server that Postgres's password files
+name; a certificate that ends within a month is made anew.
 """
 
 from __future__ import annotations

@@ -4,8 +4,11 @@ network."""
 from __future__ import annotations
 
 import ipaddress
+import re
+import ssl
 import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +19,7 @@ DAYS = 825
 RSA = ("-newkey", "rsa:2048")
 P_256 = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 """How openssl makes a key."""
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", re.S)
 _AUTHORITY = "basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"
 _EXTENSIONS = """\
 basicConstraints=CA:FALSE
@@ -31,6 +35,16 @@ class NoCertificate(Refusal):
         super().__init__(
             f"the certificate of {name} was not made: {problem}. Install openssl 3, or correct what it names (room in "
             "the folder, too), and do this again: passwords, keys and certificates that are there stay."
+        )
+
+
+class NoEnd(Refusal):
+    """Until when a file's certificate holds is not to be read from it."""
+
+    def __init__(self, file: Path, problem: str) -> None:
+        super().__init__(
+            f"{file} does not say until when its certificate holds: {problem}. Install openssl 3, or put a certificate "
+            "in PEM form there. Nothing was changed."
         )
 
 
@@ -82,6 +96,26 @@ def lasts(certificate: Path, seconds: int) -> bool:
     """Whether a certificate is there, and valid for so long."""
     command = ["openssl", "x509", "-checkend", str(seconds), "-noout", "-in", str(certificate)]
     return certificate.exists() and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def ends(file: Path) -> datetime:
+    """When the certificate of a file ends (UTC); of several the one that lasts longest, since an authority that was
+    renewed stands beside the older one. Raises NoEnd, OSError."""
+    found = _CERTIFICATE.findall(file.read_text(errors="replace"))
+    if not found:
+        raise NoEnd(file, "no certificate is in it")
+    return max(_end(file, one) for one in found)
+
+
+def _end(file: Path, certificate: str) -> datetime:
+    command = ["openssl", "x509", "-noout", "-enddate"]
+    try:
+        done = subprocess.run(command, input=certificate, capture_output=True, text=True)
+    except OSError as error:
+        raise NoEnd(file, f"openssl: {error.strerror}") from error
+    if done.returncode:
+        raise NoEnd(file, (done.stderr.strip().splitlines() or ["openssl said nothing"])[-1])
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(done.stdout.strip().partition("=")[2]), UTC)
 
 
 def alternative(host: str) -> str:

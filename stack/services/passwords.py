@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -20,14 +21,19 @@ PERSON, APPROVER = "operator", "approver"
 AIRFLOW_USERS = {"admin": "admin", PERSON: "op", APPROVER: "user"}
 _SIGNED = "org.apache.spark.ui.JWSFilter"
 """Lets a request pass that bears a token signed with the key (HS256, RFC 7515); any other is answered 403."""
+_ENTRY = re.compile(r"((?:[^:\\\n]|\\.)*):((?:[^:\\\n]|\\.)*):(.*\n?)")
+"""A password file of one line: host, port, and the rest; a backslash takes a colon's meaning away."""
 
 
 def make(settings: Settings) -> None:
-    """Every password file that is missing; those that exist are left as they are."""
+    """Every password file that is missing; those that exist keep their passwords, and follow a Postgres that has
+    moved."""
     settings.secrets.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.secrets.chmod(0o700)
     for role in (*ROLES, AIRFLOW_ROLE, SUPERUSER):
-        if not settings.passfile(role).exists():
+        if settings.passfile(role).exists():
+            _follow_server(settings, role)
+        else:
             write_role(settings, role)
     for user in KafkaUser:
         if not settings.kafka_access(user).file.exists():
@@ -47,6 +53,19 @@ def write_role(settings: Settings, role: str) -> None:
     """A new password for a role of Postgres, in its file."""
     line = f"{settings.database_server.host}:*:*:{role}:{secrets.token_urlsafe(24)}\n"
     write_private(settings.passfile(role), line)
+
+
+def _follow_server(settings: Settings, role: str) -> None:
+    """Correct host and port of a password file: libpq gives the password to no server that the file does not name, and
+    says only that none was supplied. What matches any server stays, and so does a file that is none of ours."""
+    file, server = settings.passfile(role), settings.database_server
+    held = file.read_text()
+    if entry := _ENTRY.fullmatch(held):
+        host, port, rest = entry.groups()
+        host = host if host in ("*", server.host) else server.host
+        port = port if port in ("*", str(server.port)) else "*"
+        if (corrected := f"{host}:{port}:{rest}") != held:
+            write_private(file, corrected)
 
 
 def write_user(settings: Settings, user: KafkaUser) -> None:

@@ -16,8 +16,9 @@ locals {
   # 22 characters of base64url are the 16 bytes of an id; the last of them has two bits only.
   cluster_id = "${substr(replace(replace(base64sha256(terraform_data.cluster.output), "+", "a"), "/", "b"), 0, 21)}Q"
 
-  jvm   = ["-Xmx256m", "-XX:+UseSerialGC"]
-  spark = concat(local.jvm, ["-Dspark.network.crypto.enabled=true"])
+  heap = { for role, mb in var.heap_mb : role => ["-Xmx${mb}m", "-XX:+UseSerialGC"] }
+  # A host that is silent for so many seconds is lost. Workers are told, too: they give word four times as often.
+  spark = ["-Dspark.network.crypto.enabled=true", "-Dspark.worker.timeout=20"]
   classes = {
     kafka = ["-cp", "${var.programs.kafka}/*"]
     spark = ["-cp", "${var.programs.spark}/jars/*"]
@@ -31,25 +32,31 @@ locals {
     KAPPA_SETTINGS      = "${local.config}/kappa.toml"
   }
 
+  # What systemd does by itself: this signal to each process of the unit.
+  usual_end = { signal = "SIGTERM", mode = "control-group" }
+
   units = {
     broker = {
       name        = "kappa-kafka"
       describe    = "Kafka, of Kappa Ads"
       user        = var.users.kappa
+      kill        = local.usual_end
       environment = { PATH = local.path }
-      prepare = [join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
+      prepare = ["${local.own} ${local.log}", join(" ", concat([var.programs.java, "-Xmx128m"], local.classes.kafka, [
         "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", local.cluster_id, "-c", "${local.config}/server.properties",
       ]))]
-      command = concat([var.programs.java], local.jvm, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
+      command = concat([var.programs.java], local.heap.broker, ["-Dlog4j2.configurationFile=file://${local.config}/log4j2.yaml"], local.classes.kafka, [
         "kafka.Kafka", "${local.config}/server.properties",
       ])
     }
     postgres = {
-      name        = "kappa-postgres"
-      describe    = "Postgres, of Kappa Ads"
-      user        = var.users.postgres
+      name     = "kappa-postgres"
+      describe = "Postgres, of Kappa Ads"
+      user     = var.users.postgres
+      # Its fast shutdown; its other processes, to which the signal means something else, are ended by itself.
+      kill        = { signal = "SIGINT", mode = "mixed" }
       environment = { PATH = local.path }
-      # + is systemd's word for: as root, who may read the keys and hands them over.
+      # As root, who may read the keys and hands them over.
       prepare = ["+${local.config}/prepare-postgres"]
       command = ["${var.programs.postgres}/bin/postgres", "-D", "${var.places.data}/postgres", "-c", "config_file=${local.config}/postgresql.conf"]
     }
@@ -57,12 +64,13 @@ locals {
       name        = "kappa-spark-master"
       describe    = "Spark's master, of Kappa Ads"
       user        = var.users.kappa
+      kill        = local.usual_end
       environment = local.of_spark
       # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
-      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.known}"]
-      command = concat([var.programs.java], local.spark, [
+      prepare = ["${local.own} ${local.known}"]
+      command = concat([var.programs.java], local.heap.master, local.spark, [
         "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
-        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY", "-Dspark.worker.timeout=20",
+        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY",
         "-Dspark.dead.worker.persistence=4320", "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
         ], local.classes.spark, [
         "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
@@ -73,28 +81,38 @@ locals {
       name     = "kappa-monitor"
       describe = "The monitor of Kappa Ads, which serves metrics and tells who is on duty"
       user     = var.users.kappa
+      kill     = local.usual_end
       environment = merge({ PATH = local.path, KAPPA_SETTINGS = "${local.config}/kappa.toml", KAPPA_HOME = local.watching },
       var.trusted_network ? { KAPPA__METRICS__ADDRESS = "0.0.0.0" } : {})
-      prepare = ["+/usr/bin/install -d -m 0700 -o ${var.users.kappa} ${local.watching}"]
+      prepare = ["${local.own} ${local.watching}"]
       command = [var.programs.command, "alerts", "run"]
     }
   }
-  monitor  = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
-  watching = "${var.places.data}/monitor"
+  monitor = one([for name, host in var.hosts : name if contains(host.roles, "monitor")])
+
+  # What each program writes into, which root makes for its user: the folder around them may be root's. + is systemd's
+  # word for: as root.
+  own      = "+/usr/bin/install -d -m 0700 -o ${var.users.kappa}"
+  log      = "${var.places.data}/kafka"
   known    = "${var.places.data}/spark-master"
+  work     = "${var.places.data}/spark"
+  watching = "${var.places.data}/monitor"
+
   # %H is systemd's word for the host's own name.
   called = { for name, host in local.workers : name => host.many ? "%H" : name }
   worker = { for name, host in local.workers : name => {
     name        = "kappa-spark-worker"
     describe    = "Spark's worker, of Kappa Ads"
     user        = var.users.kappa
+    kill        = local.usual_end
     environment = merge(local.of_spark, { SPARK_LOCAL_HOSTNAME = local.called[name] })
-    prepare     = []
-    command = concat([var.programs.java], local.spark, [
-      "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=2592000",
+    prepare     = ["${local.own} ${local.work}"]
+    command = concat([var.programs.java], local.heap.worker, local.spark, [
+      "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.interval=600",
+      "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [
       "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
-      "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", "${var.places.data}/spark",
+      "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", local.work,
       "spark://${local.master}:7077",
     ])
   } }

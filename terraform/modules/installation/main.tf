@@ -17,6 +17,8 @@ resource "terraform_data" "secrets" {
   triggers_replace = {
     hosts  = sort(keys(var.hosts))
     folder = "${var.output}/secrets"
+    # Password files name it.
+    postgres = local.database.host
   }
 
   provisioner "local-exec" {
@@ -74,7 +76,7 @@ locals {
   of_brokers = { for name, host in local.brokers : name => {
     "server.properties" = templatefile("${path.module}/templates/server.properties.tftpl", {
       id   = host.broker_id, host = name, voters = join(",", local.voters), secrets = var.places.secrets
-      data = "${var.places.data}/kafka", copies = local.copies, least = max(1, local.copies - 1)
+      data = local.log, copies = local.copies, least = max(1, local.copies - 1)
     })
     "log4j2.yaml"         = file("${path.module}/templates/log4j2.yaml")
     "kappa-kafka.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.broker)

@@ -25,12 +25,16 @@ variable "hosts" {
     error_message = "each broker needs a broker_id of its own, which it keeps: its log is that of the number, not of the name. Nothing was written."
   }
   validation {
+    condition     = alltrue([for host in values(var.hosts) : coalesce(host.broker_id, 1) >= 0 && floor(coalesce(host.broker_id, 1)) == coalesce(host.broker_id, 1)])
+    error_message = "broker_id is ${join(", ", [for name, host in var.hosts : "${coalesce(host.broker_id, 1)} on ${name}" if host.broker_id != null])}, but Kafka numbers its brokers by whole numbers from 0 on. Nothing was written."
+  }
+  validation {
     condition     = alltrue([for role, hosts in { postgres = var.postgres == null ? 1 : 0, spark_master = 1 } : length([for host in values(var.hosts) : host if contains(host.roles, role)]) == hosts])
     error_message = "one host, not more, has the role spark_master, and one the role postgres; none where 'postgres' names one that is elsewhere. Nothing was written."
   }
   validation {
-    condition     = length([for host in values(var.hosts) : host if contains(host.roles, "spark_worker")]) > 0 && alltrue([for host in [for host in values(var.hosts) : host if contains(host.roles, "spark_worker")] : host.cores >= 1 && host.memory_mb >= 2048])
-    error_message = "at least one host has the role spark_worker, with 1 core and 2048 MB or more: a driver needs that much. Nothing was written."
+    condition     = length([for host in values(var.hosts) : host if contains(host.roles, "spark_worker")]) > 0 && alltrue([for host in [for host in values(var.hosts) : host if contains(host.roles, "spark_worker")] : host.cores >= 1 && floor(host.cores) == host.cores && host.memory_mb >= 2048 && floor(host.memory_mb) == host.memory_mb])
+    error_message = "workers are ${join(", ", [for name, host in var.hosts : "${name} of ${host.cores} cores and ${host.memory_mb} MB" if contains(host.roles, "spark_worker")])}; at least one host must have the role spark_worker, each with 1 core and 2048 MB or more, in whole numbers: a driver needs that much. Nothing was written."
   }
   validation {
     condition     = length([for host in values(var.hosts) : host if contains(host.roles, "monitor")]) <= 1
@@ -49,6 +53,11 @@ variable "kafka" {
     ca        = optional(string, "")
   })
   default = null
+
+  validation {
+    condition     = var.kafka == null ? true : alltrue([for address in split(",", var.kafka.bootstrap) : can(regex("^[^ ]+:[0-9]+$", trimspace(address)))])
+    error_message = "kafka.bootstrap is '${try(var.kafka.bootstrap, "")}', but must be addresses with their ports, parted by commas: b1.example.com:9096,b2.example.com:9096. Nothing was written."
+  }
 }
 
 variable "postgres" {
@@ -58,6 +67,11 @@ variable "postgres" {
     ca   = optional(string, "")
   })
   default = null
+
+  validation {
+    condition     = var.postgres == null ? true : can(regex("^[^ /]+$", var.postgres.host))
+    error_message = "postgres.host is '${try(var.postgres.host, "")}', but must be the name by which the hosts find it, as its certificate has it. Nothing was written."
+  }
 }
 
 variable "trusted_network" {
@@ -113,12 +127,22 @@ variable "topic" {
     retention_hours = optional(number, 168)
   })
   default = {}
+
+  validation {
+    condition     = alltrue([for number in [var.topic.partitions, var.topic.retention_hours] : number >= 1 && floor(number) == number])
+    error_message = "topic.partitions is ${var.topic.partitions} and topic.retention_hours ${var.topic.retention_hours}, but both must be whole numbers from 1 on, the same as of the topic that is made (targets/local). Nothing was written."
+  }
 }
 
 variable "store" {
-  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..."
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., or a folder that every host sees."
   type        = string
   default     = ""
+
+  validation {
+    condition     = var.store == "" || can(regex("^(/|s3a://[^/?@]+([/?]|$))", var.store))
+    error_message = "store is '${replace(var.store, "/[^/]*@/", "...@")}', but must be s3a://BUCKET/PREFIX without keys, the absolute path of a folder, or empty: the shared folder. Nothing was written."
+  }
 }
 
 variable "places" {
@@ -150,6 +174,21 @@ variable "programs" {
   default = {}
 }
 
+variable "heap_mb" {
+  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  type = object({
+    broker = optional(number, 1024)
+    master = optional(number, 256)
+    worker = optional(number, 256)
+  })
+  default = {}
+
+  validation {
+    condition     = alltrue([for mb in values(var.heap_mb) : mb >= 256 && floor(mb) == mb])
+    error_message = "heap_mb is ${join(", ", [for role, mb in var.heap_mb : "${role} ${mb}"])}, but must be whole numbers from 256 on: with less none of them was ever run. Nothing was written."
+  }
+}
+
 variable "users" {
   description = "Who runs the programs: kappa runs Kafka and Spark and may read the secrets, postgres runs Postgres, which refuses root."
   type = object({
@@ -163,6 +202,11 @@ variable "output" {
   description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates. null: nothing is written, and the output 'files' is for whoever carries them there."
   type        = string
   default     = null
+
+  validation {
+    condition     = var.output == null ? true : startswith(var.output, "/")
+    error_message = "output is '${coalesce(var.output, "null")}', but must be an absolute path: passwords are made from within the checkout, where another one would be somewhere else. Nothing was written."
+  }
 }
 
 variable "maker" {

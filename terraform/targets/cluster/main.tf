@@ -15,6 +15,7 @@ module "installation" {
   places          = var.places
   programs        = var.programs
   users           = var.users
+  heap_mb         = var.heap_mb
   output          = var.output
   maker           = var.maker
 }

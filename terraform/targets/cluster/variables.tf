@@ -56,7 +56,7 @@ variable "topic" {
 }
 
 variable "store" {
-  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..."
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., or a folder that every host sees."
   type        = string
   default     = ""
 }
@@ -81,6 +81,16 @@ variable "programs" {
     postgres = optional(string, "/usr/lib/postgresql/18")
     python   = optional(string, "/opt/kappa/venv/bin")
     command  = optional(string, "/opt/kappa/venv/bin/kappa")
+  })
+  default = {}
+}
+
+variable "heap_mb" {
+  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  type = object({
+    broker = optional(number, 1024)
+    master = optional(number, 256)
+    worker = optional(number, 256)
   })
   default = {}
 }

@@ -122,11 +122,14 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
     """Masters, of which one leads, where they agree on that and keep what they know, and workers with so many cores
     each."""
     java, home = spark.java(Layout(settings, CHECKOUT)), spark.spark_home()
-    common = [java, "-Xmx256m", "-XX:+UseSerialGC", "-Dspark.network.crypto.enabled=true", "-cp", f"{home}/jars/*"]
+    common = [
+        java, "-Xmx256m", "-XX:+UseSerialGC", f"-Dspark.worker.timeout={WORKER_TIMEOUT_SECONDS}",
+        "-Dspark.network.crypto.enabled=true", "-cp", f"{home}/jars/*",
+    ]  # fmt: skip
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
     values = {
         "spark.master.rest.enabled": "true", "spark.master.rest.host": "0.0.0.0", "spark.master.rest.port": "6066",
-        "spark.worker.timeout": WORKER_TIMEOUT_SECONDS, "spark.dead.worker.persistence": REMEMBERED,
+        "spark.dead.worker.persistence": REMEMBERED,
         "spark.deploy.recoveryMode": "ZOOKEEPER", "spark.deploy.zookeeper.url": f"{ELECTION}:{ELECTION_PORT}",
         "zookeeper.client.secure": "true", "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
         **{f"zookeeper.{name}": value for name, value in _stores(folder).items()},

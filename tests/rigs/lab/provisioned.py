@@ -84,6 +84,7 @@ class Provisioned:
             "airflow_url": f"https://{CLIENT}:{airflow.PORT}",
             "airflow_ca": str(self.output / "secrets" / "ca.pem"),
             "topic": {"partitions": 4},
+            "heap_mb": {"broker": 256, "master": 256, "worker": 256},
             "output": str(self.output),
             "maker": {"checkout": str(CHECKOUT), "python": sys.executable},
             "users": {"kappa": RUNS_AS["kappa"], "postgres": RUNS_AS["postgres"]},

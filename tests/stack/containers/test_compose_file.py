@@ -131,11 +131,17 @@ def test_the_monitor_listens_where_its_port_leads_to_and_remembers_where_the_com
 
 def test_what_may_be_chosen_reaches_the_jobs_and_is_in_the_example() -> None:
     used = dict(DEFAULT.findall((CHECKOUT / "docker-compose.yml").read_text()))
-    assert used | {"COMPOSE_PROFILES": ""} == EXAMPLE
+    assert used == EXAMPLE
     for job in ("secrets", "stores"):
         environment = {name: resolved(value) for name, value in SERVICES[job]["environment"].items()}
-        assert set(environment) == {*names.VARIABLES.values(), *map(names.broker_variable, (1, 2, 3))}
+        ports = map(names.broker_variable, (1, 2, 3))
+        assert set(environment) == {*names.VARIABLES.values(), *ports, names.PROFILES_VARIABLE}
         assert chosen(environment) == Chosen()
+
+
+def test_the_profiles_that_start_more_are_those_that_the_code_names() -> None:
+    started = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    assert started == {**{broker: [names.THREE_BROKERS] for broker in names.BROKERS[1:]}, names.S3: [names.S3]}
 
 
 def test_no_password_is_in_an_environment_or_in_the_example() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -134,24 +133,6 @@ def test_the_roles_of_postgres_are_those_of_the_code() -> None:
     assert tuple(json.loads(listed[1])) == ROLES
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")
-def test_a_data_folder_that_was_made_in_part_is_made_again(tmp_path: Path) -> None:
-    """initdb writes PG_VERSION first, so that file alone says nothing."""
-    given = {"bin": tmp_path, "data": tmp_path / "data", "user": "root", "host": "pg", "secrets": tmp_path}
-    template = (TREE / "modules" / "installation" / "templates" / "prepare-postgres.tftpl").read_text()
-    script = re.sub(r"\$\{(\w+)\}", lambda named: str(given[named[1]]), template)
-    (tmp_path / "tls").mkdir()
-    for file in ("tls/pg.crt", "tls/pg.key", "postgres.pgpass"):
-        (tmp_path / file).write_text("pg:*:*:postgres:word\n")
-    runs = []
-    for ends in ("exit 1", "touch $2/global", "exit 1"):
-        (tmp_path / "initdb").write_text(f"#!/bin/sh\nset -e\nmkdir -p $2\ntest -z $(ls $2)\n>$2/PG_VERSION\n{ends}\n")
-        (tmp_path / "initdb").chmod(0o755)
-        runs.append(subprocess.run(["sh", "-c", script]).returncode == 0)
-    assert runs == [False, True, True], "the third finds it whole"
-    assert {file.name for file in (tmp_path / "data").iterdir()} == {"PG_VERSION", "global"}
-
-
 def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     reckoned = terraform_tree.reckoned()
     page = (TREE.parent / "docs" / "sizing.md").read_text()
@@ -169,6 +150,23 @@ def test_the_page_on_sizing_has_the_figures_of_the_module() -> None:
     assert f"x {reckoned['record_bytes']} bytes, x 3 copies" in page
     assert f"those x {reckoned['state_bytes_per_event']} bytes |" in page
     assert f"those x {reckoned['kept_bytes_per_event']} bytes:" in page
+    measured = re.search(r"anything above ([\d,]+) records a second", page)
+    assert measured is not None
+    refusal = (TREE / "modules" / "sizing" / "variables.tf").read_text().split("error_message = ")[1].splitlines()[0]
+    assert re.findall(r"[\d,]{5,}", refusal) == ["200,000", measured[1]]
+
+
+def test_what_a_host_s_file_would_say_wrongly_is_refused_before_it_is_written() -> None:
+    """What the refusals are about, the mock tests hold."""
+    text = (TREE / "modules" / "installation" / "variables.tf").read_text()
+    bodies = dict(re.findall(r'^variable "(\w+)" \{\n(.*?)^\}$', text, re.M | re.S))
+    checked = {name for name, body in bodies.items() if "validation {" in body}
+    assert checked >= {"hosts", "kafka", "postgres", "topic", "store", "places", "output", "heap_mb"}
+    messages = re.findall(r'error_message = "(.*)"$', text, re.M)
+    assert [message for message in messages if not message.endswith(". Nothing was written.")] == []
+    runs = (TREE / "modules" / "installation" / "tests" / "refusals.tftest.hcl").read_text()
+    refused = set(re.findall(r"expect_failures = \[var\.(\w+)\]", runs))
+    assert refused == checked
 
 
 def test_providers_that_are_asked_for_are_those_that_are_built_or_looked_for() -> None:

@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,47 @@ def test_what_is_there_stays_and_keys_are_of_their_owner_only(folder: Path) -> N
     assert all(file.stat().st_mode & 0o077 == 0 for file in private)
 
 
+def test_without_its_files_of_certificates_all_is_made_anew_and_nothing_else(tmp_path: Path) -> None:
+    """What a person deletes when they end; `postgres.pgpass` and the like lie beside them."""
+    (tmp_path / "postgres.pgpass").write_text("word")
+    names = ("kafka", "postgres")
+    for name in names:
+        certificates.ensure(tmp_path, name, ["kafka-1"])
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for file in tmp_path.glob("*.pem"):
+        file.unlink()
+    for name in names:
+        certificates.ensure(tmp_path, name, ["kafka-1"])
+    after = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] == before[name]} == {"postgres.pgpass"}
+    handshake(tmp_path, tmp_path / "ca.pem", "kafka-1")
+
+
 def test_without_openssl_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(certificates.NoCertificate, match="Install"):
         certificates.ensure(tmp_path, "kafka", ["kafka-1"])
+
+
+def test_a_file_lasts_as_long_as_the_certificate_in_it_that_lasts_longest(folder: Path, tmp_path: Path) -> None:
+    certificates.ensure(tmp_path, "kafka", ["kafka-1"], days=5)
+    short, long = tmp_path / "kafka.pem", folder / "kafka.pem"
+    for file, days in ((short, 5), (tmp_path / "ca.pem", 5), (long, certificates.DAYS)):
+        assert abs(certificates.ends(file) - datetime.now(UTC) - timedelta(days)) < timedelta(hours=1)
+    both = tmp_path / "both"
+    both.write_text(f"an older one\n{short.read_text()}a newer one\n{long.read_text()}{short.read_text()}")
+    assert certificates.ends(both) == certificates.ends(long)
+
+
+@pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n"])
+def test_a_file_without_a_certificate_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text(text)
+    with pytest.raises(certificates.NoEnd, match=rf"^{tmp_path}/ca\.pem "):
+        certificates.ends(tmp_path / "ca.pem")
+
+
+def test_without_openssl_no_end_is_known(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(certificates.NoEnd, match="Install openssl"):
+        certificates.ends(folder / "ca.pem")
