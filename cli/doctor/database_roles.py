@@ -8,6 +8,7 @@ from functools import partial
 from uuid import uuid4
 
 import psycopg
+from sqlalchemy.exc import DBAPIError
 
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import ROLES, Settings
@@ -81,17 +82,29 @@ def _check_rights(connection: Connection, role: str) -> None:
     if connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,):
         raise Wrong(f"{role} is a superuser", f"ALTER ROLE {role} NOSUPERUSER: its password is on every host.")
     for relation, right in NEEDS[role]:
-        held = connection.execute("select to_regclass(%s), current_user", [relation]).fetchone()
-        if held is None or held[0] is None:
-            raise Wrong(f"there is no {relation}, or {role} may not use its schema", "'./kappa db migrate' makes it.")
+        _check_schema_right(connection, role, relation.partition(".")[0])
+        if connection.execute("select to_regclass(%s)", [relation]).fetchone() == (None,):
+            raise Wrong(f"there is no {relation}", "'./kappa db migrate' makes it.")
         may = connection.execute("select has_table_privilege(%s, %s)", [relation, right]).fetchone()
         if may != (True,):
             raise Wrong(f"{role} may not {right} {relation}", f"As kappa_owner: GRANT {right} ON {relation} TO {role};")
 
 
+def _check_schema_right(connection: Connection, role: str, name: str) -> None:
+    """To be asked for first: Postgres refuses to tell of what is in a schema that the role may not use."""
+    may = connection.execute("select has_schema_privilege(to_regnamespace(%s), 'USAGE')", [name]).fetchone()
+    if may == (None,):
+        raise Wrong(f"there is no schema {name}", "'./kappa db migrate' makes it.")
+    if may != (True,):
+        raise Wrong(f"{role} may not use schema {name}", f"As kappa_owner: GRANT USAGE ON SCHEMA {name} TO {role};")
+
+
 def _schema(settings: Settings) -> str:
     _connected(settings, "kappa_owner").close()
-    missing, known = schema.pending(settings), schema.revision(settings)
+    try:
+        missing, known = schema.pending(settings), schema.revision(settings)
+    except DBAPIError as error:
+        raise error.orig or error from None  # psycopg's own, without SQLAlchemy's words about it
     if missing:
         raise Wrong(f"it is at {known}, and lacks {', '.join(missing)}", "'./kappa db migrate' carries them out.")
     return f"revision {known}"
