@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from uuid import uuid4
 
 import psycopg
 from sqlalchemy.exc import DBAPIError
 
+from cli.doctor import transaction_pooler
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.unavailable import Unreachable
@@ -42,7 +42,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
 def _role(settings: Settings, role: str) -> str:
     with _connected(settings, role) as connection:
         version = _checked_version(connection)
-        _check_session(connection)
+        transaction_pooler.check(connection, partial(_connected, settings, role))
         _check_rights(connection, role)
     return f"version {version}, a session of its own, its rights"
 
@@ -63,18 +63,6 @@ def _checked_version(connection: Connection) -> int:
             f"the server is version {major}", f"Kappa Ads needs Postgres {OLDEST} or newer (RETURNING old/new)."
         )
     return major
-
-
-def _check_session(connection: Connection) -> None:
-    """What a statement sets for the session, the next one must find: a pooler of transactions gives it another one."""
-    mark = uuid4().hex
-    connection.execute("select set_config('kappa.doctor', %s, false)", [mark])
-    found = connection.execute("select current_setting('kappa.doctor', true)").fetchone()
-    if found != (mark,):
-        raise Wrong(
-            "two statements of one connection ran in two sessions: a pooler stands before the server",
-            "Give the server's own address, or set the pooler to session mode: leases and the fence need a session.",
-        )
 
 
 def _check_rights(connection: Connection, role: str) -> None:
