@@ -14,7 +14,7 @@ from uuid import UUID
 
 from jobs.rescale.change_store import ChangeEnded
 from kappa.core import environment
-from kappa.core.changes import Outcome
+from kappa.core.changes import Outcome, outcome_file
 from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.outcome")
@@ -31,11 +31,6 @@ class Exit(IntEnum):
 
 class ParentGone(Exception):  # noqa: N818 - an end, not an error
     """The process that started this program was ended; whoever ended it wants this one gone, too."""
-
-
-def folder(home: Path, change_id: str) -> Path:
-    """Where the programs of a change keep their results and what they need meanwhile."""
-    return home / "work" / change_id
 
 
 def check_parent(pid: int) -> None:
@@ -57,12 +52,12 @@ def arguments(description: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def carry_out(program: str, home: Path, change_id: str, act: Callable[[], Outcome]) -> Exit:
-    """Act, and leave the outcome as `<home>/work/<change_id>/<program>.json`."""
+def carry_out(program: str, shared: Path, change_id: str, act: Callable[[], Outcome]) -> Exit:
+    """Act, and leave the outcome as a file of the shared folder, where each task of the change's run finds it."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    file = folder(home, change_id) / f"{program}.json"
+    file = outcome_file(shared, change_id, program)
     file.unlink(missing_ok=True)
     try:
         environment.check()

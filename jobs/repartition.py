@@ -48,7 +48,8 @@ class NotHeld(Refusal):
 def main() -> int:
     """Make the generation that the change asks for; exit codes as in `jobs.outcome`."""
     given = outcome.arguments("Repartitions the state of one version for a change.")
-    return outcome.carry_out(PROGRAM, given.home, given.change, lambda: _run(platform.load(given.home), given))
+    settings = platform.load(given.home)
+    return outcome.carry_out(PROGRAM, settings.shared, given.change, lambda: _run(settings, given))
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:

@@ -64,7 +64,8 @@ class Running(Protocol):
 def main() -> int:
     """Try the change's artifact and settings; exit codes as in `jobs.outcome`."""
     given = outcome.arguments("Tries an artifact on a copy of one version's checkpoint.")
-    return outcome.carry_out(PROGRAM, given.home, given.change, lambda: _run(platform.load(given.home), given))
+    settings = platform.load(given.home)
+    return outcome.carry_out(PROGRAM, settings.shared, given.change, lambda: _run(settings, given))
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:

@@ -19,7 +19,8 @@ from cli.output import err, working
 from kappa.core.audit import Author, Entry, in_place_id
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.registry.postgres import PostgresRegistry
-from stack import backups, schema
+from stack import schema
+from stack.database import backups
 from stack.services import postgres
 
 MEGA = 1_000_000

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from uuid import uuid4
 
 import psycopg
+from sqlalchemy.exc import DBAPIError
 
+from cli.doctor import transaction_pooler
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.unavailable import Unreachable
@@ -41,7 +42,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
 def _role(settings: Settings, role: str) -> str:
     with _connected(settings, role) as connection:
         version = _checked_version(connection)
-        _check_session(connection)
+        transaction_pooler.check(connection, partial(_connected, settings, role))
         _check_rights(connection, role)
     return f"version {version}, a session of its own, its rights"
 
@@ -64,34 +65,34 @@ def _checked_version(connection: Connection) -> int:
     return major
 
 
-def _check_session(connection: Connection) -> None:
-    """What a statement sets for the session, the next one must find: a pooler of transactions gives it another one."""
-    mark = uuid4().hex
-    connection.execute("select set_config('kappa.doctor', %s, false)", [mark])
-    found = connection.execute("select current_setting('kappa.doctor', true)").fetchone()
-    if found != (mark,):
-        raise Wrong(
-            "two statements of one connection ran in two sessions: a pooler stands before the server",
-            "Give the server's own address, or set the pooler to session mode: leases and the fence need a session.",
-        )
-
-
 def _check_rights(connection: Connection, role: str) -> None:
     """Raises Wrong for a role that may do anything, or not what it has to."""
     if connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,):
         raise Wrong(f"{role} is a superuser", f"ALTER ROLE {role} NOSUPERUSER: its password is on every host.")
     for relation, right in NEEDS[role]:
-        held = connection.execute("select to_regclass(%s), current_user", [relation]).fetchone()
-        if held is None or held[0] is None:
-            raise Wrong(f"there is no {relation}, or {role} may not use its schema", "'./kappa db migrate' makes it.")
+        _check_schema_right(connection, role, relation.partition(".")[0])
+        if connection.execute("select to_regclass(%s)", [relation]).fetchone() == (None,):
+            raise Wrong(f"there is no {relation}", "'./kappa db migrate' makes it.")
         may = connection.execute("select has_table_privilege(%s, %s)", [relation, right]).fetchone()
         if may != (True,):
             raise Wrong(f"{role} may not {right} {relation}", f"As kappa_owner: GRANT {right} ON {relation} TO {role};")
 
 
+def _check_schema_right(connection: Connection, role: str, name: str) -> None:
+    """To be asked for first: Postgres refuses to tell of what is in a schema that the role may not use."""
+    may = connection.execute("select has_schema_privilege(to_regnamespace(%s), 'USAGE')", [name]).fetchone()
+    if may == (None,):
+        raise Wrong(f"there is no schema {name}", "'./kappa db migrate' makes it.")
+    if may != (True,):
+        raise Wrong(f"{role} may not use schema {name}", f"As kappa_owner: GRANT USAGE ON SCHEMA {name} TO {role};")
+
+
 def _schema(settings: Settings) -> str:
     _connected(settings, "kappa_owner").close()
-    missing, known = schema.pending(settings), schema.revision(settings)
+    try:
+        missing, known = schema.pending(settings), schema.revision(settings)
+    except DBAPIError as error:
+        raise error.orig or error from None  # psycopg's own, without SQLAlchemy's words about it
     if missing:
         raise Wrong(f"it is at {known}, and lacks {', '.join(missing)}", "'./kappa db migrate' carries them out.")
     return f"revision {known}"

@@ -26,7 +26,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
         yield Trial(PART, f"secret {file.name}", partial(_secret, file, settings.is_embedded))
     if settings.jars.is_dir():
         yield Trial(PART, f"jar {checkpoint_files.JAR.name}", partial(_jar, settings))
-    yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings.shared))
+    yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings))
     if settings.places.store:
         yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
     for folder in dict.fromkeys((settings.home, settings.shared)):
@@ -57,7 +57,15 @@ def _jar(settings: Settings) -> str:
     raise Wrong(f"{held} {'is of another release' if held.exists() else 'does not exist'}", remedy)
 
 
-def _shared(folder: Path) -> str:
+def _shared(settings: Settings) -> str:
+    folder = settings.shared
+    if not (settings.is_embedded or settings.places.shared):
+        raise Wrong(
+            "places.shared is not named, so it is this host's state folder: another host that has none at this path "
+            "finds no artifact, jar or report",
+            "Name the folder that every host sees at the same path; where all parts run on this one, "
+            f'places.shared = "{folder}".',
+        )
     if not folder.is_dir():
         raise Wrong(f"{folder} is no folder", "Mount it, or correct places.shared in the settings.")
     return _store(places.at(folder))

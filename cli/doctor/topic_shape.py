@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from cli.doctor.trial import Trial, Wrong
+from kappa.core.installation.addresses import is_loopback
 from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess
 from kappa.core.installation.settings import Settings
 from kappa.core.log.topic import Topic, check_kept_whole, check_stamping
@@ -21,6 +22,8 @@ ANSWER_SECONDS = 10.0
 CHANGES = {"WRITE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 """What changes the log: nobody may who has no need to."""
 HOUR_MS = 3_600_000
+COPIES, IN_SYNC = 3, 2
+"""So many brokers have each record, and so many of them before it is acknowledged: one is lost without a pause."""
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
@@ -75,6 +78,7 @@ def _topic(settings: Settings) -> str:
     check_kept_whole(topic)
     _check_partitions(settings, topic)
     _check_retention(settings, topic)
+    _check_copies(settings, topic)
     return f"{len(topic.partitions)} partitions, LogAppendTime, {sum(ends.values()):,} records so far"
 
 
@@ -94,4 +98,23 @@ def _check_retention(settings: Settings, topic: Topic) -> None:
             f"it keeps records for {topic.retention_ms // HOUR_MS} h, and the settings say {wanted} h",
             f"kafka-configs --alter --topic {topic.name} --add-config retention.ms={wanted * HOUR_MS}, or "
             f"topic.retention_hours = {topic.retention_ms // HOUR_MS}: a replay reaches no further back.",
+        )
+
+
+def _check_copies(settings: Settings, topic: Topic) -> None:
+    """Nothing is asked of a single broker on this machine, which holds the only copy there can be."""
+    if topic.brokers == 1 and all(map(is_loopback, settings.kafka_server.hosts)):
+        return
+    if topic.copies < COPIES:
+        raise Wrong(
+            f"of its records there are {topic.copies} copies (replication factor), and with fewer than {COPIES} a lost "
+            "broker stops the jobs, or takes records with it",
+            f"Put each partition on {COPIES} brokers by kafka-reassign-partitions, and let {IN_SYNC} acknowledge: "
+            f"kafka-configs --alter --topic {topic.name} --add-config min.insync.replicas={IN_SYNC}",
+        )
+    if topic.least_in_sync < IN_SYNC:
+        raise Wrong(
+            f"its min.insync.replicas is {topic.least_in_sync}: a record may be acknowledged that a single broker has, "
+            "and is lost with that broker",
+            f"kafka-configs --alter --topic {topic.name} --add-config min.insync.replicas={IN_SYNC}",
         )

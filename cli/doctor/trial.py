@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import psycopg
+
 from kappa.core.installation.findings import Finding
 from kappa.core.refusals import Refusal
 
@@ -19,7 +21,8 @@ class Wrong(Refusal):
 
 @dataclass(frozen=True)
 class Trial:
-    """`act` tries `what` of a part: it returns a few words on what it found, or raises a Refusal or an OSError."""
+    """`act` tries `what` of a part: it returns a few words on what it found, or raises a Refusal, an OSError or
+    an error of psycopg."""
 
     part: str
     what: str
@@ -42,7 +45,7 @@ def carry_out(trial: Trial) -> Tried:
         return Tried(trial.part, trial.what, trial.act())
     except Wrong as wrong:
         return _failed(trial, str(wrong), wrong.remedy)
-    except (Refusal, OSError) as error:
+    except (Refusal, OSError, psycopg.Error) as error:
         return _failed(trial, " ".join(str(error).split()) or type(error).__name__, "")
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from stack import backups
+from stack.database import backups
 from tests.faults.recoveries import refused, replay, served
 from tests.rigs.case import Case
 from tests.rigs.events import events, mixture

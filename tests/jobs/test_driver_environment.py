@@ -14,6 +14,7 @@ import pytest
 from jobs import outcome, run
 from kappa.code import artifacts
 from kappa.core import environment
+from kappa.core.changes import outcome_file
 from kappa.core.environment import OtherEnvironment
 from kappa.core.installation.settings import Settings
 
@@ -80,7 +81,7 @@ def test_a_finite_program_refuses_before_it_acts(foreign: Path, tmp_path: Path) 
         "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: Outcome('it acted', {})))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code, foreign, tmp_path], cwd=tmp_path, check=False)
-    held = json.loads((outcome.folder(tmp_path, "c") / "trial.json").read_text())
+    held = json.loads(outcome_file(tmp_path, "c", "trial").read_text())
     assert ran.returncode == outcome.Exit.REFUSED
     assert "pyspark  4.1.9" in held["sentence"]
     assert held["evidence"] == {"refusal": "OtherEnvironment"}

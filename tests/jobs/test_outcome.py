@@ -15,22 +15,33 @@ from jobs.outcome import Exit, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
 from jobs.rescale.change_store import ChangeEnded, Generation
 from kappa.core.changes import Change, Mark, Outcome, Phase, RunsAs
+from kappa.core.installation.addresses import Places
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired
+from kappa.verbs.drivers import finite_program
+from kappa.verbs.drivers.finite_program import Program
 from tests.rigs.checkpoint_folders import folder_of
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)
 
 
-def _left(home: Path) -> dict[str, object]:
-    held: dict[str, object] = json.loads((home / "work" / CHANGE / "trial.json").read_text())
+def _left(shared: Path) -> dict[str, object]:
+    held: dict[str, object] = json.loads((shared / "work" / CHANGE / "trial.json").read_text())
     return held
 
 
 def _raising(error: BaseException) -> Outcome:
     raise error
+
+
+def test_a_program_leaves_its_outcome_where_the_tasks_of_its_change_look(tmp_path: Path) -> None:
+    """On another host, perhaps, so in the folder that all of them see."""
+    settings = Settings(tmp_path / "state", places=Places(shared=str(tmp_path / "shared")))
+    change = Change(UUID(CHANGE), "ad_ctr", 1, "rescale", "run-1", Desired.RUNNING, RUNS_AS, RUNS_AS)
+    outcome.carry_out("trial", settings.shared, CHANGE, lambda: Outcome("done", {}))
+    assert finite_program.outcome(settings, change, Program.TRIAL) == Outcome("done", {})
 
 
 def test_success_is_code_0_and_a_sentence(tmp_path: Path) -> None:

@@ -49,6 +49,14 @@ class Stage(AnyStage):
         places = replace(settings.places, store=store)
         self.platform = replace(self.platform, settings=replace(settings, places=places))
 
+    def share(self, folder: Path) -> None:
+        """What all hosts see lies in this folder, apart from the state folder; with the artifacts and jars so far."""
+        settings = self.platform.settings
+        for name in ("artifacts", "jars"):
+            shutil.copytree(settings.shared / name, folder / name)
+        places = replace(settings.places, shared=str(folder))
+        self.platform = replace(self.platform, settings=replace(settings, places=places))
+
     def commit(self, job: str, version: int, generation: int) -> None:
         self.registry.batches.add((job, version, generation))
 

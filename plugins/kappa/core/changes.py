@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -108,3 +109,14 @@ class Outcome(Serializable):
     def is_no(self) -> bool:
         """Whether the program looked and said no: it would do so again."""
         return not self.ok and not self.may_pass
+
+
+def work_folder(shared: Path, change_id: object) -> Path:
+    """Where the programs of a change leave their outcomes: in the folder that all hosts share, for the tasks of one run
+    may be on several of them."""
+    return shared / "work" / str(change_id)
+
+
+def outcome_file(shared: Path, change_id: object, program: str) -> Path:
+    """Where a program leaves its outcome."""
+    return work_folder(shared, change_id) / f"{program}.json"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from cli.commands.db import db
 from kappa.unavailable import Unreachable
-from stack.backups import NoBackupWritten
+from stack.database.backups import NoBackupWritten
 from tests.rigs.small_stack import free_ports
 
 

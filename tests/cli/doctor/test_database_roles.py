@@ -57,6 +57,30 @@ def test_a_right_that_a_role_lacks_is_named_with_the_grant_that_gives_it(case: C
     assert finding["role kappa_writer"].remedy == "As kappa_owner: GRANT INSERT ON registry.batch TO kappa_writer;"
 
 
+def test_a_schema_that_a_role_may_not_use_is_named_and_all_other_trials_go_on(case: Case) -> None:
+    words = "usage on schema registry"
+    with done(case, "kappa_owner", f"revoke {words} from kappa_writer", f"grant {words} to kappa_writer"):
+        finding = found(case.settings)
+    assert list(finding) == ["role kappa_writer"]
+    assert finding["role kappa_writer"].wrong == "kappa_writer may not use schema registry"
+    assert finding["role kappa_writer"].remedy == "As kappa_owner: GRANT USAGE ON SCHEMA registry TO kappa_writer;"
+
+
+def test_a_schema_that_is_not_there_is_named(case: Case) -> None:
+    with done(case, "kappa_owner", "alter schema registry rename to away", "alter schema away rename to registry"):
+        finding = found(case.settings)
+    assert finding["role kappa_writer"].wrong == "there is no schema registry"
+    assert finding["role kappa_writer"].remedy == "'./kappa db migrate' makes it."
+
+
+def test_what_the_owner_may_not_read_of_the_revision_is_said_as_postgres_says_it(case: Case) -> None:
+    words = "select on alembic_version"
+    with done(case, "kappa_owner", f"revoke {words} from kappa_owner", f"grant {words} to kappa_owner"):
+        finding = found(case.settings)
+    assert list(finding) == ["schema"]
+    assert finding["schema"].wrong == "permission denied for table alembic_version"
+
+
 def test_a_superuser_is_named(case: Case) -> None:
     with done(case, "postgres", "alter role kappa_reader superuser", "alter role kappa_reader nosuperuser"):
         finding = found(case.settings)

@@ -94,6 +94,16 @@ def test_a_shared_folder_that_is_not_mounted_is_named(settings: Settings, tmp_pa
     assert "Mount it" in finding.remedy
 
 
+def test_an_installation_of_ones_own_that_names_no_shared_folder_is_told_so(settings: Settings) -> None:
+    """Then each host would look for artifacts in a state folder of its own."""
+    elsewhere = replace(settings, postgres=replace(settings.postgres, host="pg"))
+    finding = wrong(elsewhere)[f"shared folder {settings.home}"].finding
+    assert finding is not None
+    assert finding.wrong.startswith("places.shared is not named, so it is this host's state folder")
+    assert f'places.shared = "{settings.home}"' in finding.remedy
+    assert wrong(replace(elsewhere, places=Places(shared=str(settings.home)))) == {}
+
+
 def test_a_disk_that_is_nearly_full_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_files, "FREE_BYTES", 10**18)
     assert list(wrong(settings)) == [f"room in {settings.home}"]

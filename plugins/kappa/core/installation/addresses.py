@@ -4,6 +4,7 @@ embedded stack's."""
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +17,7 @@ ENCRYPTED = ("verify-full", "verify-ca")
 """The values of `sslmode` with which libpq refuses a server that the certificate does not vouch for."""
 
 ENCRYPTED_PROTOCOLS = ("SASL_SSL", "SSL")
+_HOST_AND_PORT = re.compile(r"(\[(?P<v6>[^\[\]\s]+)\]|(?P<host>[^\[\]:/\s]+)):(?P<port>\d{1,5})", re.ASCII)
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", *ENCRYPTED_PROTOCOLS)
 
 
@@ -27,6 +29,17 @@ class PlainAddress(Refusal):
             f"{setting} = {value!r}: whatever is on the way could read and change what is said there, for the address "
             f"is not loopback and nothing is encrypted. {remedy}, or say that the network is trusted: "
             f"{setting.split('.')[0]}.allow_plain = true. Nothing was contacted."
+        )
+
+
+class NoHostAndPort(Refusal):
+    """An address of Kafka is no host and port, so nobody could say whether it is loopback."""
+
+    def __init__(self, bootstrap: str, address: str) -> None:
+        super().__init__(
+            f"kafka.bootstrap = {bootstrap!r}: {address!r} is no host:port. Each broker is named by both, several with "
+            "commas, an address of IPv6 in brackets: k1.example.com:9093,[2001:db8::1]:9093. Correct it. Nothing was "
+            "contacted."
         )
 
 
@@ -72,12 +85,17 @@ class Kafka:
         """Whether clients sign in."""
         return self.protocol.startswith("SASL_")
 
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts of the addresses, without brackets. Raises NoHostAndPort."""
+        return [_host(self.bootstrap, address.strip()) for address in self.bootstrap.split(",")]
+
     def check(self) -> None:
-        """Raises WrongProtocol, PlainAddress."""
+        """Raises WrongProtocol, NoHostAndPort, PlainAddress."""
         if self.protocol not in PROTOCOLS:
             raise WrongProtocol(self.protocol)
-        hosts = (address.strip().rpartition(":")[0].strip("[]") for address in self.bootstrap.split(","))
-        if self.protocol not in ENCRYPTED_PROTOCOLS and not (self.allow_plain or all(map(is_loopback, hosts))):
+        on_loopback = all(map(is_loopback, self.hosts))
+        if self.protocol not in ENCRYPTED_PROTOCOLS and not (self.allow_plain or on_loopback):
             raise PlainAddress("kafka.protocol", self.protocol, f"Use one of {', '.join(ENCRYPTED_PROTOCOLS)}")
 
 
@@ -141,9 +159,10 @@ class Airflow:
 
 @dataclass(frozen=True)
 class Places:
-    """Where files are kept. `shared`: artifacts, checkpoints, jars and reports, which every host must see at the same
-    path; `secrets`: password files and keys, which are the same on every host. Empty: in the state folder. `store`:
-    checkpoints, in a folder or a bucket (`kappa.core.store.places`); empty: in the shared folder."""
+    """Where files are kept. `shared`: artifacts, checkpoints, jars, reports and what programs of a change leave, which
+    every host must see at the same path; `secrets`: password files and keys, which are the same on every host. Empty:
+    in the state folder. `store`: checkpoints, in a folder or a bucket (`kappa.core.store.places`); empty: in the shared
+    folder."""
 
     shared: str = ""
     secrets: str = ""
@@ -197,6 +216,14 @@ def check_complete(addresses: dict[str, bool]) -> None:
     missing = [setting for setting, named in addresses.items() if not named]
     if 0 < len(missing) < len(addresses):
         raise MissingAddress([setting for setting in addresses if setting not in missing], missing)
+
+
+def _host(bootstrap: str, address: str) -> str:
+    """The host of one address of Kafka. Raises NoHostAndPort."""
+    found = _HOST_AND_PORT.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 65_536:
+        raise NoHostAndPort(bootstrap, address)
+    return found["v6"] or found["host"]
 
 
 def _check_urls(setting: str, urls: Iterable[str], allow_plain: bool) -> None:

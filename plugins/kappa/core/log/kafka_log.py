@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +12,7 @@ from kafka.errors import KafkaTimeoutError, TopicAuthorizationFailedError, Unkno
 
 from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.installation.kafka_client import connected
-from kappa.core.log.topic import MissingTopic, Topic, TopicHidden
+from kappa.core.log.topic import MissingTopic, Topic, TopicHidden, described, id_of
 
 Offsets = dict[int, int]
 """Partition -> offset."""
@@ -122,22 +120,13 @@ class KafkaLog:
 
     def describe(self) -> Topic:
         """The topic as it is now. Raises MissingTopic."""
-        found, held = self._metadata(), self._configured()
-        keeps_ms = int(held["retention.ms"]["value"])
-        return Topic(
-            self._topic,
-            _topic_id(found["topic_id"]),
-            tuple(sorted(p["partition_index"] for p in found["partitions"])),
-            str(held["message.timestamp.type"]["value"]),
-            keeps_ms if keeps_ms >= 0 else None,
-            str(held["cleanup.policy"]["value"]),
-        )
+        return described(self._topic, self._metadata(), self._configured())
 
     def identity(self) -> Identity:
         """Which topic it is now, in a few ms: one question on a connection that stays. Raises MissingTopic."""
         found = self._metadata()
         epochs = {int(p["partition_index"]): int(p["leader_epoch"]) for p in found["partitions"]}
-        return Identity(_topic_id(found["topic_id"]), epochs)
+        return Identity(id_of(found), epochs)
 
     def _metadata(self) -> Mapping[str, Any]:
         """What the broker says of the topic and its partitions. Raises MissingTopic, TopicHidden, KafkaError."""
@@ -239,8 +228,3 @@ def short(partitions: Iterable[Mapping[str, Any]], least: int) -> frozenset[int]
 
 def _by_partition(offsets: Mapping[TopicPartition, int]) -> Offsets:
     return {tp.partition: offset for tp, offset in offsets.items()}
-
-
-def _topic_id(raw: object) -> str:
-    """A topic id in the notation of Kafka's own tools; kafka-python hands out a UUID's text."""
-    return base64.urlsafe_b64encode(uuid.UUID(str(raw)).bytes).decode().rstrip("=")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kafka.errors import TopicAuthorizationFailedError
 
@@ -15,7 +19,9 @@ APPEND_STAMPED = "LogAppendTime"
 @dataclass(frozen=True)
 class Topic:
     """What the broker says of the topic: its identity, its partitions, who stamps its records, for how long (ms) it
-    keeps them (None: none is dropped for its age), and how old records go."""
+    keeps them (None: none is dropped for its age), how old records go, how many copies there are of a record (of the
+    partition with the fewest), how many of them must have it (`min.insync.replicas`), and on how many brokers its
+    partitions lie."""
 
     name: str
     topic_id: str
@@ -23,6 +29,9 @@ class Topic:
     timestamp_type: str
     retention_ms: int | None = None
     cleanup_policy: str = "delete"
+    copies: int = 1
+    least_in_sync: int = 1
+    brokers: int = 1
 
 
 class MissingTopic(Refusal):
@@ -65,6 +74,29 @@ class Compacted(Refusal):
             "gaps between offsets. Set it to 'delete' on the topic before anything is written to it, or use another "
             "topic."
         )
+
+
+def described(name: str, found: Mapping[str, Any], held: Mapping[str, Any]) -> Topic:
+    """The topic of what kafka-python's admin client tells: `found` of the topic and its partitions, `held` of its
+    settings, defaults included."""
+    replicas = [set(partition["replica_nodes"]) for partition in found["partitions"]]
+    keeps_ms = int(held["retention.ms"]["value"])
+    return Topic(
+        name,
+        id_of(found),
+        tuple(sorted(partition["partition_index"] for partition in found["partitions"])),
+        str(held["message.timestamp.type"]["value"]),
+        keeps_ms if keeps_ms >= 0 else None,
+        str(held["cleanup.policy"]["value"]),
+        min(map(len, replicas)),
+        int(held["min.insync.replicas"]["value"]),
+        len(set[int]().union(*replicas)),
+    )
+
+
+def id_of(found: Mapping[str, Any]) -> str:
+    """A topic's id in the notation of Kafka's own tools; kafka-python hands out a UUID's text."""
+    return base64.urlsafe_b64encode(uuid.UUID(str(found["topic_id"])).bytes).decode().rstrip("=")
 
 
 def check_stamping(topic: Topic) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from kappa.core import changes
 from kappa.core.changes import Change, Outcome
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.refusals import Refusal
@@ -97,13 +98,13 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
 
 
 def work_folder(settings: Settings, change: Change) -> Path:
-    """Where the programs of a change leave their outcomes, and keep what they need meanwhile."""
-    return settings.home / "work" / str(change.change_id)
+    """Where the programs of a change leave their outcomes, as every host sees it."""
+    return changes.work_folder(settings.shared, change.change_id)
 
 
 def outcome_file(settings: Settings, change: Change, program: Program) -> Path:
     """Where a program leaves its outcome."""
-    return work_folder(settings, change) / f"{program}.json"
+    return changes.outcome_file(settings.shared, change.change_id, program)
 
 
 def outcome(settings: Settings, change: Change, program: Program) -> Outcome | None:
@@ -116,7 +117,7 @@ def outcome(settings: Settings, change: Change, program: Program) -> Outcome | N
 
 def drop_scratch(settings: Settings, change: Change) -> None:
     """Delete the checkpoints that a change's programs worked on. The outcomes, which lie beside them where the store is
-    the state folder, stay: they say why a change was undone."""
+    the shared folder, stay: they say why a change was undone."""
     scratch = settings.scratch(change.change_id)
     outcomes = {outcome_file(settings, change, program).name for program in Program}
     names = scratch.names()

@@ -29,7 +29,7 @@ FOLDERS = (
     (Kind.DRAFT, "artifacts/.build-*"),
 )
 """Folders that go as a whole."""
-SHARED = (Kind.VALIDATION, Kind.DRAFT)
+SHARED = (Kind.CHANGE, Kind.VALIDATION, Kind.DRAFT)
 """Kinds that lie in the folder that all hosts share; the others are this host's."""
 LOGS = "airflow/logs"
 PARSED = "dag_processor"
@@ -95,10 +95,10 @@ def listing(settings: Settings) -> Iterator[Found]:
 
 
 def scratch(platform: Platform) -> Iterator[Found]:
-    """What changes that have ended left in the store, where that is not this host's state folder. What the registry
-    knows no change of may be another installation's."""
+    """What changes that have ended left in the store, where that is not the shared folder, in which it goes with its
+    change's outcomes. What the registry knows no change of may be another installation's."""
     work = platform.settings.store / "work"
-    if str(work) == str(platform.settings.home / "work"):
+    if str(work) == str(platform.settings.shared / "work"):
         return
     for name in sorted(work.names()):
         with suppress(ValueError, LookupError):

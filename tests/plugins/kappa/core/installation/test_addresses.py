@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from kappa.core.installation.addresses import MissingAddress, PlainAddress, UnevenMasters, is_loopback
+from kappa.core.installation.addresses import (
+    Kafka,
+    MissingAddress,
+    NoHostAndPort,
+    PlainAddress,
+    UnevenMasters,
+    is_loopback,
+)
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings, load
 from kappa.core.store.places import UnknownStore
@@ -124,6 +131,38 @@ def test_nothing_plain_is_said_to_another_host_unless_the_settings_say_so(
         read(tmp_path, text)
     section = setting.split("\\")[0]
     assert read(tmp_path, text.replace(f"[{section}]", f"[{section}]\nallow_plain = true"))
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
+@pytest.mark.parametrize(
+    "bootstrap", ["k1.example.com:9092", "127.0.0.1:9092, k1.example.com:9092", "[2001:db8::1]:9092"]
+)
+def test_nothing_plain_is_said_to_a_broker_elsewhere(protocol: str, bootstrap: str) -> None:
+    with pytest.raises(PlainAddress, match=rf"kafka\.protocol = '{protocol}'"):
+        Kafka(bootstrap, protocol).check()
+    Kafka(bootstrap, protocol, allow_plain=True).check()
+    Kafka(bootstrap, protocol.replace("PLAINTEXT", "SSL")).check()
+
+
+@pytest.mark.parametrize("bootstrap", ["localhost:9092", "127.0.0.1:9092,127.0.0.2:9092", "[::1]:9092"])
+def test_a_broker_on_this_machine_may_be_spoken_to_plainly(bootstrap: str) -> None:
+    Kafka(bootstrap, "PLAINTEXT").check()
+
+
+@pytest.mark.parametrize(
+    "bootstrap",
+    ["k1.example.com", "k1:9092,k2", "[::1]", "::1", "k1:", "k1:port", "k1:0", "k1:65536", ":9092"],
+)
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_SSL"])
+def test_a_broker_without_host_and_port_is_refused(bootstrap: str, protocol: str) -> None:
+    """Also where plain text is allowed: no client could reach it."""
+    with pytest.raises(NoHostAndPort, match=r"kafka\.bootstrap = .*is no host:port.*k1\.example\.com:9093"):
+        Kafka(bootstrap, protocol, allow_plain=True).check()
+
+
+def test_a_broker_without_a_port_is_refused_as_the_settings_are_read(tmp_path: Path) -> None:
+    with pytest.raises(NoHostAndPort, match=r"'k2\.example\.com'"):
+        read(tmp_path, ELSEWHERE.replace("k2.example.com:9093", "k2.example.com"))
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
@@ -10,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.changes import Phase, RunsAs
+from kappa.core.changes import Outcome, Phase, RunsAs
 from kappa.core.store.folder import Folder
 from kappa.core.store.location import StoreAway
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Segment, State
@@ -97,7 +98,7 @@ def test_a_driver_that_is_about_to_end_is_waited_for_before_the_next_one_starts(
 def test_a_change_that_is_settled_leaves_no_scratch_wherever_the_store_is(
     stage: Stage, author: Author, tmp_path: Path, store: str
 ) -> None:
-    """In the state folder the outcomes of its programs lie beside it, and stay for whoever asks why."""
+    """In the shared folder the outcomes of its programs lie beside it, and stay for whoever asks why."""
     stage.keep_in(str(tmp_path / store) if store else "")
     old = deployed(stage, author)
     change = steps.begin(stage.platform, "deploy", JOB, 1, old, tuned(stage, old), OTHER)
@@ -151,6 +152,20 @@ def test_a_repartition_that_refused_leaves_the_stream_alone(stage: Stage, author
     with pytest.raises(steps.NeverWarm, match="the provider is another"):
         steps.hold(stage.platform, change, OTHER)
     assert stage.registry.versions(JOB)[0].desired is Desired.RUNNING
+
+
+def test_a_worker_on_another_host_sees_what_a_program_said(stage: Stage, author: Author, tmp_path: Path) -> None:
+    """The tasks of one run may be on several workers of Airflow, each with a state folder of its own."""
+    stage.share(tmp_path / "shared")
+    old = deployed(stage, author)
+    change = steps.begin(stage.platform, "rescale", JOB, 1, old, wider(old), OTHER)
+    refused = Outcome("the provider is another", {}, ok=False, may_pass=False)
+    file = work_folder(stage.platform.settings, change) / "repartition.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(refused.to_json()))
+    elsewhere = replace(stage.platform, settings=replace(stage.platform.settings, home=tmp_path / "another"))
+    with pytest.raises(steps.NeverWarm, match="the provider is another"):
+        steps.hold(elsewhere, change, OTHER)
 
 
 def test_a_repartition_that_is_tried_again_is_waited_for(stage: Stage, author: Author) -> None:

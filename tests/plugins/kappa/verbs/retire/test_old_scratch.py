@@ -1,14 +1,19 @@
-"""Scratch of changes in a store that is not the state folder: what is left of those that have ended goes in the end."""
+"""Scratch of changes in a store, and outcomes in the shared folder: what is left of those that have ended goes in the
+end."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from uuid import uuid4
+
+import pytest
 
 from kappa.core.audit import Author
 from kappa.core.changes import Change, Phase
 from kappa.core.store.location import Location
 from kappa.verbs.change import steps
+from kappa.verbs.drivers.finite_program import work_folder
 from kappa.verbs.retire import old_files
 from tests.plugins.change_runs import JOB, deployed, tuned
 from tests.plugins.conftest import Stage
@@ -62,7 +67,29 @@ def test_what_no_change_of_the_registry_is_named_as_stays(stage: Stage, author: 
     assert work(stage).names() == others
 
 
-def test_scratch_in_the_state_folder_is_left_to_the_sweep_of_its_changes_folder(stage: Stage, author: Author) -> None:
+@pytest.mark.parametrize("store", ["", "elsewhere"])
+def test_outcomes_in_the_shared_folder_go_a_week_after_they_were_written(
+    stage: Stage, author: Author, tmp_path: Path, store: str
+) -> None:
+    """Whether scratch lies beside them or in a store of its own; not while their change is open."""
+    stage.share(tmp_path / "shared")
+    stage.keep_in(str(tmp_path / store) if store else "")
+    change = begun(stage, author)
+    file = work_folder(stage.platform.settings, change) / "trial.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{}")
+    for written in file.parent.rglob("*"):
+        os.utime(written, (stage.clock.now().timestamp(),) * 2)
+    stage.clock.sleep(60 * DAY)
+    assert sweep(stage) == "no old files."
+    stage.registry.end_change(change.change_id, Phase.UNDONE)
+    stage.clock.sleep(60 * DAY)
+    assert "1 folders of changes" in sweep(stage)
+    assert not file.parent.exists()
+    assert work(stage).names() == set()
+
+
+def test_scratch_in_the_shared_folder_is_left_to_the_sweep_of_its_changes_folder(stage: Stage, author: Author) -> None:
     stage.registry.end_change(begun(stage, author).change_id, Phase.UNDONE)
     stage.clock.sleep(60 * DAY)
     assert "scratch" not in sweep(stage)

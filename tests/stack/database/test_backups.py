@@ -13,7 +13,9 @@ import pytest
 from psycopg import sql
 
 from kappa.core.installation.settings import Settings
-from stack import backups, schema
+from stack import schema
+from stack.database import backups
+from stack.database.client_programs import ToolFailed
 from stack.layout import Layout
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER
@@ -133,7 +135,7 @@ def test_a_file_that_is_cut_or_something_else_changes_nothing(case: Case, file: 
     backups.backup(case.settings, file)
     cut = tmp_path / "cut"
     cut.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(backups.ToolFailed, match=r"pg_restore failed: .*\. The database is as it was\."):
+    with pytest.raises(ToolFailed, match=r"pg_restore failed: .*\. The database is as it was\."):
         backups.restore(case.settings, cut)
     text = tmp_path / "text"
     text.write_text("select 1;")

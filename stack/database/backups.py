@@ -7,7 +7,6 @@ driver whose checkpoint is ahead of a database that came back refuses to start, 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,13 +19,14 @@ from psycopg import sql
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from stack import disk, schema
+from stack.database import client_programs
+from stack.database.client_programs import ToolFailed
 from stack.services import postgres
 from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 
 Tell = Callable[[int], None]
 """Is given the bytes of the file, or of the database, that are written so far."""
-LOOK_EVERY_SECONDS = 0.5
 LEAVING_SECONDS = 5
 GROWS_BY = 8
 """A database takes at most about so many times the room of its backup, which is compressed and has no indexes."""
@@ -69,14 +69,6 @@ class StillInUse(Refusal):
         )
 
 
-class ToolFailed(Refusal):
-    """pg_dump or pg_restore ended with an error."""
-
-    def __init__(self, tool: str, said: str) -> None:
-        super().__init__(f"{tool} failed: {said}. The database is as it was.")
-        self.said = said
-
-
 @dataclass(frozen=True)
 class Restored:
     """What came back: its revision then, the migrations that it was given, and the name of the database that it
@@ -90,14 +82,15 @@ class Restored:
 def backup(settings: Settings, file: Path, tell: Tell = lambda _: None) -> int:
     """Write the database as it is at one moment into a new file that only its owner may read; returns its bytes.
 
-    Everything may run meanwhile. Raises BackupExists, NoBackupWritten, ToolFailed.
+    Everything may run meanwhile. Raises BackupExists, NoClientProgram, Unreachable, NoBackupWritten, ToolFailed.
     """
     if file.exists():
         raise BackupExists(file)
+    pg_dump = client_programs.find(settings, "pg_dump")
     part = _begun(file)
     try:
-        _run("pg_dump", ["--format=custom", f"--file={part}", f"--dbname={settings.dsn('kappa_owner')}"],
-             lambda: tell(part.stat().st_size))  # fmt: skip
+        client_programs.run(pg_dump, ["--format=custom", f"--file={part}", f"--dbname={settings.dsn('kappa_owner')}"],
+                            lambda: tell(part.stat().st_size))  # fmt: skip
         os.link(part, file)
     except FileExistsError:
         raise BackupExists(file) from None
@@ -121,15 +114,18 @@ def restore(settings: Settings, file: Path, tell: Tell = lambda _: None) -> Rest
     """Put a backup in the place of the database, which is kept under another name.
 
     The backup is read into a new database and migrated there; then both change names in one transaction, so that it is
-    one or the other at any moment. Raises NotABackup, StillInUse, DiskFull, DatabaseNewer, ToolFailed.
+    one or the other at any moment. Raises NoClientProgram, Unreachable, NotABackup, StillInUse, DiskFull,
+    DatabaseNewer, ToolFailed.
     """
-    _check_file(file)
+    pg_restore = client_programs.find(settings, "pg_restore")
+    _check_file(pg_restore, file)
     disk.check(settings.home, GROWS_BY * file.stat().st_size)
     _check_unused(settings)
     new = replace(settings, database=f"{settings.database}_restored")
     with _new_database(new):
-        _run("pg_restore", ["--exit-on-error", "--single-transaction", f"--dbname={new.dsn(SUPERUSER)}", str(file)],
-             lambda: tell(_size(new)))  # fmt: skip
+        into = f"--dbname={new.dsn(SUPERUSER)}"
+        client_programs.run(pg_restore, ["--exit-on-error", "--single-transaction", into, str(file)],
+                            lambda: tell(_size(new)))  # fmt: skip
         was = schema.revision(new)
         migrated = schema.migrate(new)
         replaced = f"{settings.database}_before_{datetime.now(UTC):%Y%m%dt%H%M%Sz}"
@@ -147,10 +143,10 @@ def committed(settings: Settings) -> list[tuple[str, int, datetime | None]]:
         ).fetchall()
 
 
-def _check_file(file: Path) -> None:
+def _check_file(pg_restore: Path, file: Path) -> None:
     """Raises NotABackup."""
     try:
-        held = _run("pg_restore", ["--list", str(file)])
+        held = client_programs.run(pg_restore, ["--list", str(file)])
     except ToolFailed as failed:
         raise NotABackup(file, failed.said) from None
     if " TABLE registry job_version " not in held:
@@ -216,34 +212,8 @@ def _size(settings: Settings) -> int:
     return int(row[0]) if row else 0
 
 
-def _run(name: str, arguments: Sequence[str], look: Callable[[], None] = lambda: None) -> str:
-    """What a program of Postgres prints; what it has done is looked at from time to time. Raises ToolFailed."""
-    command = [str(postgres.binaries() / name), "--no-password", *arguments]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_ENVIRONMENT
-    ) as program:
-        while True:
-            try:
-                printed, said = program.communicate(timeout=LOOK_EVERY_SECONDS)
-                break
-            except subprocess.TimeoutExpired:
-                with suppress(OSError, psycopg.Error):
-                    look()
-    if program.returncode:
-        raise ToolFailed(name, _last(said))
-    return printed
-
-
-def _last(said: str) -> str:
-    """The last line, without the program's name."""
-    lines = said.strip().splitlines()
-    return lines[-1].partition("error: ")[2].removesuffix(".") or lines[-1] if lines else "it said nothing"
-
-
 _USERS = """
 select format('%s v%s runs', job, version) from registry.launch where ended_at is null
 union all select format('%s acts on %s', verb, job) from registry.lease where ends_at > clock_timestamp()
 union all select distinct 'role kappa_writer is connected' from pg_stat_activity
 where datname = current_database() and usename = 'kappa_writer'"""
-_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
-"""No PGHOST, PGSERVICE or the like of whoever calls decides which server is meant."""

@@ -1,0 +1,1 @@
+"""The database as a whole: its backups, and the programs of Postgres that make them."""
