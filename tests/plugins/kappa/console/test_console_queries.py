@@ -6,12 +6,11 @@ import time
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
 from kappa.console import advice, explanation, fates, history, numbers
-from kappa.console.database import Database, NotReadable, TooSlow
+from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
@@ -180,36 +179,6 @@ def test_who_did_what(hand: ByHand, database: Database) -> None:
 def test_versions_that_can_be_asked_about_a_record(database: Database) -> None:
     told = history.versions(database)["versions"]
     assert {"job": "ad_ctr", "version": FIRST, "state": "LIVE"} in told
-
-
-def test_the_console_writes_nothing_and_sees_no_table(database: Database) -> None:
-    for statement in ("create table ops.x (a int)", "delete from ops.audit", "select * from data.ad_ctr_minute"):
-        with pytest.raises(NotReadable), database.reading() as connection:
-            connection.execute(statement)
-    with database.reading() as connection:
-        assert connection.execute("select current_setting('transaction_read_only') as it").fetchone() == {"it": "on"}
-        assert connection.execute("show enable_sort").fetchone() == {"enable_sort": "off"}
-
-
-def test_what_takes_too_long_is_cut_off_and_the_next_read_works(settings: Settings) -> None:
-    database = Database(settings, seconds=0.3)
-    began = time.monotonic()
-    with pytest.raises(TooSlow), database.reading() as connection:
-        connection.execute("select pg_sleep(20)")
-    assert time.monotonic() - began < 10
-    with database.reading() as connection:
-        assert connection.execute("select 1 as one").fetchone() == {"one": 1}
-
-
-def test_a_connection_that_was_ended_is_opened_again(hand: ByHand, database: Database) -> None:
-    with database.reading() as connection:
-        pid = connection.info.backend_pid
-    with psycopg.connect(hand.settings.dsn("postgres"), autocommit=True) as other:
-        other.execute("select pg_terminate_backend(%s, 10000)", [pid])
-    with pytest.raises(NotReadable), database.reading() as connection:
-        connection.execute("select 1")
-    with database.reading() as connection:
-        assert connection.info.backend_pid != pid
 
 
 def test_a_replay_that_waits_for_an_answer_is_counted_until_it_has_one(
