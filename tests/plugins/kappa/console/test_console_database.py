@@ -1,14 +1,22 @@
-"""The console's connections to a real Postgres: what they may, and how long a reading takes."""
+"""The console's connections to a real Postgres: what they may, how long a reading takes, and who waits for whom."""
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
+from kappa.console import numbers
+from kappa.console.app import protect, router
 from kappa.console.database import Database, NotReadable, Reading, TooSlow
 from kappa.core.installation.settings import Settings
+from tests.plugins.kappa.console.conftest import CAPACITY
 from tests.rigs.served_by_hand import ByHand
 
 pytestmark = pytest.mark.rig
@@ -61,6 +69,31 @@ def test_a_statement_that_comes_after_the_limit_is_not_begun(settings: Settings)
         time.sleep(0.4)
         with pytest.raises(TooSlow):
             connection.execute("select 1")
+
+
+def test_what_a_person_asks_for_keeps_no_page_waiting(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ends = threading.Event(), threading.Event()
+
+    def slowly(database: Database, _chosen: numbers.Choice) -> dict[str, Any]:
+        with database.reading():
+            begun.set()
+            assert ends.wait(30)
+        return {}
+
+    monkeypatch.setattr(numbers, "read", slowly)
+    app = FastAPI()
+    protect(app)
+    app.include_router(router(lambda: settings, lambda: CAPACITY))
+    client = TestClient(app)
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(client.get, "/console/data/numbers")
+        try:
+            assert begun.wait(30)
+            pages = [pool.submit(client.get, f"/console/data/{page}") for page in ("now", "hours", "replays", "fates")]
+            assert [page.result(10).status_code for page in pages] == [200] * 4
+        finally:
+            ends.set()
+        assert slow.result(30).status_code == 200
 
 
 def _sleep(connection: Reading, *seconds: float) -> None:
