@@ -99,7 +99,7 @@ async function picked(at) {
   }
 }
 
-function explain({served, version, release, batches, command}, at) {
+function explain({served, version, release, command}, at) {
   const facts = [
     ["served", served ? `${whole(served.impressions)} impressions, ${whole(served.clicks)} ${served.clicks === 1 ? "click" : "clicks"}, ${money(served.spend_micros)} spend; ${whole(served.duplicates)} duplicates and ${whole(served.repeated_clicks)} repeated clicks beside; ${served.is_final ? "final" : "not final yet"}` : "nothing"],
     ["version", version ? `${version.job} v${version.version}, ${version.state}, made ${moment(version.created_at)}` : "none serves this time"],
@@ -107,12 +107,9 @@ function explain({served, version, release, batches, command}, at) {
     ["settings", version ? Object.entries(version.settings).map(([name, value]) => `${name}=${value}`).join(" ") : ""],
     ["release", release ? `${release.release_id} of ${moment(release.promoted_at)} by ${release.promoted_by}${release.approved_by ? `, approved by ${release.approved_by}` : ""}` : "none that names it"],
   ];
-  const ranges = (batch) => Object.entries(batch.end_offsets).map(([p, end]) => `${p}:${batch.start_offsets[p] ?? end}-${end - 1}`).join(" ");
   fill(parts, el("h2", {tabindex: -1}, `What ${chosen.ad} of ${clock(at)} is made of`),
     table("Where it comes from", [["what"], ["is"]], facts),
-    el("p", {}, "Its records with their fates, from the log itself:"), el("pre", {}, command),
-    table("Batches committed in this minute and the next", [["batch"], ["committed"], ["records", "n"], ["offsets, by partition"]],
-      batches.map((batch) => [`g${batch.generation} ${batch.batch_id}`, moment(batch.committed_at), whole(batch.read), ranges(batch)]), `${batches.length}`));
+    el("p", {}, "Its records with their fates, and the batches that read them, this command tells from the log:"), el("pre", {}, command));
   parts.querySelector("h2").focus();
 }
 

@@ -74,6 +74,7 @@ def test_a_client_and_an_ad_are_chosen_and_a_point_is_explained(browser: Browser
         time.sleep(3)
         picture.locator(".u-over").click()
         looked.page.get_by_role("heading", name=re.compile("What a1 of .* is made of")).wait_for()
+        looked.page.get_by_text("and the batches that read them, this command tells from the log:").wait_for()
         looked.page.get_by_text(re.compile("./kappa explain ad_ctr --client c1 --ad a1 --minute")).wait_for()
         looked.picture("point")
         assert looked.wrong == []

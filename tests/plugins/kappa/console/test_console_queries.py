@@ -91,6 +91,17 @@ def test_what_a_point_is_made_of(hand: ByHand, database: Database) -> None:
     assert explanation.read(database, "c9", "a1", int(FINAL.timestamp()))["served"] is None
 
 
+def test_no_batch_is_taken_for_the_one_that_made_a_minute(hand: ByHand, database: Database) -> None:
+    """The books tell when a batch was committed, not which minutes it read: with this one others were committed, and
+    what it is made of was read later, by a replay and as a record came late."""
+    old = time.time() - FINAL.timestamp()
+    for number, age in ((1, old - 30), (2, old - 3_600), (3, 10)):
+        batch(hand, number, age, counted=1)
+    told = explanation.read(database, "c1", "a1", int(FINAL.timestamp()))
+    hand.execute("delete from registry.batch; delete from registry.batch_total")
+    assert told.keys() == {"served", "version", "release", "command"}
+
+
 def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings, database: Database) -> None:
     clock = [time.time()]
     now = Now(database, settings.topic.retention_hours, lambda: clock[0])
