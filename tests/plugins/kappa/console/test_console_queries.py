@@ -16,7 +16,7 @@ from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS, resolve
 from kappa.status.causes import MEANINGS, Cause
-from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
+from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, promote, refuse
 from tests.rigs.served_by_hand import FIRST, RULES, ByHand
 
 pytestmark = pytest.mark.rig
@@ -153,6 +153,23 @@ def test_fates_by_minute_add_up(hand: ByHand, database: Database) -> None:
     assert (told["totals"]["read"], told["totals"]["residual"]) == (8, 0)
     assert set(told["meanings"]) == set(told["fates"])
     hand.execute("delete from registry.batch; delete from registry.batch_total")
+
+
+def test_fates_by_minute_are_of_the_version_that_served_then(hand: ByHand, database: Database) -> None:
+    """A candidate reads the whole log before its promotion; what served before goes on reading after it."""
+    candidate = FIRST + 5
+    hand.stage("ad_ctr", candidate)
+    for number, age, version, counted in (
+        (1, 1_500, FIRST, 5), (1, 900, candidate, 4_000), (2, 600, FIRST, 6), (2, 120, candidate, 7), (3, 120, FIRST, 8)
+    ):  # fmt: skip
+        batch(hand, number, age, version, counted=counted)
+    promote(hand, candidate, 300)
+    told = fates.read(database, "ad_ctr", "1h")
+    hand.serve("ad_ctr", ("-infinity", "infinity", FIRST))
+    hand.execute("delete from registry.batch; delete from registry.batch_total; delete from registry.release")
+    hand.execute("update registry.job_version set state = 'RETIRED' where version = %s", candidate)
+    assert [minute["counted"] for minute in told["minutes"]] == [5, 6, 7]
+    assert told["totals"]["version"] == candidate
 
 
 def test_refused_records_are_shown_by_reason_and_their_bytes_safely(hand: ByHand, database: Database) -> None:
