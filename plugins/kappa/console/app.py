@@ -78,7 +78,7 @@ class Console:
     @cached_property
     def now(self) -> Now:
         """The page that remembers."""
-        return Now(self.pages.database, self.settings().topic.retention_hours)
+        return Now(self.pages.database, self.settings())
 
 
 class Gone(Refusal):

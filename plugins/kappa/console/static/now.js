@@ -23,10 +23,10 @@ const since = (line) => line.since ? `since ${utc(line.since)}` : "since a time 
 // Lines of one cause, which mean the same for readers: what is wrong with each version, then what to do, once. What is
 // wrong has counts that change with each batch: those words change where they stand, and are not read aloud again.
 function alert(same) {
-  const [{line, readers, runbook}] = same, words = same.map(() => el("span", {"aria-live": "off"}));
+  const [{line, readers, runbook, next}] = same, words = same.map(() => el("span", {"aria-live": "off"}));
   const host = el("div", {class: "red", role: "alert"}, el("b", {}, "red: "),
     same.length === 1 ? words : [`${line}, ${same.length} versions`, el("ul", {}, words.map((each) => el("li", {}, each)))], " ",
-    el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}, the entry of this name.`));
+    el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}; first `, el("code", {}, next)));
   return {host, told: [], words};
 }
 

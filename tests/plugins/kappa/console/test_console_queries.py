@@ -104,7 +104,7 @@ def test_no_batch_is_taken_for_the_one_that_made_a_minute(hand: ByHand, database
 
 def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings, database: Database) -> None:
     clock = [time.time()]
-    now = Now(database, settings.topic.retention_hours, lambda: clock[0])
+    now = Now(database, settings, lambda: clock[0])
     hand.execute("update registry.heartbeat set action_ms = 310 where job = 'ad_ctr' and version = %s", FIRST)
     first = _version(now.read())
     assert first["action_ms"] == 310
@@ -212,7 +212,7 @@ def test_versions_that_can_be_asked_about_a_record(database: Database) -> None:
 def test_a_replay_that_waits_for_an_answer_is_counted_until_it_has_one(
     hand: ByHand, settings: Settings, database: Database
 ) -> None:
-    now = Now(database, settings.topic.retention_hours)
+    now = Now(database, settings)
     hand.execute(
         "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, "
         "price) values (gen_random_uuid(), 'run', '{}', '{}', 'exact', '[]', 'ask', true, 'ada', '{}')"
@@ -234,7 +234,7 @@ def test_of_a_version_that_does_not_serve_readers_need_not_know(
     candidate = FIRST + 7
     hand.stage("ad_ctr", candidate)
     hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', clock_timestamp(), 'why')", candidate)
-    red = {line["what"]: line["readers"] for line in Now(database, settings.topic.retention_hours).read()["red"]}
+    red = {line["what"]: line["readers"] for line in Now(database, settings).read()["red"]}
     hand.execute("delete from registry.red_line")
     hand.execute("update registry.job_version set state = 'RETIRED' where version = %s", candidate)
     assert red[f"ad_ctr v{candidate} query: why"] == "None: nobody reads numbers of it."
