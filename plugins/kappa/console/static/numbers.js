@@ -18,14 +18,17 @@ const state = el("p", {class: "quiet"});
 const ctr = new Plot("CTR", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
 const spend = new Plot("spend", count, picked);
 const impressions = new Plot("impressions", count, picked);
-let found = null, topsOf = null;
+const minuteInput = el("input", {name: "minute", maxlength: 5, autocomplete: "off", size: 6, placeholder: "HH:MM"});
+let found = null, topsOf = null, times = [];
 
 form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client: clientInput.value.trim(), ad: adInput.value.trim()}); }},
   field("last", select("span", [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]], chosen.span, (event) => choose({span: event.target.value}))),
   field("client (empty: all)", clientInput), field("ad (empty: all)", adInput),
   el("button", {type: "submit"}, "Show"), el("button", {type: "button", onclick: () => choose({client: "", ad: ""})}, "All")), state);
 lines.append(el("div", {class: "plots"}, ctr.host, spend.host, impressions.host),
-  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]));
+  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]),
+  el("form", {"aria-label": "Explain a point", onsubmit(event) { event.preventDefault(); pickMinute(minuteInput.value.trim()); }},
+    field("a point's minute, UTC", minuteInput), el("button", {type: "submit"}, "Explain")));
 
 function choose(changes) {
   Object.assign(chosen, changes);
@@ -45,15 +48,15 @@ function twoLines(points, at, value) {
 
 function draw(told) {
   found = told;
-  const times = told.points.map((point) => point.at);
-  const at = times.length ? steps(Math.min(...times), Math.max(...times), told.step * 60) : [];
+  const known = told.points.map((point) => point.at);
+  times = known.length ? steps(Math.min(...known), Math.max(...known), told.step * 60) : [];
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
   const complete = told.complete_through[told.source];
   state.textContent = `${whose}; to ${utc(told.end)}; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
   for (const plot of [ctr, spend, impressions]) plot.per(told.step);
-  ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
-  spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
-  impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});
+  ctr.draw({at: times, lines: twoLines(told.points, times, (point) => point.ctr)});
+  spend.draw({at: times, lines: twoLines(told.points, times, (point) => point.spend)});
+  impressions.draw({at: times, lines: twoLines(told.points, times, (point) => Number(point.impressions))});
   drawTops(told);
 }
 
@@ -83,6 +86,15 @@ function days(rows) {
       row.budget_micros === null ? "none" : money(row.budget_micros),
       Number(row.budget_micros) ? `${(100 * Number(row.spend_micros) / Number(row.budget_micros)).toFixed(1)}\u00a0%` : "",
       whole(row.clicks), row.finality]));
+}
+
+// As a click on the point that a minute, HH:MM, is of; the newest one, where a day has two.
+function pickMinute(minute) {
+  const within = (at) => steps(at, at + 60 * (found.step - 1), 60).some((each) => clock(each).slice(0, 5) === minute);
+  const at = times.findLast(within);
+  if (at !== undefined) return picked(at);
+  const span = times.length ? `they go from ${clock(times[0])} to ${clock(times.at(-1))}` : "they have none yet";
+  fill(parts, el("p", {class: "bad"}, `No point of the plots is of ${minute} UTC: ${span}.`));
 }
 
 // What a point is made of: one ad's minute, or which ads and clients to go on with.

@@ -217,20 +217,6 @@ def test_a_refused_record_can_be_tried_again_with_another_version(browser: Brows
         assert looked.wrong == []
 
 
-def test_the_keyboard_reaches_everything_that_the_mouse_does(browser: Browser, base: str) -> None:
-    with looking(browser) as looked:
-        opened(looked, base, "numbers")
-        names = "a[href], button, input, select"
-        wanted = looked.page.evaluate(f"document.querySelectorAll('{names}').length")
-        reached = set()
-        for _ in range(wanted + 10):
-            looked.page.keyboard.press("Tab")
-            reached.add(looked.page.evaluate(
-                f"[...document.querySelectorAll('{names}')].indexOf(document.activeElement)"
-            ))  # fmt: skip
-        assert len(reached - {-1}) == wanted
-
-
 def _until(looked: Looked, holds: Callable[[], bool]) -> None:
     """The page goes on meanwhile."""
     deadline = time.monotonic() + 60
