@@ -80,6 +80,23 @@ def test_the_values_of_an_advice_are_copied_for_the_form(
         looked.picture(f"advice-{size}")
 
 
+def test_the_lag_is_drawn_in_records_and_in_time(browser: Browser, base: str) -> None:
+    lag = {"at": [1_800_000_000, 1_800_000_010], "events": [5_000, 6_000], "seconds": [30.0, 90.0]}
+    lines = {"minute": [], "read": [], "rows": [], "batches": [], "lag": lag}
+    with looking(browser) as looked:
+        told = {"hours": 3, "versions": {f"ad_ctr v{FIRST}": lines}}
+        looked.page.route("**/data/hours", lambda route: route.fulfill(json=told))
+        looked.page.goto(f"{base}/now")
+        for what in (
+            "unread records, as seen here, from .*: unread last 6,000, most 6,000",
+            "wait of the oldest unread record, as seen here, from .*: wait last 90 s, most 90 s",
+        ):
+            looked.page.get_by_role("img", name=re.compile(f"^{what}$")).wait_for()
+        assert looked.against_access() == []
+        looked.picture("lag")
+        assert looked.wrong == []
+
+
 def test_lines_have_gaps_where_nobody_looked_and_axes_short_numbers(browser: Browser, base: str) -> None:
     script = """async (address) => {
         const {count, gaps} = await import(address);
