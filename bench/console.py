@@ -60,7 +60,7 @@ def main(
 def readings(settings: Settings, newest: datetime) -> dict[str, Callable[[], Any]]:
     """What is read, by what it is called."""
     database, patient = Database(settings), Database(settings, WITHOUT_LIMIT)
-    now = Now(database, settings.topic.retention_hours)
+    now = Now(database, settings)
 
     def one_pass(span: str) -> Any:
         with patient.reading() as connection:

@@ -25,9 +25,11 @@ def screen(now: Mapping[str, Any], numbers: Mapping[str, Any]) -> RenderableType
 
 
 def red(now: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """A line for each red one; one that says so where there is none."""
+    """Each red line, since when, what to type first and where the runbook has it; where there is none, that."""
     for line in now["red"]:
         yield Text.from_markup(f"[bold red]red:[/] {escape(line['what'])}")
+        yield Text(f"     since {moment(line['since'])}; next: {line['next']}")
+        yield Text(f"     {line['runbook']}")
     if not now["red"]:
         yield Text.from_markup("[green]nothing is red[/]")
 
@@ -88,6 +90,13 @@ def sums(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Impressions, clicks, CTR and spend."""
     ctr = "" if row["ctr"] is None else f"{row['ctr']:.3%}"
     return count(row["impressions"]), count(row["clicks"]), ctr, money(int(row["spend_micros"]))
+
+
+def moment(since: str | None) -> str:
+    """A time of the registry, of which none is known of some lines."""
+    if since is None:
+        return "a time that is not known"
+    return f"{datetime.fromisoformat(since).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def count(value: int | str | None) -> str:

@@ -47,7 +47,7 @@ def _top(
 def drawing(settings: Settings) -> Callable[[], RenderableType]:
     """Draws what is so now: one screen at each call. The first numbers of latency come with the second."""
     database, snapshots = Database(settings), Snapshots()
-    now, chosen = Now(database, settings.topic.retention_hours), numbers.choice(SPAN, "", "")
+    now, chosen = Now(database, settings), numbers.choice(SPAN, "", "")
 
     def draw() -> RenderableType:
         read: dict[str, Any] = snapshots.get("numbers", lambda: numbers.read(database, chosen), 5).value

@@ -60,11 +60,24 @@ def test_money_is_exact_and_what_is_final_is_told_from_what_is_not() -> None:
     assert "5 of 512" in "".join(lines)
 
 
-def test_a_red_line_is_shown_as_it_is() -> None:
-    shown = drawn([{"what": "ad_ctr v1 query: [bold]why[/]"}])
+def red_line(**changed: Any) -> dict[str, Any]:
+    return {
+        "what": "ad_ctr v1 query: [bold]why[/]", "since": "2026-11-26T10:00:00+00:00",
+        "next": "./kappa status --job ad_ctr", "runbook": 'docs/runbook.md, "JOB vN query: [...]"', **changed,
+    }  # fmt: skip
+
+
+def test_a_red_line_is_shown_as_it_is_with_what_to_do() -> None:
+    shown = drawn([red_line()])
     assert "red: ad_ctr v1 query: [bold]why[/]" in shown
+    assert "since 2026-11-26 10:00:00 UTC; next: ./kappa status --job ad_ctr" in shown
+    assert 'docs/runbook.md, "JOB vN query: [...]"' in shown
     assert "nothing is red" not in shown
     assert "nothing is red" in drawn()
+
+
+def test_a_red_line_whose_beginning_is_not_known_says_so() -> None:
+    assert "since a time that is not known; next: " in drawn([red_line(since=None)])
 
 
 def test_what_is_not_known_is_empty_and_who_does_not_serve_is_named() -> None:

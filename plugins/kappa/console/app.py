@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,25 +47,38 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Console:
-    """What the routes share."""
+class Readers:
+    """Those who read one after another over a connection of their own, and what they read lately."""
 
     settings: Callable[[], Settings]
-    capacity: Callable[[], Mapping[str, int]]
-    cluster: Snapshots = field(default_factory=Snapshots)
-    """What the cluster said lately: who waits for it does not keep those from reading who wait for Postgres."""
     snapshots: Snapshots = field(default_factory=Snapshots)
-    """What was read lately; whoever reads holds its turn, so the parts below are made once."""
+
+    def told(self, key: Hashable, read: Callable[[Database], Any], seconds: float = SECONDS) -> Response:
+        """As `_told`; whoever reads holds the snapshots' turn, so the connection is made once."""
+        return _told(self.snapshots, key, lambda: read(self.database), seconds)
 
     @cached_property
     def database(self) -> Database:
         """The connection. Raises what is wrong with the settings."""
         return Database(self.settings())
 
+
+class Console:
+    """What the routes share. Who waits for one of the three does not wait for another one."""
+
+    def __init__(self, settings: Callable[[], Settings], capacity: Callable[[], Mapping[str, int]]) -> None:
+        self.settings, self.capacity = settings, capacity
+        self.cluster = Snapshots()
+        """What the cluster said lately."""
+        self.pages = Readers(settings)
+        """Of what pages ask for by themselves, all of it quick."""
+        self.people = Readers(settings)
+        """Of what somebody chose to see, which may take as long as a reading may."""
+
     @cached_property
     def now(self) -> Now:
         """The page that remembers."""
-        return Now(self.database, self.settings().topic.retention_hours)
+        return Now(self.pages.database, self.settings())
 
 
 class Gone(Refusal):
@@ -136,11 +149,11 @@ def _add_files(routes: APIRouter) -> None:
 def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/now")
     def now() -> Response:
-        return _told(console.snapshots, "now", lambda: console.now.read())
+        return console.pages.told("now", lambda _: console.now.read())
 
     @routes.get("/data/hours")
     def hours() -> Response:
-        return _told(console.snapshots, "hours", lambda: console.now.hours(), 10)
+        return console.pages.told("hours", lambda _: console.now.hours(), 10)
 
     @routes.get("/data/capacity")
     def capacity() -> Response:
@@ -149,34 +162,35 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/advice")
     def of_sizes() -> Response:
         free = free_of(lambda: console.cluster.get("capacity", console.capacity, 10).value)
-        return _told(console.snapshots, "advice", lambda: advice.read(console.database, free), 10)
+        return console.pages.told("advice", lambda database: advice.read(database, free), 10)
 
     @routes.get("/data/numbers")
     def of_numbers(span: Text = "1h", client: Text = "", ad: Text = "") -> Response:
         chosen = numbers.choice(span, client, ad)
-        return _told(console.snapshots, chosen, lambda: numbers.read(console.database, chosen), 2)
+        return console.people.told(chosen, lambda database: numbers.read(database, chosen), 2)
 
     @routes.get("/data/explanation")
     def explained(client: Text, ad: Text, minute: int) -> Response:
         key = ("explanation", client, ad, minute)
-        return _told(console.snapshots, key, lambda: explanation.read(console.database, client, ad, minute), 2)
+        return console.people.told(key, lambda database: explanation.read(database, client, ad, minute), 2)
 
     @routes.get("/data/fates")
     def of_fates(job: Text = "ad_ctr", span: Text = "1h") -> Response:
-        return _told(console.snapshots, ("fates", job, span), lambda: fates.read(console.database, job, span), 5)
+        return console.pages.told(("fates", job, span), lambda database: fates.read(database, job, span), 5)
 
 
 def _add_history(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/quarantine")
     def quarantine(span: Text = "1h", fate: Text = "", reason: Text = "") -> Response:
         key = ("quarantine", span, fate, reason)
-        return _told(console.snapshots, key, lambda: fates.refused(console.database, span, fate, reason), 5)
+        return console.people.told(key, lambda database: fates.refused(database, span, fate, reason), 5)
 
     @routes.get("/data/value")
     def value(partition: Partition, offset: Offset) -> Response:
         """The kept bytes of a refused record, for the disk: never for the browser to show."""
         key = ("value", partition, offset)
-        held = console.snapshots.get(key, lambda: fates.value(console.database, partition, offset)).value
+        people = console.people
+        held = people.snapshots.get(key, lambda: fates.value(people.database, partition, offset)).value
         named = {"Content-Disposition": f'attachment; filename="record-{partition}-{offset}.bin"'}
         return Response(held, media_type="application/octet-stream", headers=named)
 
@@ -184,22 +198,21 @@ def _add_history(routes: APIRouter, console: Console) -> None:
     def releases(job: Text = "") -> Response:
         if job and job not in JOBS:
             raise numbers.NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
-        return _told(console.snapshots, ("releases", job), lambda: history.releases(console.database, job), 5)
+        return console.people.told(("releases", job), lambda database: history.releases(database, job), 5)
 
     @routes.get("/data/versions")
     def versions() -> Response:
-        return _told(console.snapshots, "versions", lambda: history.versions(console.database), 10)
+        return console.people.told("versions", history.versions, 10)
 
     @routes.get("/data/comparison")
     def compared(job: Text, left: Number, right: Number, span: Text = "1h", until: Seconds = None) -> Response:
         """Two versions of a job, of which each window is read; so it is kept for a while."""
         key = ("comparison", job, left, right, span, until)
-        read = partial(comparison.read, console.database, job, left, right, span, until)
-        return _told(console.snapshots, key, read, 10)
+        return console.people.told(key, lambda database: comparison.read(database, job, left, right, span, until), 10)
 
     @routes.get("/data/replays")
     def replays() -> Response:
-        return _told(console.snapshots, "replays", lambda: history.under_way(console.database), 2)
+        return console.pages.told("replays", history.under_way, 2)
 
 
 def _told(snapshots: Snapshots, key: Hashable, read: Callable[[], Any], seconds: float = SECONDS) -> Response:

@@ -1,11 +1,13 @@
-"""How the console reads Postgres: over one connection, one reader at a time, and never for longer than a bound."""
+"""How the console reads Postgres: over a connection, one reader at a time, and never for longer than a bound."""
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg.rows import dict_row
@@ -17,7 +19,7 @@ from kappa.status.deadline import cut_off
 ROLE = "kappa_operator"
 """It sees `serving`, `ops` and `reference` (contract, section 3) and can write nothing."""
 SECONDS = 4.0
-"""The longest that one page's reading may take, whatever the server does."""
+"""The longest that all statements of one reading may take together, whatever the server does."""
 READ_ONLY = "-c timezone=UTC -c default_transaction_read_only=on"
 LIGHT = "-c work_mem=64MB -c max_parallel_workers_per_gather=0 -c jit=off -c enable_sort=off"
 """One backend, which holds what it joins and adds up in memory: the streams need the other cores, and the disk.
@@ -49,13 +51,33 @@ class TooSlow(Refusal):
         )
 
 
+class Limited(psycopg.Connection[dict[str, Any]]):
+    """A connection whose statements share a limit: each may take what those before it left."""
+
+    ends_at = 0.0
+    """By time.monotonic()."""
+
+    def execute(self, *statement: Any, **how: Any) -> psycopg.Cursor[dict[str, Any]]:
+        """As psycopg's. Raises TooSlow where nothing is left, psycopg's errors."""
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise TooSlow
+        super().execute(f"set statement_timeout = {math.ceil(left * 1000)}", prepare=False)
+        return super().execute(*statement, **how)
+
+    def limited(self, seconds: float) -> Self:
+        """The same, for so many seconds from now."""
+        self.ends_at = time.monotonic() + seconds
+        return self
+
+
 class Database:
-    """The console's connection; opened when it is first needed, and again once it is broken."""
+    """A connection of the console's; opened when it is first needed, and again once it is broken."""
 
     def __init__(self, settings: Settings, seconds: float = SECONDS) -> None:
         self._settings, self._seconds = settings, seconds
         self._turn = threading.Lock()
-        self._held: Reading | None = None
+        self._held: Limited | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
@@ -64,17 +86,16 @@ class Database:
             try:
                 connection = self._connected()
                 with cut_off(connection, self._seconds + 1):
-                    yield connection
+                    yield connection.limited(self._seconds)
             except psycopg.errors.QueryCanceled as error:
                 raise TooSlow from error
             except AWAY as error:
                 raise NotReadable(self._settings.database_address, error) from error
 
-    def _connected(self) -> Reading:
+    def _connected(self) -> Limited:
         if self._held is None or self._held.closed:
-            limits = f"{READ_ONLY} {LIGHT} -c statement_timeout={self._seconds * 1000:.0f}"
-            self._held = psycopg.connect(
-                self._settings.dsn(ROLE), autocommit=True, row_factory=dict_row, options=limits,
+            self._held = Limited.connect(
+                self._settings.dsn(ROLE), autocommit=True, row_factory=dict_row, options=f"{READ_ONLY} {LIGHT}",
                 connect_timeout=max(2, round(self._seconds)), application_name="kappa:console",
             )  # fmt: skip
         return self._held

@@ -1,4 +1,4 @@
-"""What one served number is made of, as far as the registry knows it; the records themselves are in the log."""
+"""What one served number is made of, as far as the registry knows it; its records, and their batches, the log tells."""
 
 from __future__ import annotations
 
@@ -31,17 +31,12 @@ where exists (select from jsonb_array_elements(r.segments_after) s
         where s ->> 'job' = 'ad_ctr' and (s ->> 'version')::integer = %(version)s
         and (s ->> 'from_window')::timestamptz <= %(at)s and %(at)s < (s ->> 'to_window')::timestamptz)
 order by release_id desc limit 1"""
-_BATCHES = """
-select generation, batch_id, epoch, committed_at, read, rows_changed, start_offsets, end_offsets from ops.batches
-where job = 'ad_ctr' and version = %(version)s and committed_at >= %(at)s
-    and committed_at < %(at)s::timestamptz + interval '2 minutes'
-order by generation, batch_id limit 200"""
 
 
 def read(database: Database, client: str, ad: str, minute: int) -> dict[str, Any]:
-    """{"served", "version", "release", "batches", "command"} of one ad's minute; None where there is none. The batches
-    are those of the minute and the one after it: which records they read, `command` tells. Raises NoSuchChoice,
-    NotReadable, TooSlow."""
+    """{"served", "version", "release", "command"} of one ad's minute; None where there is none. Which batches read its
+    records only their offsets tell, which are in the log: a replay read them long after the minute, and a late record
+    is in a later batch. `command` tells both. Raises NoSuchChoice, NotReadable, TooSlow."""
     for name, value in (("client", client), ("ad", ad)):
         if not ID.fullmatch(value):
             raise NoSuchChoice(name, value, "a name is 1 to 64 of A-Z a-z 0-9 _ . : -")
@@ -53,13 +48,12 @@ def read(database: Database, client: str, ad: str, minute: int) -> dict[str, Any
         version = connection.execute(_VERSION, {"at": at}).fetchone()
         of_version = {"at": at, "version": version["version"] if version else 0}
         release = connection.execute(_RELEASE, of_version).fetchone()
-        batches = connection.execute(_BATCHES, of_version).fetchall()
-    found = {"served": served, "version": version, "release": release, "batches": batches}
+    found = {"served": served, "version": version, "release": release}
     return {**plain(found), "command": command(client, ad, at)}
 
 
 def command(client: str, ad: str, at: datetime) -> str:
-    """What tells each record of the number, with its fate."""
+    """What tells each record of the number, with its fate, and the batches that read them."""
     return shlex.join(
         ["./kappa", "explain", "ad_ctr", "--client", client, "--ad", ad, "--minute", f"{at:%Y-%m-%dT%H:%MZ}"]
     )

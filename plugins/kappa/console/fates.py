@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kappa.console.database import Database
+from kappa.console import timeline
+from kappa.console.database import Database, Reading
 from kappa.console.numbers import SPANS, NoSuchChoice
 from kappa.console.text import plain
 from kappa.core.fates import Fate
@@ -34,10 +35,15 @@ _SUMS = "sum(read)::bigint as read, " + ", ".join(f"sum({fate})::bigint as {fate
 _MINUTES = f"""
 select {_SUMS},
     extract(epoch from date_bin(make_interval(mins => %(step)s), committed_at, timestamptz 'epoch'))::bigint as at
-from ops.batches b join ops.segments s using (job, version)
-where job = %(job)s and s.to_window = 'infinity'
-    and committed_at > statement_timestamp() - make_interval(mins => %(minutes)s)
+from ops.batches b join unnest(%(versions)s::integer[], %(since)s::timestamptz[], %(until)s::timestamptz[])
+    as served (version, since, until) using (version)
+where job = %(job)s and committed_at > statement_timestamp() - make_interval(mins => %(minutes)s)
+    and committed_at >= coalesce(since, '-infinity') and committed_at < coalesce(until, 'infinity')
 group by at order by at"""  # noqa: S608 - the columns are the names of fates
+_RELEASES = """
+select promoted_at, segments_before, segments_after from ops.releases
+where %(job)s = any(jobs) and promoted_at > statement_timestamp() - make_interval(mins => %(minutes)s)"""
+_SEGMENTS = "select job, version, to_window::text from ops.segments where job = %(job)s"
 _UNTIL = """
 select extract(epoch from date_bin(make_interval(mins => %(step)s), statement_timestamp(), timestamptz 'epoch'))::bigint
     - %(step)s * 60 as at"""
@@ -70,19 +76,35 @@ class NoSuchRecord(Refusal):
 
 
 def read(database: Database, job: str, span: str) -> dict[str, Any]:
-    """{"job", "span", "step", "fates", "meanings", "minutes": [{"at", "read", one for each fate}], "until", "totals"}
-    of the version that serves; `until` is the newest step that is over, whether or not something was committed in it.
-    Raises NoSuchChoice, NotReadable, TooSlow."""
+    """{"job", "span", "step", "fates", "meanings", "minutes": [{"at", "read", one for each fate}], "until", "totals"}:
+    minutes by commit, of the version that served then, totals of the one that serves now. `until` is the newest step
+    that is over, whether or not something was committed in it. Raises NoSuchChoice, NotReadable, TooSlow."""
     if job not in JOBS:
         raise NoSuchChoice("job", job, f"there are {', '.join(JOBS)}")
     minutes = _minutes(span)
     step = -(-minutes // POINTS)
     with database.reading() as connection:
-        rows = connection.execute(_MINUTES, {"job": job, "minutes": minutes, "step": step}).fetchall()
+        asked = {"job": job, "minutes": minutes, "step": step}
+        rows = connection.execute(_MINUTES, {**asked, **_served(connection, asked)}).fetchall()
         totals = connection.execute(_TOTALS, {"job": job}).fetchone()
         (until,) = connection.execute(_UNTIL, {"step": step}).fetchall()
     told = {"fates": FATES, "meanings": MEANINGS, "minutes": plain(rows), "totals": plain(totals)}
     return {"job": job, "span": span, "step": step, "until": until["at"], **told}
+
+
+def _served(connection: Reading, asked: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """{"versions", "since", "until"}, side by side, of the versions of a job that served in the minutes asked for; None
+    where one did so before them, and where it still does. So what a candidate read before its promotion is left out,
+    and what the version before it read until then is not."""
+    releases = connection.execute(_RELEASES, asked).fetchall()
+    segments = connection.execute(_SEGMENTS, asked).fetchall()
+    of_job = [
+        (version, since, until)
+        for (job, version), spans in timeline.served(releases, segments).items()
+        for since, until in spans
+        if job == asked["job"]
+    ]
+    return {name: [span[at] for span in of_job] for at, name in enumerate(("versions", "since", "until"))}
 
 
 def refused(database: Database, span: str, fate: str, reason: str) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from typing import Any
 from kappa.console.database import Database
 from kappa.console.latency import Look, quantile, stretches, watched_seconds
 from kappa.console.text import epoch, plain
+from kappa.core.installation.settings import Settings
 from kappa.status import red_lines, replays
-from kappa.status.causes import of_registry, readers
+from kappa.status.causes import MEANINGS, of_registry, readers
 
 LOOK_SECONDS = 240
 """Over so long the latencies of *Now* are taken."""
@@ -68,23 +69,22 @@ HOURS = 3
 class Now:
     """What *Now* shows; it keeps the looks of the last while, from which latencies and the lag's line come."""
 
-    def __init__(self, database: Database, retention_hours: int, clock: Callable[[], float] = time.time) -> None:
-        self._database, self._retention, self._clock = database, retention_hours, clock
+    def __init__(self, database: Database, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self._database, self._settings, self._clock = database, settings, clock
         self._looks: dict[tuple[str, int], deque[Look]] = {}
         self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
-        """{"at", "versions": [...], "red": [...], as `red_lines` has them, with "readers": its meaning for readers,
-        "questions": how many replays wait to be approved or rejected}. Raises NotReadable, TooSlow."""
+        """{"at", "versions": [...], "red": [...] of `red_lines`, `explained`, "questions": how many replays wait to be
+        approved or rejected}. Raises NotReadable, TooSlow."""
         at = self._clock()
         with self._database.reading() as connection:
             rows = connection.execute(_VERSIONS).fetchall()
-            red = red_lines.read(connection, self._retention)
+            red = red_lines.read(connection, self._settings.topic.retention_hours)
             questions = replays.questions(connection)
         red += red_lines.broken_accounts(rows)
         not_serving = {f"{row['job']} v{row['version']}" for row in rows if not row["serves"]}
-        for line in red:
-            line["readers"] = readers(of_registry(line["line"], line["what"]), line["of"] not in not_serving)
+        red = [explained(line, line["of"] not in not_serving, self._settings.is_embedded) for line in red]
         shown = [self._version(row, at) for row in rows]
         return {"at": at, "versions": shown, "red": plain(red), "questions": questions}
 
@@ -116,6 +116,18 @@ class Now:
             held.clear()
             held.extend(kept)
             return kept
+
+
+def explained(line: Mapping[str, Any], serves: bool, embedded: bool) -> dict[str, Any]:
+    """A red line with "readers", its meaning for those; "runbook", the page and the heading of its entry; "next", what
+    to type first."""
+    cause = of_registry(line["line"], line["what"])
+    return {
+        **line,
+        "readers": readers(cause, serves),
+        "runbook": f'{red_lines.RUNBOOK}, "{MEANINGS[cause].runbook}"',
+        "next": MEANINGS[cause].next_command(line["of"].partition(" ")[0], embedded),
+    }
 
 
 def _fill_up(columns: dict[str, list[int]], first: int, until: int) -> None:

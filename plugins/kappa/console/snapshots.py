@@ -13,11 +13,13 @@ from kappa.core.refusals import Refusal
 
 SECONDS = 1.0
 SHARE = 10
-"""What took long to read is read again only after so many times as long: pages take at most a tenth of one backend."""
+"""What took long to read is read again only after so many times as long: what many pages show takes at most a tenth of
+one backend."""
 KEPT = 64
 """Snapshots that are kept; the ones that were looked at longest ago go."""
 WAITING = 8
-"""Requests that may wait at once. Each takes a thread of the api-server, which has 40 for all that Airflow serves."""
+"""Requests that may wait at once for one connection. Each takes a thread of the api-server, which has 40 for all that
+Airflow serves."""
 
 
 class Busy(Refusal):

@@ -30,9 +30,9 @@ def lanes(versions: Iterable[Row], releases: Iterable[Row], segments: Sequence[R
     `ended` is None while it is kept, `until` None while it serves. What served before the oldest of the releases given
     is taken to have served since it was made.
     """
-    served = _served(releases, segments)
+    spans = served(releases, segments)
     shown = sorted(versions, key=lambda row: (row["job"], row["version"]))
-    return [_lane(row, served[row["job"], row["version"]]) for row in shown]
+    return [_lane(row, spans[row["job"], row["version"]]) for row in shown]
 
 
 def _lane(row: Row, spans: Iterable[Span]) -> dict[str, Any]:
@@ -44,7 +44,8 @@ def _lane(row: Row, spans: Iterable[Span]) -> dict[str, Any]:
     }
 
 
-def _served(releases: Iterable[Row], segments: Sequence[Row]) -> defaultdict[tuple[str, int], list[Span]]:
+def served(releases: Iterable[Row], segments: Sequence[Row]) -> defaultdict[tuple[str, int], list[Span]]:
+    """When each (job, version) served: what served before the oldest of the releases given, since None."""
     spans: defaultdict[tuple[str, int], list[Span]] = defaultdict(list)
     since: dict[str, datetime] = {}
     for release in sorted(releases, key=lambda row: row["promoted_at"]):

@@ -23,10 +23,10 @@ const since = (line) => line.since ? `since ${utc(line.since)}` : "since a time 
 // Lines of one cause, which mean the same for readers: what is wrong with each version, then what to do, once. What is
 // wrong has counts that change with each batch: those words change where they stand, and are not read aloud again.
 function alert(same) {
-  const [{line, readers, runbook}] = same, words = same.map(() => el("span", {"aria-live": "off"}));
+  const [{line, readers, runbook, next}] = same, words = same.map(() => el("span", {"aria-live": "off"}));
   const host = el("div", {class: "red", role: "alert"}, el("b", {}, "red: "),
     same.length === 1 ? words : [`${line}, ${same.length} versions`, el("ul", {}, words.map((each) => el("li", {}, each)))], " ",
-    el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}, the entry of this name.`));
+    el("span", {class: "quiet"}, `For readers: ${readers} What to do: ${runbook}; first `, el("code", {}, next)));
   return {host, told: [], words};
 }
 
@@ -98,11 +98,12 @@ function card(version, name) {
   if (!held) {
     const read = new Plot("records/s, by minute", count);
     const lag = new Plot("unread records, as seen here", count);
+    const wait = new Plot("wait of the oldest unread record, as seen here", seconds);
     const pace = new Plot("seconds between batches, by minute", (value) => `${value.toFixed(1)} s`);
     const facts = el("div"), advice = el("p", {class: "quiet"});
     const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
-      el("div", {class: "plots"}, read.host, lag.host, pace.host));
-    held = {host, facts, advice, read, lag, pace};
+      el("div", {class: "plots"}, read.host, lag.host, wait.host, pace.host));
+    held = {host, facts, advice, read, lag, wait, pace};
     fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
@@ -158,8 +159,10 @@ function drawLines() {
     if (!line) continue;
     held.read.draw({at: line.minute, lines: [{name: "records/s", colour: "first", fill: true, values: line.read.map((n) => n / 60)}]});
     held.pace.draw({at: line.minute, lines: [{name: "seconds", colour: "second", values: line.batches.map((n) => n ? 60 / n : null)}]});
-    const {at, values} = gaps(line.lag.at, line.lag.events, UNSEEN_SECONDS);
-    held.lag.draw({at, lines: [{name: "unread", colour: "fourth", fill: true, values}]});
+    for (const [plot, name, colour, seen] of [[held.lag, "unread", "fourth", line.lag.events], [held.wait, "wait", "fifth", line.lag.seconds]]) {
+      const {at, values} = gaps(line.lag.at, seen, UNSEEN_SECONDS);
+      plot.draw({at, lines: [{name, colour, fill: true, values}]});
+    }
   }
 }
 

@@ -18,14 +18,17 @@ const state = el("p", {class: "quiet"});
 const ctr = new Plot("CTR", (value) => `${(value * 100).toFixed(2)}\u00a0%`, picked);
 const spend = new Plot("spend", count, picked);
 const impressions = new Plot("impressions", count, picked);
-let found = null, topsOf = null;
+const minuteInput = el("input", {name: "minute", maxlength: 5, autocomplete: "off", size: 6, placeholder: "HH:MM"});
+let found = null, topsOf = null, times = [];
 
 form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client: clientInput.value.trim(), ad: adInput.value.trim()}); }},
   field("last", select("span", [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]], chosen.span, (event) => choose({span: event.target.value}))),
   field("client (empty: all)", clientInput), field("ad (empty: all)", adInput),
   el("button", {type: "submit"}, "Show"), el("button", {type: "button", onclick: () => choose({client: "", ad: ""})}, "All")), state);
 lines.append(el("div", {class: "plots"}, ctr.host, spend.host, impressions.host),
-  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]));
+  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]),
+  el("form", {"aria-label": "Explain a point", onsubmit(event) { event.preventDefault(); pickMinute(minuteInput.value.trim()); }},
+    field("a point's minute, UTC", minuteInput), el("button", {type: "submit"}, "Explain")));
 
 function choose(changes) {
   Object.assign(chosen, changes);
@@ -45,15 +48,15 @@ function twoLines(points, at, value) {
 
 function draw(told) {
   found = told;
-  const times = told.points.map((point) => point.at);
-  const at = times.length ? steps(Math.min(...times), Math.max(...times), told.step * 60) : [];
+  const known = told.points.map((point) => point.at);
+  times = known.length ? steps(Math.min(...known), Math.max(...known), told.step * 60) : [];
   const whose = chosen.client ? `${chosen.client}${chosen.ad ? `, ${chosen.ad}` : ""}` : "all clients";
   const complete = told.complete_through[told.source];
   state.textContent = `${whose}; to ${utc(told.end)}; a point is ${told.step} min; final up to ${complete ? utc(new Date(complete * 1000).toISOString()) : "nothing yet"}${told.source === "ad_ctr" ? "" : `; added up from ${told.source}`}`;
   for (const plot of [ctr, spend, impressions]) plot.per(told.step);
-  ctr.draw({at, lines: twoLines(told.points, at, (point) => point.ctr)});
-  spend.draw({at, lines: twoLines(told.points, at, (point) => point.spend)});
-  impressions.draw({at, lines: twoLines(told.points, at, (point) => Number(point.impressions))});
+  ctr.draw({at: times, lines: twoLines(told.points, times, (point) => point.ctr)});
+  spend.draw({at: times, lines: twoLines(told.points, times, (point) => point.spend)});
+  impressions.draw({at: times, lines: twoLines(told.points, times, (point) => Number(point.impressions))});
   drawTops(told);
 }
 
@@ -85,6 +88,15 @@ function days(rows) {
       whole(row.clicks), row.finality]));
 }
 
+// As a click on the point that a minute, HH:MM, is of; the newest one, where a day has two.
+function pickMinute(minute) {
+  const within = (at) => steps(at, at + 60 * (found.step - 1), 60).some((each) => clock(each).slice(0, 5) === minute);
+  const at = times.findLast(within);
+  if (at !== undefined) return picked(at);
+  const span = times.length ? `they go from ${clock(times[0])} to ${clock(times.at(-1))}` : "they have none yet";
+  fill(parts, el("p", {class: "bad"}, `No point of the plots is of ${minute} UTC: ${span}.`));
+}
+
 // What a point is made of: one ad's minute, or which ads and clients to go on with.
 async function picked(at) {
   if (!chosen.client || !chosen.ad || found.step !== 1) {
@@ -99,7 +111,7 @@ async function picked(at) {
   }
 }
 
-function explain({served, version, release, batches, command}, at) {
+function explain({served, version, release, command}, at) {
   const facts = [
     ["served", served ? `${whole(served.impressions)} impressions, ${whole(served.clicks)} ${served.clicks === 1 ? "click" : "clicks"}, ${money(served.spend_micros)} spend; ${whole(served.duplicates)} duplicates and ${whole(served.repeated_clicks)} repeated clicks beside; ${served.is_final ? "final" : "not final yet"}` : "nothing"],
     ["version", version ? `${version.job} v${version.version}, ${version.state}, made ${moment(version.created_at)}` : "none serves this time"],
@@ -107,12 +119,9 @@ function explain({served, version, release, batches, command}, at) {
     ["settings", version ? Object.entries(version.settings).map(([name, value]) => `${name}=${value}`).join(" ") : ""],
     ["release", release ? `${release.release_id} of ${moment(release.promoted_at)} by ${release.promoted_by}${release.approved_by ? `, approved by ${release.approved_by}` : ""}` : "none that names it"],
   ];
-  const ranges = (batch) => Object.entries(batch.end_offsets).map(([p, end]) => `${p}:${batch.start_offsets[p] ?? end}-${end - 1}`).join(" ");
   fill(parts, el("h2", {tabindex: -1}, `What ${chosen.ad} of ${clock(at)} is made of`),
     table("Where it comes from", [["what"], ["is"]], facts),
-    el("p", {}, "Its records with their fates, from the log itself:"), el("pre", {}, command),
-    table("Batches committed in this minute and the next", [["batch"], ["committed"], ["records", "n"], ["offsets, by partition"]],
-      batches.map((batch) => [`g${batch.generation} ${batch.batch_id}`, moment(batch.committed_at), whole(batch.read), ranges(batch)]), `${batches.length}`));
+    el("p", {}, "Its records with their fates, and the batches that read them, this command tells from the log:"), el("pre", {}, command));
   parts.querySelector("h2").focus();
 }
 

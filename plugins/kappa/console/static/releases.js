@@ -32,14 +32,15 @@ function draw(told) {
   if (windowed.length) offer(told.versions, windowed);
   drawLanes(told, chosen.job);
   const of = (rows) => rows.filter((row) => !chosen.job || row.job === chosen.job);
+  const made = of(told.versions), releases = told.releases.filter((row) => !chosen.job || row.jobs.includes(chosen.job));
   refill(serving, table("Segments", [["job"], ["version"], ["from window"], ["to window"]],
     of(told.segments).map((row) => [row.job, `v${row.version}`, edge(row.from_window), edge(row.to_window)])));
   refill(released, table("Releases", [["release"], ["is a"], ["when, UTC"], ["jobs"], ["by"], ["approved by"], ["before"], ["after"], ["evidence"]],
-    told.releases.filter((row) => !chosen.job || row.jobs.includes(chosen.job)).map((row) => [row.release_id, row.kind, moment(row.promoted_at), row.jobs.join(", "), row.promoted_by, row.approved_by ?? "",
-      lines(row.segments_before), lines(row.segments_after), evidence(row.evidence)]), `${told.releases.length}`));
+    releases.map((row) => [row.release_id, row.kind, moment(row.promoted_at), row.jobs.join(", "), row.promoted_by, row.approved_by ?? "",
+      lines(row.segments_before), lines(row.segments_after), evidence(row.evidence)]), `${releases.length}`));
   refill(versions, table("Versions", [["version"], ["state"], ["wanted"], ["made, UTC"], ["starts, UTC"], ["artifact"], ["result digest"], ["pinned"]],
-    of(told.versions).map((row) => [`${row.job} v${row.version}`, row.state, row.desired, moment(row.created_at), row.starts_at ? moment(row.starts_at) : "with the log",
-      row.artifact, String(row.result_digest).slice(0, 12), row.pinned_by ? `by ${row.pinned_by}: ${row.pin_reason ?? ""}` : ""]), `${told.versions.length}`));
+    made.map((row) => [`${row.job} v${row.version}`, row.state, row.desired, moment(row.created_at), row.starts_at ? moment(row.starts_at) : "with the log",
+      row.artifact, String(row.result_digest).slice(0, 12), row.pinned_by ? `by ${row.pinned_by}: ${row.pin_reason ?? ""}` : ""]), `${made.length}`));
   refill(audit, table("Audit", [["when, UTC"], ["who"], ["did"], ["to"], ["why"], ["run"], ["evidence"]],
     told.audit.map((row) => [moment(row.at), row.actor, row.action, row.job ? `${row.job}${row.version ? ` v${row.version}` : ""}` : "", row.reason ?? "", row.run_id ?? "", evidence(row.evidence)]), `${told.audit.length}`),
     el("p", {class: "quiet"}, "All of it: ./kappa audit, or in Airflow ", airflow("dag_runs", "the runs"), "."));

@@ -90,8 +90,8 @@ def add_up_clients(hand: ByHand) -> None:
     )
 
 
-def batch(hand: ByHand, number: int, age_seconds: float, **fates: int) -> None:
-    """A batch of ad_ctr that was committed so long ago."""
+def batch(hand: ByHand, number: int, age_seconds: float, version: int = FIRST, **fates: int) -> None:
+    """A batch of a version of ad_ctr that was committed so long ago."""
     counts = {fate.value: fates.get(fate.value, 0) for fate in Fate}
     names, marks = ", ".join(counts), ", ".join(["%s"] * len(counts))
     zeros = ", ".join(["0"] * (len(Fate) - 1))
@@ -99,8 +99,20 @@ def batch(hand: ByHand, number: int, age_seconds: float, **fates: int) -> None:
         f"insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
         f"read, {names}, {MONEY}, rows_changed, committed_at) values ('ad_ctr', %s, 1, %s, 1, 'id', %s, %s, %s, "
         f"{marks}, {zeros}, 2, clock_timestamp() - %s * interval '1 second')",
-        FIRST, number, Jsonb({"0": 0}), Jsonb({"0": 1}), sum(counts.values()), *counts.values(), age_seconds,
+        version, number, Jsonb({"0": 0}), Jsonb({"0": 1}), sum(counts.values()), *counts.values(), age_seconds,
     )  # fmt: skip
+
+
+def promote(hand: ByHand, after: int, age_seconds: float) -> None:
+    """So long ago a version of ad_ctr took over from FIRST."""
+    before, now = ([{"job": "ad_ctr", "version": version, "from_window": "-infinity", "to_window": "infinity"}]
+                   for version in (FIRST, after))  # fmt: skip
+    hand.execute(
+        "insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after, "
+        "promoted_at, promoted_by) values ('{ad_ctr}', %s, %s, '[]', '[]', clock_timestamp() - %s * interval "
+        "'1 second', 'ada')", Jsonb(before), Jsonb(now), age_seconds,
+    )  # fmt: skip
+    hand.serve("ad_ctr", ("-infinity", "infinity", after))
 
 
 def refuse(hand: ByHand, offset: int, fate: str, reason: str, value: bytes | None) -> None:

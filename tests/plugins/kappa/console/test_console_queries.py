@@ -6,18 +6,17 @@ import time
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
 from kappa.console import advice, explanation, fates, history, numbers
-from kappa.console.database import Database, NotReadable, TooSlow
+from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.core.advice.load import Free
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS, resolve
 from kappa.status.causes import MEANINGS, Cause
-from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, refuse
+from tests.plugins.kappa.console.conftest import EVIL, FINAL, OPEN, add_up_clients, batch, beat, promote, refuse
 from tests.rigs.served_by_hand import FIRST, RULES, ByHand
 
 pytestmark = pytest.mark.rig
@@ -92,9 +91,20 @@ def test_what_a_point_is_made_of(hand: ByHand, database: Database) -> None:
     assert explanation.read(database, "c9", "a1", int(FINAL.timestamp()))["served"] is None
 
 
+def test_no_batch_is_taken_for_the_one_that_made_a_minute(hand: ByHand, database: Database) -> None:
+    """The books tell when a batch was committed, not which minutes it read: with this one others were committed, and
+    what it is made of was read later, by a replay and as a record came late."""
+    old = time.time() - FINAL.timestamp()
+    for number, age in ((1, old - 30), (2, old - 3_600), (3, 10)):
+        batch(hand, number, age, counted=1)
+    told = explanation.read(database, "c1", "a1", int(FINAL.timestamp()))
+    hand.execute("delete from registry.batch; delete from registry.batch_total")
+    assert told.keys() == {"served", "version", "release", "command"}
+
+
 def test_now_tells_rates_latency_and_red_lines(hand: ByHand, settings: Settings, database: Database) -> None:
     clock = [time.time()]
-    now = Now(database, settings.topic.retention_hours, lambda: clock[0])
+    now = Now(database, settings, lambda: clock[0])
     hand.execute("update registry.heartbeat set action_ms = 310 where job = 'ad_ctr' and version = %s", FIRST)
     first = _version(now.read())
     assert first["action_ms"] == 310
@@ -145,6 +155,23 @@ def test_fates_by_minute_add_up(hand: ByHand, database: Database) -> None:
     hand.execute("delete from registry.batch; delete from registry.batch_total")
 
 
+def test_fates_by_minute_are_of_the_version_that_served_then(hand: ByHand, database: Database) -> None:
+    """A candidate reads the whole log before its promotion; what served before goes on reading after it."""
+    candidate = FIRST + 5
+    hand.stage("ad_ctr", candidate)
+    for number, age, version, counted in (
+        (1, 1_500, FIRST, 5), (1, 900, candidate, 4_000), (2, 600, FIRST, 6), (2, 120, candidate, 7), (3, 120, FIRST, 8)
+    ):  # fmt: skip
+        batch(hand, number, age, version, counted=counted)
+    promote(hand, candidate, 300)
+    told = fates.read(database, "ad_ctr", "1h")
+    hand.serve("ad_ctr", ("-infinity", "infinity", FIRST))
+    hand.execute("delete from registry.batch; delete from registry.batch_total; delete from registry.release")
+    hand.execute("update registry.job_version set state = 'RETIRED' where version = %s", candidate)
+    assert [minute["counted"] for minute in told["minutes"]] == [5, 6, 7]
+    assert told["totals"]["version"] == candidate
+
+
 def test_refused_records_are_shown_by_reason_and_their_bytes_safely(hand: ByHand, database: Database) -> None:
     refuse(hand, 1, "dead_letter", "not JSON", EVIL)
     refuse(hand, 2, "dead_letter", "no value", None)
@@ -182,40 +209,10 @@ def test_versions_that_can_be_asked_about_a_record(database: Database) -> None:
     assert {"job": "ad_ctr", "version": FIRST, "state": "LIVE"} in told
 
 
-def test_the_console_writes_nothing_and_sees_no_table(database: Database) -> None:
-    for statement in ("create table ops.x (a int)", "delete from ops.audit", "select * from data.ad_ctr_minute"):
-        with pytest.raises(NotReadable), database.reading() as connection:
-            connection.execute(statement)
-    with database.reading() as connection:
-        assert connection.execute("select current_setting('transaction_read_only') as it").fetchone() == {"it": "on"}
-        assert connection.execute("show enable_sort").fetchone() == {"enable_sort": "off"}
-
-
-def test_what_takes_too_long_is_cut_off_and_the_next_read_works(settings: Settings) -> None:
-    database = Database(settings, seconds=0.3)
-    began = time.monotonic()
-    with pytest.raises(TooSlow), database.reading() as connection:
-        connection.execute("select pg_sleep(20)")
-    assert time.monotonic() - began < 10
-    with database.reading() as connection:
-        assert connection.execute("select 1 as one").fetchone() == {"one": 1}
-
-
-def test_a_connection_that_was_ended_is_opened_again(hand: ByHand, database: Database) -> None:
-    with database.reading() as connection:
-        pid = connection.info.backend_pid
-    with psycopg.connect(hand.settings.dsn("postgres"), autocommit=True) as other:
-        other.execute("select pg_terminate_backend(%s, 10000)", [pid])
-    with pytest.raises(NotReadable), database.reading() as connection:
-        connection.execute("select 1")
-    with database.reading() as connection:
-        assert connection.info.backend_pid != pid
-
-
 def test_a_replay_that_waits_for_an_answer_is_counted_until_it_has_one(
     hand: ByHand, settings: Settings, database: Database
 ) -> None:
-    now = Now(database, settings.topic.retention_hours)
+    now = Now(database, settings)
     hand.execute(
         "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, "
         "price) values (gen_random_uuid(), 'run', '{}', '{}', 'exact', '[]', 'ask', true, 'ada', '{}')"
@@ -237,7 +234,7 @@ def test_of_a_version_that_does_not_serve_readers_need_not_know(
     candidate = FIRST + 7
     hand.stage("ad_ctr", candidate)
     hand.execute("insert into registry.red_line values ('ad_ctr', %s, 'query', clock_timestamp(), 'why')", candidate)
-    red = {line["what"]: line["readers"] for line in Now(database, settings.topic.retention_hours).read()["red"]}
+    red = {line["what"]: line["readers"] for line in Now(database, settings).read()["red"]}
     hand.execute("delete from registry.red_line")
     hand.execute("update registry.job_version set state = 'RETIRED' where version = %s", candidate)
     assert red[f"ad_ctr v{candidate} query: why"] == "None: nobody reads numbers of it."

@@ -80,6 +80,23 @@ def test_the_values_of_an_advice_are_copied_for_the_form(
         looked.picture(f"advice-{size}")
 
 
+def test_the_lag_is_drawn_in_records_and_in_time(browser: Browser, base: str) -> None:
+    lag = {"at": [1_800_000_000, 1_800_000_010], "events": [5_000, 6_000], "seconds": [30.0, 90.0]}
+    lines = {"minute": [], "read": [], "rows": [], "batches": [], "lag": lag}
+    with looking(browser) as looked:
+        told = {"hours": 3, "versions": {f"ad_ctr v{FIRST}": lines}}
+        looked.page.route("**/data/hours", lambda route: route.fulfill(json=told))
+        looked.page.goto(f"{base}/now")
+        for what in (
+            "unread records, as seen here, from .*: unread last 6,000, most 6,000",
+            "wait of the oldest unread record, as seen here, from .*: wait last 90 s, most 90 s",
+        ):
+            looked.page.get_by_role("img", name=re.compile(f"^{what}$")).wait_for()
+        assert looked.against_access() == []
+        looked.picture("lag")
+        assert looked.wrong == []
+
+
 def test_lines_have_gaps_where_nobody_looked_and_axes_short_numbers(browser: Browser, base: str) -> None:
     script = """async (address) => {
         const {count, gaps} = await import(address);
@@ -101,6 +118,7 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
         told = looked.page.get_by_role("alert").filter(has_text=f"ad_ctr v{FIRST} query: <i>why")
         told.wait_for()
         assert MEANINGS[Cause.QUERY].readers in told.inner_text()
+        assert f'docs/runbook.md, "{MEANINGS[Cause.QUERY].runbook}"; first ./kappa status' in told.inner_text()
         told.evaluate("element => { element.seen = true; }")
         marked = looked.page.locator(".is-red").get_by_role("heading", level=2).all_inner_texts()
         assert marked == [f"ad_ctr v{FIRST} serves"]
@@ -125,8 +143,9 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
 
 def test_versions_that_are_red_for_one_cause_are_one_entry(browser: Browser, base: str) -> None:
     def line(of: str, cause: str, readers: str = "Numbers grow old.") -> dict[str, Any]:
-        return {"what": f"{of} {cause}: no commit", "since": "2026-11-26T10:00:00+00:00", "runbook": "docs/runbook.md",
-                "line": cause, "of": of, "readers": readers}  # fmt: skip
+        return {"what": f"{of} {cause}: no commit", "since": "2026-11-26T10:00:00+00:00", "line": cause, "of": of,
+                "readers": readers, "runbook": f'docs/runbook.md, "{cause}"',
+                "next": f"./kappa status --job {of.split()[0]}"}  # fmt: skip
 
     red = [line("ad_ctr v1", "stalled"), line("ad_ctr v1", "query"), line("client_spend v1", "stalled")]
     with looking(browser) as looked:
@@ -137,6 +156,8 @@ def test_versions_that_are_red_for_one_cause_are_one_entry(browser: Browser, bas
         assert both.startswith("red: stalled, 2 versions")
         assert both.count("no commit since 2026-11-26 10:00:00 UTC.") == 2
         assert both.count("Numbers grow old.") == 1
+        assert 'What to do: docs/runbook.md, "stalled"; first ./kappa status --job ad_ctr' in both
+        assert 'What to do: docs/runbook.md, "query"; first ./kappa status --job ad_ctr' in one
         assert one.startswith("red: ad_ctr v1 query: no commit")
         assert looked.against_access() == []
         looked.picture("one-cause")
@@ -145,7 +166,7 @@ def test_versions_that_are_red_for_one_cause_are_one_entry(browser: Browser, bas
 def test_words_that_change_with_each_batch_change_within_an_alert_that_stays(browser: Browser, base: str) -> None:
     """An alert that is put in again is read aloud again; nor could anybody copy what it says."""
     late = {"what": "", "since": "2026-11-26T10:00:00+00:00", "runbook": "docs/runbook.md", "line": "late",
-            "of": "ad_ctr v1", "readers": "Something is missing."}  # fmt: skip
+            "of": "ad_ctr v1", "readers": "Something is missing.", "next": "./kappa status"}  # fmt: skip
     asked: list[int] = []
 
     def grown(route: Route) -> None:
