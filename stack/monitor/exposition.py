@@ -101,10 +101,10 @@ def _of_registry(registry: Registry, retention_seconds: float) -> dict[Metric, S
 
 def _told(version: Mapping[str, Any], retention_seconds: float) -> dict[Metric, float | None]:
     """The metrics of a version that are computed of what was read."""
-    lag, read = version["lag_seconds"], version["recent_read"]
+    unread, read = version["unread_seconds"], version["recent_read"]
     return {
         metrics.SERVES: float(version["serves"]),
-        metrics.SLACK: None if lag is None else retention_seconds - lag,
+        metrics.SLACK: None if unread is None else retention_seconds - unread,
         metrics.BATCH: _thousandth(version["batch_ms"]),
         metrics.DELAY: _thousandth(version["watermark_delay_ms"]),
         metrics.REFUSED_SHARE: version["recent_refused"] / read if read else None,

@@ -28,7 +28,7 @@ select v.job, v.version, v.state, v.desired,
         as watermark_seconds,
     extract(epoch from d.committed_at)::double precision as committed,
     extract(epoch from d.beat_at)::double precision as beat,
-    p.skew_seconds, m.read as recent_read, m.refused as recent_refused, m.future as recent_future,
+    p.skew_seconds, p.unread_seconds, m.read as recent_read, m.refused as recent_refused, m.future as recent_future,
     a.read, {", ".join(f"a.{fate}" for fate in Fate)},
     a.read - {" - ".join(f"a.{fate}" for fate in Fate)} as residual
 from ops.versions v
@@ -36,7 +36,10 @@ join ops.accounting a using (job, version)
 left join ops.drivers d using (job, version)
 left join ops.reach c using (job, version)
 cross join lateral (
-    select extract(epoch from max(read_append_time) - min(read_append_time))::double precision as skew_seconds
+    select extract(epoch from max(read_append_time) - min(read_append_time))::double precision as skew_seconds,
+        case when bool_or(coalesce(end_offset > next_offset, true)) then greatest(0, extract(epoch from
+            statement_timestamp() - min(unread_from) filter (where coalesce(end_offset > next_offset, true))))
+        else 0 end::double precision as unread_seconds
     from ops.progress p where (p.job, p.version) = (v.job, v.version)) p
 cross join lateral (
     select coalesce(sum(b.read), 0)::bigint as read, coalesce(sum(b.future), 0)::bigint as future,
@@ -57,7 +60,8 @@ select (select count(*) from ops.leases where ends_at > statement_timestamp()) a
 class Registry:
     """`versions` are rows of _VERSIONS: a column for each fate, `residual` what has none, `beat` and `committed` epoch
     seconds of the database's clock, `recent_*` over five minutes; of one that `is_changing` a run, which is no repair,
-    has taken hold in these, unless it is a candidate that has begun to read. `clock`: what the database's clock said.
+    has taken hold in these, unless it is a candidate that has begun to read; by `unread_seconds` the oldest record that
+    is unread, or may be, was appended no longer ago (None: nobody knows). `clock`: what the database's clock said.
     `red` and `replays`: as `status` has them."""
 
     versions: list[Row] = field(default_factory=list)

@@ -79,7 +79,8 @@ RESIDUAL = _of_version("kappa_accounting_residual_records", "records", "conserva
                        "anything but 0 is wrong")  # fmt: skip
 LAG_RECORDS = _of_version("kappa_lag_records", "records", "records in the log that are not read yet")
 LAG_SECONDS = _of_version("kappa_lag_seconds", "s", "age of the oldest one that is not read yet; 0 if all are")
-SLACK = _of_version("kappa_retention_slack_seconds", "s", "until the log drops the oldest record that is not read yet")
+SLACK = _of_version("kappa_retention_slack_seconds", "s", "until the log drops the oldest record "
+                    "that is not read yet, at the earliest")  # fmt: skip
 COMPLETE = _of_version("kappa_complete_age_seconds", "s", "age of `complete_through`: older windows are final")
 COMMITTED = _of_version("kappa_last_commit_timestamp_seconds", "epoch s", "when the newest batch was committed, by the "
                         "database's clock")  # fmt: skip

@@ -16,7 +16,8 @@ from stack.supervision import Process
 
 VERSION: dict[str, Any] = {
     "job": "ad_ctr", "version": 3, "state": "LIVE", "desired": "running", "serves": True, "lag_events": 40,
-    "lag_seconds": 600.0, "complete_seconds": 7300.0, "epoch": 2, "batch_ms": 1500, "watermark_delay_ms": 7_560_000,
+    "lag_seconds": 600.0, "unread_seconds": 900.0,
+    "complete_seconds": 7300.0, "epoch": 2, "batch_ms": 1500, "watermark_delay_ms": 7_560_000,
     "state_rows": 10, "state_bytes": 4096, "watermark_seconds": 7600.0, "committed": 990.0, "beat": 999.0,
     "skew_seconds": 1.5, "is_changing": True, "recent_read": 200, "recent_refused": 5, "recent_future": 1,
     "read": 1000, "residual": 0, **dict.fromkeys(Fate, 0), "counted": 900, "late": 100,
@@ -49,7 +50,7 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     found = scraped(WHOLE)
     of = '{job_name="ad_ctr",version="3"}'
     assert found[f"kappa_lag_records{of}"] == 40
-    assert found[f"kappa_retention_slack_seconds{of}"] == 168 * 3600 - 600
+    assert found[f"kappa_retention_slack_seconds{of}"] == 168 * 3600 - 900
     assert found[f"kappa_batch_seconds{of}"] == 1.5
     assert found[f"kappa_watermark_delay_seconds{of}"] == 7560
     assert found[f"kappa_refused_ratio{of}"] == 0.025
@@ -73,7 +74,7 @@ def test_a_registry_that_is_away_is_a_metric_and_the_rest_is_not_made_up() -> No
 
 
 def test_what_a_version_has_not_yet_is_not_told() -> None:
-    bare = {**VERSION, "beat": None, "lag_seconds": None, "batch_ms": None, "recent_read": 0}
+    bare = {**VERSION, "beat": None, "unread_seconds": None, "batch_ms": None, "recent_read": 0}
     found = scraped(Look(1000.0, registry=Registry([bare], [], [], REGISTRY.counts)))
     for name in ("last_heartbeat_timestamp_seconds", "retention_slack_seconds", "batch_seconds", "refused_ratio"):
         assert not [told for told in found if told.startswith(f"kappa_{name}")]
