@@ -52,7 +52,7 @@ order by v.job, v.version"""  # noqa: S608 - the names of the fates are ours
 _COUNTS = """
 select (select count(*) from ops.leases where ends_at > statement_timestamp()) as leases,
     (select count(*) from ops.changes where ended_at is null) as changes,
-    (select count(*) from ops.releases) as releases,
+    (select count(*) from ops.releases where segments_before <> '[]') as releases,
     extract(epoch from clock_timestamp())::double precision as clock"""
 
 

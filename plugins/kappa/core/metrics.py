@@ -66,7 +66,8 @@ CLOCK = Metric("kappa_clock_ahead_seconds", Kind.GAUGE, "s", "by how much the da
 RETENTION = Metric("kappa_retention_seconds", Kind.GAUGE, "s", "how long the log is kept")
 LEASES = Metric("kappa_leases", Kind.GAUGE, "leases", "versions that a run holds now")
 CHANGES = Metric("kappa_changes_open", Kind.GAUGE, "changes", "deployments and rescales under way")
-RELEASES = Metric("kappa_releases_total", Kind.COUNTER, "releases", "hand-overs: promotions and roll-backs, ever")
+RELEASES = Metric("kappa_releases_total", Kind.COUNTER, "releases", "hand-overs, ever: promotions and "
+                  "roll-backs, no first deployment")  # fmt: skip
 REPLAYS = Metric("kappa_replays", Kind.GAUGE, "replays", "replays under way", ("phase",))
 
 # Versions, of those that are not retired.

@@ -1,0 +1,39 @@
+"""What the monitor counts in the registry: hand-overs, of which a first deployment is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from stack.monitor import registry
+from tests.rigs.case import Case
+from tests.rigs.rig import Rig
+
+pytestmark = pytest.mark.rig
+RELEASE = """
+insert into registry.release (jobs, segments_before, segments_after, offsets_before, offsets_after, promoted_by,
+    evidence)
+values ('{ad_ctr}', %s, '[]', '{}', '{}', 'somebody', %s)"""
+SERVED = [{"job": "ad_ctr", "version": 1, "from_window": "-infinity", "to_window": "infinity"}]
+
+
+def released(case: Case, before: list[dict[str, Any]], evidence: dict[str, Any]) -> None:
+    case.query(RELEASE, json.dumps(before), json.dumps(evidence))
+
+
+def counts(case: Case) -> dict[str, Any]:
+    with psycopg.connect(case.settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
+        return dict(registry.read(connection, 168).counts)
+
+
+def test_a_first_deployment_is_no_hand_over(cases: Rig) -> None:
+    case = cases.case("ad_ctr")
+    case.query("delete from registry.release")
+    released(case, [], {"first_deployment": True})
+    assert counts(case)["releases"] == 0
+    released(case, SERVED, {"hand_over_seconds": 0.5})
+    assert counts(case)["releases"] == 1
