@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
+from kappa.core.verb_steps import Verb
 from kappa.status.causes import READ_FROM_REGISTRY, READ_FROM_SUPERVISOR, Cause, of_registry
 from stack import supervision
 from stack.alerts.backlog import Backlogs
@@ -32,11 +34,11 @@ CLOCK_SECONDS = 30.0
 """Half of what finality allows clocks to differ by (contract, section 3)."""
 
 
-def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int) -> list[Finding]:
+def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int, airflow_url: str) -> list[Finding]:
     """All that is wrong, a line for each subject and cause; `backlogs` and `starts` have taken this look in."""
     found = [*_red(seen), *_restarts(seen, starts), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
-        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
+        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays, airflow_url)]
     return found
 
 
@@ -109,15 +111,17 @@ def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:
         yield Finding(Cause.BACKLOG, growing.name, growing.sentence, growing.since)
 
 
-def _questions(replays: Iterable[dict[str, Any]]) -> Iterator[Finding]:
+def _questions(replays: Iterable[dict[str, Any]], airflow_url: str) -> Iterator[Finding]:
     for replay in replays:
         if replay["phase"] == WAITS:
             names = ", ".join(f"{c['job']} v{c['version']} against v{c['live']}" for c in replay["candidates"])
+            page = f"{airflow_url}/dags/{Verb.REPROCESS.dag_id}/runs/{quote(replay['run_id'])}/required_actions"
             what = (
-                f"the replay of {names}, asked by {replay['asked_by']}, is valid and waits to be approved or rejected"
+                f"the replay of {names}, asked by {replay['asked_by']}, is valid and waits to be approved or rejected "
+                f"by somebody else: read the report and answer at {page}"
             )
-            first = replay["candidates"][0]
-            yield Finding(Cause.APPROVAL, f"{first['job']} v{first['version']}", f"{what}, run {replay['run_id']}")
+            candidates = ", ".join(f"{c['job']} v{c['version']}" for c in replay["candidates"])
+            yield Finding(Cause.APPROVAL, candidates, what)
 
 
 def _epoch(text: str | None) -> float | None:

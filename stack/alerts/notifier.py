@@ -36,7 +36,7 @@ class Notifier:
         if seen.registry is not None:
             self._backlogs.take(seen.at, seen.registry.versions)
         starts = part_restarts.remembered(self.memory.starts, seen.processes)
-        found = findings(seen, self._backlogs, starts, self._alerts.disk_free_mb)
+        found = findings(seen, self._backlogs, starts, self._alerts.disk_free_mb, self._where.airflow_url)
         change = decide(self.memory.book, found, unknown(seen, self._backlogs), seen.at)
         letters = [*self._letters(change.opened, seen.at), *self._letters(change.over, seen.at, is_over=True)]
         for letter in letters:

@@ -84,7 +84,7 @@ def _yaml(cause: str, found: Rule, meaning: Meaning) -> str:
         "summary": f"{meaning.title}{about}",
         "readers": meaning.readers,
         "runbook": f'docs/runbook.md, "{meaning.runbook}"',
-        "next": "; elsewhere ".join(filter(None, [meaning.next.replace("{job}", "JOB"), meaning.elsewhere])),
+        "next": "; elsewhere ".join(filter(None, [meaning.next, meaning.elsewhere])).replace("{job}", "JOB"),
     }
     lines = [
         f"- alert: {alert_name(cause)}",

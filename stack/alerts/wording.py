@@ -15,10 +15,12 @@ RUNBOOK = "docs/runbook.md"
 
 @dataclass(frozen=True)
 class Installation:
-    """Whose incidents are told: its name, and whether its parts are those that `./kappa up` starts."""
+    """Whose incidents are told: its name, whether its parts are those that `./kappa up` starts, and where its Airflow
+    is."""
 
     name: str
     embedded: bool
+    airflow_url: str
 
 
 def opening(incident: Incident, where: Installation) -> tuple[str, str]:
@@ -49,7 +51,12 @@ def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str
 
 def next_command(incident: Incident, embedded: bool) -> str:
     """What to type first."""
-    return MEANINGS[incident.cause].next_command(incident.subjects[0].partition(" ")[0], embedded)
+    return MEANINGS[incident.cause].next_command(jobs_of(incident.subjects[0]), embedded)
+
+
+def jobs_of(subject: str) -> str:
+    """The jobs of a subject that names versions, such as `ad_ctr v2, client_spend v5`, as a command takes them."""
+    return " ".join(name.partition(" ")[0] for name in subject.split(", "))
 
 
 def _title(incident: Incident) -> str:

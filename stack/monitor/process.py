@@ -40,7 +40,7 @@ def run(settings: Settings, checkout: Path, ended: threading.Event) -> None:
 def _notify(
     settings: Settings, told: list[targets.Target], looks: Looks, file: MemoryFile, ended: threading.Event
 ) -> None:
-    here = Installation(f"{socket.gethostname()}:{settings.home}", settings.is_embedded)
+    here = Installation(f"{socket.gethostname()}:{settings.home}", settings.is_embedded, settings.airflow_url)
     notifier = Notifier(settings.alerts, here, told, file)
     logger.info("incidents are told to %s", ", ".join(target.name for target in told))
     while not ended.is_set():

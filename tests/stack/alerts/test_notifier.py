@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kappa.core.installation.settings import Settings
 from kappa.status.causes import Cause
 from stack.alerts.incidents import Incident
 from stack.alerts.memory import MemoryFile, NotifierRuns
@@ -20,7 +22,7 @@ from tests.rigs.small_stack import standing_still
 from tests.stack.alerts.receiver import Receiver
 from tests.stack.alerts.watch import RED, SILENT, WELL, Watch
 
-QUESTION = {
+QUESTION: dict[str, Any] = {
     "phase": "waiting for an answer", "asked_by": "ada", "run_id": "r1",
     "candidates": [{"job": "ad_ctr", "version": 2, "live": 1}],
 }  # fmt: skip
@@ -54,8 +56,27 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
 @pytest.mark.parametrize(("embedded", "starts"), [(True, "./kappa up"), (False, "./kappa doctor")])
 def test_what_up_did_not_start_it_is_not_said_to_start(embedded: bool, starts: str) -> None:
     away = Incident(1, Cause.KAFKA, ("kafka",), ("kafka does not answer",), 1_790_000_000, 1_790_000_015, 0)
-    _, body = opening(away, Installation("here", embedded))
+    _, body = opening(away, Installation("here", embedded, "http://air"))
     assert f"Next: {starts}\n" in body
+
+
+BOTH = {**QUESTION, "candidates": [*QUESTION["candidates"], {"job": "client_spend", "version": 5, "live": 3}]}
+ANSWER = f"http://127.0.0.1:{Settings(Path()).ports.airflow}/dags/reprocess_stream/runs/r1/required_actions"
+
+
+@pytest.mark.parametrize(("asked", "jobs"), [(QUESTION, "ad_ctr"), (BOTH, "ad_ctr client_spend")])
+def test_of_a_question_it_is_told_where_and_how_to_answer(
+    watch: Watch, hook: Receiver, asked: dict[str, Any], jobs: str
+) -> None:
+    watch.see(60, replace(WELL, registry=Registry(replays=[asked])))
+    (told,) = hook.told
+    assert f"answer at {ANSWER}" in told["message"]
+    assert 'Runbook: docs/runbook.md, "A replay waits for an answer"' in told["message"]
+    assert f"Next: ./kappa promote {jobs} --as approver --reason TEXT\n" in told["message"]
+    assert (
+        told["title"]
+        == f"red: a replay waits for an answer: {'ad_ctr v2' if asked is QUESTION else 'ad_ctr v2, client_spend v5'}"
+    )
 
 
 def test_a_restart_tells_nothing_twice_and_forgets_nothing(watch: Watch, hook: Receiver) -> None:

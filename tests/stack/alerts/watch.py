@@ -37,7 +37,7 @@ class Watch:
     def start(self) -> None:
         """A new process of the notifier."""
         told = targets.read(self.settings)
-        here = Installation("here", self.settings.is_embedded)
+        here = Installation("here", self.settings.is_embedded, self.settings.airflow_url)
         self.notifier = Notifier(self.settings.alerts, here, told, MemoryFile(self.settings.home))
 
     def see(self, seconds: float, seen: Look) -> None:
