@@ -15,12 +15,10 @@ RUNBOOK = "docs/runbook.md"
 
 @dataclass(frozen=True)
 class Installation:
-    """Whose incidents are told: its name, whether its parts are those that `./kappa up` starts, and where its Airflow
-    is."""
+    """Whose incidents are told: its name, and whether its parts are those that `./kappa up` starts."""
 
     name: str
     embedded: bool
-    airflow_url: str
 
 
 def opening(incident: Incident, where: Installation) -> tuple[str, str]:

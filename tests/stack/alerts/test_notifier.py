@@ -56,7 +56,7 @@ def test_one_message_says_all_that_is_needed_and_one_that_it_is_over(watch: Watc
 @pytest.mark.parametrize(("embedded", "starts"), [(True, "./kappa up"), (False, "./kappa doctor")])
 def test_what_up_did_not_start_it_is_not_said_to_start(embedded: bool, starts: str) -> None:
     away = Incident(1, Cause.KAFKA, ("kafka",), ("kafka does not answer",), 1_790_000_000, 1_790_000_015, 0)
-    _, body = opening(away, Installation("here", embedded, "http://air"))
+    _, body = opening(away, Installation("here", embedded))
     assert f"Next: {starts}\n" in body
 
 
