@@ -29,7 +29,7 @@ def red(now: Mapping[str, Any]) -> Iterator[RenderableType]:
     for line in now["red"]:
         yield Text.from_markup(f"[bold red]red:[/] {escape(line['what'])}")
     if not now["red"]:
-        yield Text.from_markup("[green]nothing is red[/]")
+        yield Text.from_markup("[green]no stream is red[/]")
 
 
 def versions(now: Mapping[str, Any]) -> Table:

@@ -63,8 +63,8 @@ def test_money_is_exact_and_what_is_final_is_told_from_what_is_not() -> None:
 def test_a_red_line_is_shown_as_it_is() -> None:
     shown = drawn([{"what": "ad_ctr v1 query: [bold]why[/]"}])
     assert "red: ad_ctr v1 query: [bold]why[/]" in shown
-    assert "nothing is red" not in shown
-    assert "nothing is red" in drawn()
+    assert "no stream is red" not in shown
+    assert "no stream is red" in drawn()
 
 
 def test_what_is_not_known_is_empty_and_who_does_not_serve_is_named() -> None:

@@ -10,7 +10,7 @@ const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
 const UNSEEN_SECONDS = 60;
-const alerts = new Map(), nothingRed = el("p", {class: "good", hidden: true}, "Nothing is red.");
+const alerts = new Map(), nothingRed = el("p", {class: "good", hidden: true}, "No stream is red.");
 let lines = {}, advised = {}, redNow = [], jobsTold = null;
 red.append(nothingRed);
 
