@@ -15,6 +15,7 @@ from stack.alerts.backlog import Backlogs
 from stack.alerts.incidents import Finding
 from stack.alerts.part_restarts import Starts, often_restarted
 from stack.monitor.look import Look
+from stack.monitor.registry import Registry
 from stack.services import kafka, postgres, readiness
 
 _OF_STACK = {"down": Cause.DOWN, "registry": Cause.REGISTRY}
@@ -38,7 +39,8 @@ def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int, 
     """All that is wrong, a line for each subject and cause; `backlogs` and `starts` have taken this look in."""
     found = [*_red(seen), *_restarts(seen, starts), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
-        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays, airflow_url)]
+        found += [*_clock(seen, seen.registry), *_backlogs(seen, backlogs)]
+        found += _questions(seen.registry.replays, airflow_url)
     return found
 
 
@@ -99,11 +101,16 @@ def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:
         yield Finding(Cause.DISK, "", f"{free:,} MB of {size:,} MB are free on the disk of the state folder")
 
 
-def _clock(seen: Look) -> Iterator[Finding]:
+def _clock(seen: Look, registry: Registry) -> Iterator[Finding]:
+    """Nothing is appended in the future; that the newest record is old says nothing of a clock."""
     ahead = seen.clock_ahead_seconds or 0.0
     if abs(ahead) > CLOCK_SECONDS:
         direction = "ahead of" if ahead > 0 else "behind"
         yield Finding(Cause.CLOCK, "", f"the database's clock is {abs(ahead):.0f} s {direction} the monitor's")
+    appended = registry.append_ahead_seconds or 0.0
+    if appended > CLOCK_SECONDS:
+        what = f"the newest record that was read has an append_time {appended:.0f} s in the database's future"
+        yield Finding(Cause.CLOCK, "", f"{what}: the broker's clock is ahead of it, or was when it wrote the record")
 
 
 def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:

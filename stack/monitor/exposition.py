@@ -85,6 +85,7 @@ def _of_registry(registry: Registry, retention_seconds: float) -> dict[Metric, S
         metrics.LEASES: {(): registry.counts["leases"]},
         metrics.CHANGES: {(): registry.counts["changes"]},
         metrics.RELEASES: {(): registry.counts["releases"]},
+        metrics.APPEND_AHEAD: {(): registry.append_ahead_seconds},
         metrics.REPLAYS: {(phase,): float(count) for phase, count in phases.items()},
         metrics.FATES: {
             (*_key(v), fate.value): float(v[fate.value]) for v in registry.versions for fate in Fate

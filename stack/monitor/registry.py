@@ -53,6 +53,8 @@ _COUNTS = """
 select (select count(*) from ops.leases where ends_at > statement_timestamp()) as leases,
     (select count(*) from ops.changes where ended_at is null) as changes,
     (select count(*) from ops.releases where segments_before <> '[]') as releases,
+    (select extract(epoch from max(p.read_append_time) - clock_timestamp())::double precision
+        from ops.progress p join ops.versions v using (job, version) where v.state <> 'RETIRED') as append_ahead,
     extract(epoch from clock_timestamp())::double precision as clock"""
 
 
@@ -61,14 +63,16 @@ class Registry:
     """`versions` are rows of _VERSIONS: a column for each fate, `residual` what has none, `beat` and `committed` epoch
     seconds of the database's clock, `recent_*` over five minutes; of one that `is_changing` a run, which is no repair,
     has taken hold in these, unless it is a candidate that has begun to read; by `unread_seconds` the oldest record that
-    is unread, or may be, was appended no longer ago (None: nobody knows). `clock`: what the database's clock said.
-    `red` and `replays`: as `status` has them."""
+    is unread, or may be, was appended no longer ago (None: nobody knows). `clock`: what the database's clock
+    said; by `append_ahead_seconds` the newest append_time that was read was ahead of it, negative where it is older
+    (None: nothing was read). `red` and `replays`: as `status` has them."""
 
     versions: list[Row] = field(default_factory=list)
     red: list[Row] = field(default_factory=list)
     replays: list[Row] = field(default_factory=list)
     counts: Mapping[str, int] = field(default_factory=dict)
     clock: float = 0.0
+    append_ahead_seconds: float | None = None
 
 
 def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
@@ -77,4 +81,5 @@ def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
     red = [*red_lines.read(connection, retention_hours), *red_lines.broken_accounts(versions)]
     under_way = replays.read(connection)
     (counts,) = connection.execute(_COUNTS).fetchall()
-    return Registry(versions, red, under_way, counts, counts.pop("clock"))
+    clock, ahead = counts.pop("clock"), counts.pop("append_ahead")
+    return Registry(versions, red, under_way, counts, clock, ahead)

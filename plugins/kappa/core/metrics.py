@@ -63,6 +63,8 @@ DISK_WANTED = Metric("kappa_disk_wanted_bytes", Kind.GAUGE, "bytes", "with less 
 DISK_SIZE = Metric("kappa_disk_size_bytes", Kind.GAUGE, "bytes", "size of that disk")
 CLOCK = Metric("kappa_clock_ahead_seconds", Kind.GAUGE, "s", "by how much the database's clock is ahead of the "
                "monitor's")  # fmt: skip
+APPEND_AHEAD = Metric("kappa_newest_append_ahead_seconds", Kind.GAUGE, "s", "by how much the newest append_time that "
+                      "was read is ahead of the database's clock; below 0 nothing is wrong")  # fmt: skip
 RETENTION = Metric("kappa_retention_seconds", Kind.GAUGE, "s", "how long the log is kept")
 LEASES = Metric("kappa_leases", Kind.GAUGE, "leases", "versions that a run holds now")
 CHANGES = Metric("kappa_changes_open", Kind.GAUGE, "changes", "deployments and rescales under way")

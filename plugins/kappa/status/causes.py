@@ -100,7 +100,7 @@ MEANINGS: dict[Cause, Meaning] = {
     ),
     Cause.CLOCK: Meaning(
         "clocks differ", "None yet. From a minute on windows may be called final that are not.",
-        "The clocks of database and monitor differ", "./kappa doctor",
+        "The clocks of database, broker and monitor differ", "./kappa doctor",
     ),
     Cause.SILENT: Meaning(
         "no driver reports", f"{STAYS}.", "JOB vN silent: wanted running, but no heartbeat for 30 s",

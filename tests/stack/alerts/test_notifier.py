@@ -172,6 +172,17 @@ def test_clocks_that_differ_are_told(watch: Watch, hook: Receiver) -> None:
     assert "What: the database's clock is 31 s behind the monitor's" in hook.told[0]["message"]
 
 
+def test_an_append_time_in_the_future_is_told_and_a_stale_one_is_not(watch: Watch, hook: Receiver) -> None:
+    for ahead in (None, -86_400.0, 29.0):
+        watch.see(60, replace(WELL, registry=Registry(append_ahead_seconds=ahead)))
+    assert hook.titles == []
+    watch.see(60, replace(WELL, registry=Registry(append_ahead_seconds=3_600.0)))
+    (told,) = hook.told
+    assert told["title"] == "red: clocks differ"
+    assert "What: the newest record that was read has an append_time 3600 s in the database's future" in told["message"]
+    assert 'Runbook: docs/runbook.md, "The clocks of database, broker and monitor differ"' in told["message"]
+
+
 def test_a_file_that_is_damaged_stops_nobody(watch: Watch, hook: Receiver) -> None:
     (watch.settings.home / "alerts" / "incidents.json").write_text("{")
     watch.start()

@@ -30,6 +30,20 @@ def counts(case: Case) -> dict[str, Any]:
         return dict(registry.read(connection, 168).counts)
 
 
+def test_the_newest_append_time_is_held_against_the_clock_of_the_database(cases: Rig) -> None:
+    case = cases.case("ad_ctr")
+    with psycopg.connect(case.settings.dsn("kappa_operator"), row_factory=dict_row, autocommit=True) as connection:
+        case.query("update registry.progress set read_append_time = null")
+        assert registry.read(connection, 168).append_ahead_seconds is None
+        for ahead in (-50, 70):
+            case.query(AHEAD, ahead)
+            assert registry.read(connection, 168).append_ahead_seconds == pytest.approx(ahead, abs=5)
+
+
+AHEAD = """
+update registry.progress set read_append_time = clock_timestamp() + %s * interval '1 second' where "partition" = 0"""
+
+
 def test_a_first_deployment_is_no_hand_over(cases: Rig) -> None:
     case = cases.case("ad_ctr")
     case.query("delete from registry.release")

@@ -28,6 +28,7 @@ REGISTRY = Registry(
     [{"phase": "catching up"}],
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,
+    -2.5,
 )
 PROCESSES = [
     Process("kafka", 7, "RUNNING", datetime.fromtimestamp(400.0, UTC)),
@@ -62,6 +63,7 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     assert found['kappa_replays{phase="catching up"}'] == 1
     assert found["kappa_releases_total"] == 7
     assert found["kappa_clock_ahead_seconds"] == 1
+    assert found["kappa_newest_append_ahead_seconds"] == -2.5
     assert found["kappa_disk_free_bytes"] == 5
     assert found["kappa_disk_wanted_bytes"] == 5e9
 
