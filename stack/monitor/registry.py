@@ -55,6 +55,8 @@ select (select count(*) from ops.leases where ends_at > statement_timestamp()) a
     (select count(*) from ops.releases where segments_before <> '[]') as releases,
     (select extract(epoch from max(p.read_append_time) - clock_timestamp())::double precision
         from ops.progress p join ops.versions v using (job, version) where v.state <> 'RETIRED') as append_ahead,
+    (select (evidence ->> 'hand_over_seconds')::double precision from ops.releases where segments_before <> '[]'
+        order by release_id desc limit 1) as hand_over,
     extract(epoch from clock_timestamp())::double precision as clock"""
 
 
@@ -65,7 +67,8 @@ class Registry:
     has taken hold in these, unless it is a candidate that has begun to read; by `unread_seconds` the oldest record that
     is unread, or may be, was appended no longer ago (None: nobody knows). `clock`: what the database's clock
     said; by `append_ahead_seconds` the newest append_time that was read was ahead of it, negative where it is older
-    (None: nothing was read). `red` and `replays`: as `status` has them."""
+    (None: nothing was read); `hand_over_seconds` is of the newest hand-over (None: there was none). `red` and
+    `replays`: as `status` has them."""
 
     versions: list[Row] = field(default_factory=list)
     red: list[Row] = field(default_factory=list)
@@ -73,6 +76,7 @@ class Registry:
     counts: Mapping[str, int] = field(default_factory=dict)
     clock: float = 0.0
     append_ahead_seconds: float | None = None
+    hand_over_seconds: float | None = None
 
 
 def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
@@ -81,5 +85,5 @@ def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
     red = [*red_lines.read(connection, retention_hours), *red_lines.broken_accounts(versions)]
     under_way = replays.read(connection)
     (counts,) = connection.execute(_COUNTS).fetchall()
-    clock, ahead = counts.pop("clock"), counts.pop("append_ahead")
-    return Registry(versions, red, under_way, counts, clock, ahead)
+    told = [counts.pop(name) for name in ("clock", "append_ahead", "hand_over")]
+    return Registry(versions, red, under_way, counts, *told)

@@ -70,6 +70,8 @@ LEASES = Metric("kappa_leases", Kind.GAUGE, "leases", "versions that a run holds
 CHANGES = Metric("kappa_changes_open", Kind.GAUGE, "changes", "deployments and rescales under way")
 RELEASES = Metric("kappa_releases_total", Kind.COUNTER, "releases", "hand-overs, ever: promotions and "
                   "roll-backs, no first deployment")  # fmt: skip
+HAND_OVER = Metric("kappa_hand_over_seconds", Kind.GAUGE, "s", "for how long the newest hand-over kept the drivers of "
+                   "what served before from writing")  # fmt: skip
 REPLAYS = Metric("kappa_replays", Kind.GAUGE, "replays", "replays under way", ("phase",))
 
 # Versions, of those that are not retired.
@@ -101,6 +103,10 @@ STATE_BYTES = _of_version("kappa_state_bytes", "bytes", "memory of the state sto
 REFUSED_SHARE = _of_version("kappa_refused_ratio", "0 to 1", "of what was read in 5 min: refused as dead letter, "
                             "future or late")  # fmt: skip
 FUTURE_SHARE = _of_version("kappa_future_ratio", "0 to 1", "of what was read in 5 min: refused as too far ahead")
+REPLAY_RATE = _of_version("kappa_replay_records_per_second", "records/s", "of a candidate of a replay under way: what "
+                          "it reads, over 3 min")  # fmt: skip
+REPLAY_LEFT = _of_version("kappa_replay_left_seconds", "s", "of the same: until it is ready; 0 once it is, not told "
+                          "where it comes no nearer")  # fmt: skip
 
 # Drivers: each tells of itself.
 DRIVER_PHASE = _of_driver("kappa_driver_batch_phase_seconds", "s", "what the newest batch spent its time on; phases as "

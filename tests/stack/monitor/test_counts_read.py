@@ -25,19 +25,18 @@ def released(case: Case, before: list[dict[str, Any]], evidence: dict[str, Any])
     case.query(RELEASE, json.dumps(before), json.dumps(evidence))
 
 
-def counts(case: Case) -> dict[str, Any]:
+def read(case: Case) -> registry.Registry:
     with psycopg.connect(case.settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
-        return dict(registry.read(connection, 168).counts)
+        return registry.read(connection, 168)
 
 
 def test_the_newest_append_time_is_held_against_the_clock_of_the_database(cases: Rig) -> None:
     case = cases.case("ad_ctr")
-    with psycopg.connect(case.settings.dsn("kappa_operator"), row_factory=dict_row, autocommit=True) as connection:
-        case.query("update registry.progress set read_append_time = null")
-        assert registry.read(connection, 168).append_ahead_seconds is None
-        for ahead in (-50, 70):
-            case.query(AHEAD, ahead)
-            assert registry.read(connection, 168).append_ahead_seconds == pytest.approx(ahead, abs=5)
+    case.query("update registry.progress set read_append_time = null")
+    assert read(case).append_ahead_seconds is None
+    for ahead in (-50, 70):
+        case.query(AHEAD, ahead)
+        assert read(case).append_ahead_seconds == pytest.approx(ahead, abs=5)
 
 
 AHEAD = """
@@ -48,6 +47,8 @@ def test_a_first_deployment_is_no_hand_over(cases: Rig) -> None:
     case = cases.case("ad_ctr")
     case.query("delete from registry.release")
     released(case, [], {"first_deployment": True})
-    assert counts(case)["releases"] == 0
-    released(case, SERVED, {"hand_over_seconds": 0.5})
-    assert counts(case)["releases"] == 1
+    assert (read(case).counts["releases"], read(case).hand_over_seconds) == (0, None)
+    for seconds in (0.5, 0.25):
+        released(case, SERVED, {"hand_over_seconds": seconds})
+    released(case, [], {"first_deployment": True})
+    assert (read(case).counts["releases"], read(case).hand_over_seconds) == (2, 0.25)

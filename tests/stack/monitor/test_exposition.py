@@ -22,13 +22,18 @@ VERSION: dict[str, Any] = {
     "skew_seconds": 1.5, "is_changing": True, "recent_read": 200, "recent_refused": 5, "recent_future": 1,
     "read": 1000, "residual": 0, **dict.fromkeys(Fate, 0), "counted": 900, "late": 100,
 }  # fmt: skip
+CANDIDATES = [
+    {"job": "ad_ctr", "version": 4, "rate_per_second": 2_000.0, "eta_seconds": 90.0},
+    {"job": "client_spend", "version": 2, "rate_per_second": 0.0, "eta_seconds": None},
+]
 REGISTRY = Registry(
     [VERSION],
     [{"line": "silent", "what": "", "of": "ad_ctr v3"}],
-    [{"phase": "catching up"}],
+    [{"phase": "catching up", "candidates": CANDIDATES}],
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,
     -2.5,
+    0.75,
 )
 PROCESSES = [
     Process("kafka", 7, "RUNNING", datetime.fromtimestamp(400.0, UTC)),
@@ -62,10 +67,20 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     assert found['kappa_red_lines_expected{cause="silent",of="ad_ctr v3"}'] == 1
     assert found['kappa_replays{phase="catching up"}'] == 1
     assert found["kappa_releases_total"] == 7
+    assert found["kappa_hand_over_seconds"] == 0.75
     assert found["kappa_clock_ahead_seconds"] == 1
     assert found["kappa_newest_append_ahead_seconds"] == -2.5
     assert found["kappa_disk_free_bytes"] == 5
     assert found["kappa_disk_wanted_bytes"] == 5e9
+
+
+def test_of_a_replay_under_way_its_rate_and_the_time_left_are_told_where_it_comes_nearer() -> None:
+    found = {name: value for name, value in scraped(WHOLE).items() if name.startswith("kappa_replay_")}
+    assert found == {
+        'kappa_replay_records_per_second{job_name="ad_ctr",version="4"}': 2_000,
+        'kappa_replay_records_per_second{job_name="client_spend",version="2"}': 0,
+        'kappa_replay_left_seconds{job_name="ad_ctr",version="4"}': 90,
+    }
 
 
 def test_a_registry_that_is_away_is_a_metric_and_the_rest_is_not_made_up() -> None:
