@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from kappa.console import advice, comparison, explanation, fates, history, numbers
+from kappa.console import advice, comparison, explanation, fates, findings, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.console.snapshots import SECONDS, Snapshots
@@ -54,6 +54,8 @@ class Console:
     capacity: Callable[[], Mapping[str, int]]
     cluster: Snapshots = field(default_factory=Snapshots)
     """What the cluster said lately: who waits for it does not keep those from reading who wait for Postgres."""
+    monitor: Snapshots = field(default_factory=Snapshots)
+    """The same of the monitor."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     """What was read lately; whoever reads holds its turn, so the parts below are made once."""
 
@@ -145,6 +147,10 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/capacity")
     def capacity() -> Response:
         return _told(console.cluster, "capacity", console.capacity, 10)
+
+    @routes.get("/data/findings")
+    def of_monitor() -> Response:
+        return _told(console.monitor, "findings", lambda: findings.told(console.settings()), 5)
 
     @routes.get("/data/advice")
     def of_sizes() -> Response:

@@ -38,7 +38,7 @@ class MailServer:
             except OSError:
                 return
             with caller, caller.makefile("rwb", buffering=0) as lines:
-                self._talk(lines)  # type: ignore[arg-type]
+                self._talk(lines)
 
     def _talk(self, lines: socket.SocketIO) -> None:
         lines.write(b"220 here\r\n")
