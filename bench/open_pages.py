@@ -24,7 +24,7 @@ from cli.entry import settings
 from kappa.airflow_sign_in import password_of, sign_in
 from stack.services.passwords import PERSON
 
-ROUTES = {"data/now": 1.0, "data/hours": 10.0, "data/advice": 10.0, "data/capacity": 10.0}
+ROUTES = {"data/now": 1.0, "data/hours": 10.0, "data/advice": 10.0, "data/capacity": 10.0, "data/findings": 5.0}
 """What an open page *Now* asks for, and every how many seconds."""
 GROUPS = ("airflow", "postgres")
 SETTLING_SECONDS = 5.0

@@ -31,7 +31,7 @@ def red(now: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"     since {moment(line['since'])}; next: {line['next']}")
         yield Text(f"     {line['runbook']}")
     if not now["red"]:
-        yield Text.from_markup("[green]nothing is red[/]")
+        yield Text.from_markup("[green]no stream is red[/]")
 
 
 def versions(now: Mapping[str, Any]) -> Table:

@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
+from kappa.core.verb_steps import Verb
 from kappa.status.causes import READ_FROM_REGISTRY, READ_FROM_SUPERVISOR, Cause, of_registry
 from stack import supervision
 from stack.alerts.backlog import Backlogs
 from stack.alerts.incidents import Finding
 from stack.alerts.part_restarts import Starts, often_restarted
 from stack.monitor.look import Look
+from stack.monitor.registry import Registry
 from stack.services import kafka, postgres, readiness
 
 _OF_STACK = {"down": Cause.DOWN, "registry": Cause.REGISTRY}
@@ -32,11 +35,12 @@ CLOCK_SECONDS = 30.0
 """Half of what finality allows clocks to differ by (contract, section 3)."""
 
 
-def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int) -> list[Finding]:
+def findings(seen: Look, backlogs: Backlogs, starts: Starts, disk_free_mb: int, airflow_url: str) -> list[Finding]:
     """All that is wrong, a line for each subject and cause; `backlogs` and `starts` have taken this look in."""
     found = [*_red(seen), *_restarts(seen, starts), *_disk(seen, disk_free_mb)]
     if seen.registry is not None:
-        found += [*_clock(seen), *_backlogs(seen, backlogs), *_questions(seen.registry.replays)]
+        found += [*_clock(seen, seen.registry), *_backlogs(seen, backlogs)]
+        found += _questions(seen.registry.replays, airflow_url)
     return found
 
 
@@ -97,11 +101,16 @@ def _disk(seen: Look, disk_free_mb: int) -> Iterator[Finding]:
         yield Finding(Cause.DISK, "", f"{free:,} MB of {size:,} MB are free on the disk of the state folder")
 
 
-def _clock(seen: Look) -> Iterator[Finding]:
+def _clock(seen: Look, registry: Registry) -> Iterator[Finding]:
+    """Nothing is appended in the future; that the newest record is old says nothing of a clock."""
     ahead = seen.clock_ahead_seconds or 0.0
     if abs(ahead) > CLOCK_SECONDS:
         direction = "ahead of" if ahead > 0 else "behind"
         yield Finding(Cause.CLOCK, "", f"the database's clock is {abs(ahead):.0f} s {direction} the monitor's")
+    appended = registry.append_ahead_seconds or 0.0
+    if appended > CLOCK_SECONDS:
+        what = f"the newest record that was read has an append_time {appended:.0f} s in the database's future"
+        yield Finding(Cause.CLOCK, "", f"{what}: the broker's clock is ahead of it, or was when it wrote the record")
 
 
 def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:
@@ -109,15 +118,17 @@ def _backlogs(seen: Look, backlogs: Backlogs) -> Iterator[Finding]:
         yield Finding(Cause.BACKLOG, growing.name, growing.sentence, growing.since)
 
 
-def _questions(replays: Iterable[dict[str, Any]]) -> Iterator[Finding]:
+def _questions(replays: Iterable[dict[str, Any]], airflow_url: str) -> Iterator[Finding]:
     for replay in replays:
         if replay["phase"] == WAITS:
             names = ", ".join(f"{c['job']} v{c['version']} against v{c['live']}" for c in replay["candidates"])
+            page = f"{airflow_url}/dags/{Verb.REPROCESS.dag_id}/runs/{quote(replay['run_id'])}/required_actions"
             what = (
-                f"the replay of {names}, asked by {replay['asked_by']}, is valid and waits to be approved or rejected"
+                f"the replay of {names}, asked by {replay['asked_by']}, is valid and waits to be approved or rejected "
+                f"by somebody else: read the report and answer at {page}"
             )
-            first = replay["candidates"][0]
-            yield Finding(Cause.APPROVAL, f"{first['job']} v{first['version']}", f"{what}, run {replay['run_id']}")
+            candidates = ", ".join(f"{c['job']} v{c['version']}" for c in replay["candidates"])
+            yield Finding(Cause.APPROVAL, candidates, what)
 
 
 def _epoch(text: str | None) -> float | None:

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 
 from kappa.core.installation.alerts import Alerts
 from kappa.status.causes import MEANINGS
-from stack.alerts import outbox, part_restarts, wording
-from stack.alerts.backlog import Backlogs
-from stack.alerts.findings import findings, unknown
+from stack.alerts import outbox, wording
 from stack.alerts.incidents import Change, Incident, decide
+from stack.alerts.judge import Judge
 from stack.alerts.memory import Memory, MemoryFile
 from stack.alerts.outbox import Letter
 from stack.alerts.targets import OVER, RED, Target
@@ -23,25 +22,25 @@ logger = logging.getLogger("kappa.alerts")
 
 
 class Notifier:
-    """Takes one look after another in. All that it knows is in the file once `take` or `deliver` is back."""
+    """Takes one look after another in, as `judge` sees it. All that it knows is in the file once `take` or `deliver` is
+    back."""
 
-    def __init__(self, alerts: Alerts, where: Installation, targets: Sequence[Target], file: MemoryFile) -> None:
-        self._alerts, self._where, self._file = alerts, where, file
+    def __init__(
+        self, alerts: Alerts, where: Installation, targets: Sequence[Target], file: MemoryFile, judge: Judge
+    ) -> None:
+        self._alerts, self._where, self._file, self._judge = alerts, where, file, judge
         self._targets = {target.name: target for target in targets}
-        self._backlogs = Backlogs()
         self.memory = file.read()
+        logger.info("incidents are told to %s", ", ".join(self._targets))
 
     def take(self, seen: Look) -> Change:
         """Decide what a look changed, and put what is to be told into the outbox."""
-        if seen.registry is not None:
-            self._backlogs.take(seen.at, seen.registry.versions)
-        starts = part_restarts.remembered(self.memory.starts, seen.processes)
-        found = findings(seen, self._backlogs, starts, self._alerts.disk_free_mb)
-        change = decide(self.memory.book, found, unknown(seen, self._backlogs), seen.at)
+        judged = self._judge.judge(seen)
+        change = decide(self.memory.book, judged.found, judged.unknown, seen.at)
         letters = [*self._letters(change.opened, seen.at), *self._letters(change.over, seen.at, is_over=True)]
         for letter in letters:
             logger.info("to %s: %s", letter.target, letter.title)
-        self._remember(Memory(change.book, outbox.post(self.memory.outbox, letters), starts))
+        self._remember(Memory(change.book, outbox.post(self.memory.outbox, letters), judged.starts))
         return change
 
     def deliver(self, at: float) -> None:

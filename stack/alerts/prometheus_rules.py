@@ -47,7 +47,7 @@ OWN_RULES = {
     Cause.POSTGRES: Rule('kappa_part_up{part="postgres"} == 0'),
     Cause.KAFKA: Rule('kappa_part_up{part="kafka"} == 0'),
     Cause.DISK: Rule("kappa_disk_free_bytes < kappa_disk_wanted_bytes"),
-    Cause.CLOCK: Rule("abs(kappa_clock_ahead_seconds) > 30", "1m"),
+    Cause.CLOCK: Rule("abs(kappa_clock_ahead_seconds) > 30 or kappa_newest_append_ahead_seconds > 30", "1m"),
     Cause.CONSERVATION: Rule("kappa_accounting_residual_records != 0"),
     Cause.APPROVAL: Rule('kappa_replays{phase="waiting for an answer"} > 0'),
     Cause.BACKLOG: Rule(
@@ -84,7 +84,7 @@ def _yaml(cause: str, found: Rule, meaning: Meaning) -> str:
         "summary": f"{meaning.title}{about}",
         "readers": meaning.readers,
         "runbook": f'docs/runbook.md, "{meaning.runbook}"',
-        "next": "; elsewhere ".join(filter(None, [meaning.next.replace("{job}", "JOB"), meaning.elsewhere])),
+        "next": "; elsewhere ".join(filter(None, [meaning.next, meaning.elsewhere])).replace("{job}", "JOB"),
     }
     lines = [
         f"- alert: {alert_name(cause)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from kappa.core.refusals import Refusal
 RED, OVER = apprise.NotifyType.FAILURE, apprise.NotifyType.SUCCESS
 """What chats show in red, and in green."""
 NOT_TOLD = "it gave no reason"
+HIDDEN = "(address)"
+_MAIL_ADDRESS = re.compile(r"""[^\s"'<>,;]+@[^\s"'<>,;]+""")
 
 
 class NoAddress(Refusal):
@@ -62,7 +65,7 @@ class Target:
         """Send one message, within apprise's bound of some seconds."""
         with _heard() as said:
             taken = bool(self.notifier.notify(body, title, kind, body_format=apprise.NotifyFormat.TEXT))
-        return Answer(taken, "taken" if taken else "; ".join(said) or NOT_TOLD)
+        return Answer(taken, "taken" if taken else _MAIL_ADDRESS.sub(HIDDEN, "; ".join(said)) or NOT_TOLD)
 
 
 def read(settings: Settings) -> list[Target]:

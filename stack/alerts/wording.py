@@ -49,7 +49,12 @@ def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str
 
 def next_command(incident: Incident, embedded: bool) -> str:
     """What to type first."""
-    return MEANINGS[incident.cause].next_command(incident.subjects[0].partition(" ")[0], embedded)
+    return MEANINGS[incident.cause].next_command(jobs_of(incident.subjects[0]), embedded)
+
+
+def jobs_of(subject: str) -> str:
+    """The jobs of a subject that names versions, such as `ad_ctr v2, client_spend v5`, as a command takes them."""
+    return " ".join(name.partition(" ")[0] for name in subject.split(", "))
 
 
 def _title(incident: Incident) -> str:

@@ -81,11 +81,16 @@ def _by_cause(lines: Iterable[dict[str, Any]]) -> Samples:
 
 def _of_registry(registry: Registry, retention_seconds: float) -> dict[Metric, Samples]:
     phases = Counter(replay["phase"] for replay in registry.replays)
+    candidates = [candidate for replay in registry.replays for candidate in replay["candidates"]]
     found: dict[Metric, Samples] = {
         metrics.LEASES: {(): registry.counts["leases"]},
         metrics.CHANGES: {(): registry.counts["changes"]},
         metrics.RELEASES: {(): registry.counts["releases"]},
+        metrics.APPEND_AHEAD: {(): registry.append_ahead_seconds},
+        metrics.HAND_OVER: {(): registry.hand_over_seconds},
         metrics.REPLAYS: {(phase,): float(count) for phase, count in phases.items()},
+        metrics.REPLAY_RATE: {_key(candidate): candidate["rate_per_second"] for candidate in candidates},
+        metrics.REPLAY_LEFT: {_key(candidate): candidate["eta_seconds"] for candidate in candidates},
         metrics.FATES: {
             (*_key(v), fate.value): float(v[fate.value]) for v in registry.versions for fate in Fate
         },
@@ -101,10 +106,10 @@ def _of_registry(registry: Registry, retention_seconds: float) -> dict[Metric, S
 
 def _told(version: Mapping[str, Any], retention_seconds: float) -> dict[Metric, float | None]:
     """The metrics of a version that are computed of what was read."""
-    lag, read = version["lag_seconds"], version["recent_read"]
+    unread, read = version["unread_seconds"], version["recent_read"]
     return {
         metrics.SERVES: float(version["serves"]),
-        metrics.SLACK: None if lag is None else retention_seconds - lag,
+        metrics.SLACK: None if unread is None else retention_seconds - unread,
         metrics.BATCH: _thousandth(version["batch_ms"]),
         metrics.DELAY: _thousandth(version["watermark_delay_ms"]),
         metrics.REFUSED_SHARE: version["recent_refused"] / read if read else None,

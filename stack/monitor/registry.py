@@ -28,7 +28,7 @@ select v.job, v.version, v.state, v.desired,
         as watermark_seconds,
     extract(epoch from d.committed_at)::double precision as committed,
     extract(epoch from d.beat_at)::double precision as beat,
-    p.skew_seconds, m.read as recent_read, m.refused as recent_refused, m.future as recent_future,
+    p.skew_seconds, p.unread_seconds, m.read as recent_read, m.refused as recent_refused, m.future as recent_future,
     a.read, {", ".join(f"a.{fate}" for fate in Fate)},
     a.read - {" - ".join(f"a.{fate}" for fate in Fate)} as residual
 from ops.versions v
@@ -36,7 +36,10 @@ join ops.accounting a using (job, version)
 left join ops.drivers d using (job, version)
 left join ops.reach c using (job, version)
 cross join lateral (
-    select extract(epoch from max(read_append_time) - min(read_append_time))::double precision as skew_seconds
+    select extract(epoch from max(read_append_time) - min(read_append_time))::double precision as skew_seconds,
+        case when bool_or(coalesce(end_offset > next_offset, true)) then greatest(0, extract(epoch from
+            statement_timestamp() - min(unread_from) filter (where coalesce(end_offset > next_offset, true))))
+        else 0 end::double precision as unread_seconds
     from ops.progress p where (p.job, p.version) = (v.job, v.version)) p
 cross join lateral (
     select coalesce(sum(b.read), 0)::bigint as read, coalesce(sum(b.future), 0)::bigint as future,
@@ -49,7 +52,11 @@ order by v.job, v.version"""  # noqa: S608 - the names of the fates are ours
 _COUNTS = """
 select (select count(*) from ops.leases where ends_at > statement_timestamp()) as leases,
     (select count(*) from ops.changes where ended_at is null) as changes,
-    (select count(*) from ops.releases) as releases,
+    (select count(*) from ops.releases where segments_before <> '[]') as releases,
+    (select extract(epoch from max(p.read_append_time) - clock_timestamp())::double precision
+        from ops.progress p join ops.versions v using (job, version) where v.state <> 'RETIRED') as append_ahead,
+    (select (evidence ->> 'hand_over_seconds')::double precision from ops.releases where segments_before <> '[]'
+        order by release_id desc limit 1) as hand_over,
     extract(epoch from clock_timestamp())::double precision as clock"""
 
 
@@ -57,14 +64,19 @@ select (select count(*) from ops.leases where ends_at > statement_timestamp()) a
 class Registry:
     """`versions` are rows of _VERSIONS: a column for each fate, `residual` what has none, `beat` and `committed` epoch
     seconds of the database's clock, `recent_*` over five minutes; of one that `is_changing` a run, which is no repair,
-    has taken hold in these, unless it is a candidate that has begun to read. `clock`: what the database's clock said.
-    `red` and `replays`: as `status` has them."""
+    has taken hold in these, unless it is a candidate that has begun to read; by `unread_seconds` the oldest record that
+    is unread, or may be, was appended no longer ago (None: nobody knows). `clock`: what the database's clock
+    said; by `append_ahead_seconds` the newest append_time that was read was ahead of it, negative where it is older
+    (None: nothing was read); `hand_over_seconds` is of the newest hand-over (None: there was none). `red` and
+    `replays`: as `status` has them."""
 
     versions: list[Row] = field(default_factory=list)
     red: list[Row] = field(default_factory=list)
     replays: list[Row] = field(default_factory=list)
     counts: Mapping[str, int] = field(default_factory=dict)
     clock: float = 0.0
+    append_ahead_seconds: float | None = None
+    hand_over_seconds: float | None = None
 
 
 def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
@@ -73,4 +85,5 @@ def read(connection: psycopg.Connection[Row], retention_hours: int) -> Registry:
     red = [*red_lines.read(connection, retention_hours), *red_lines.broken_accounts(versions)]
     under_way = replays.read(connection)
     (counts,) = connection.execute(_COUNTS).fetchall()
-    return Registry(versions, red, under_way, counts, counts.pop("clock"))
+    told = [counts.pop(name) for name in ("clock", "append_ahead", "hand_over")]
+    return Registry(versions, red, under_way, counts, *told)

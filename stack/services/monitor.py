@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import urllib.request
 
-from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.settings import Settings
 from kappa.core.spark_environment import search_path
 from stack.layout import Layout
@@ -25,13 +24,12 @@ def healthy(settings: Settings) -> bool:
     """It listens, so it has begun to watch."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex((_host(settings), settings.ports.monitor)) == 0
+        return probe.connect_ex((settings.metrics.host, settings.ports.monitor)) == 0
 
 
 def url(settings: Settings) -> str | None:
     """Where metrics are read; None of an installation elsewhere that does not name its monitor."""
-    own = f"http://{_host(settings)}:{settings.ports.monitor}" if settings.is_embedded else None
-    return settings.metrics.url or own
+    return settings.metrics.monitor_url(settings.ports.monitor, settings.is_embedded)
 
 
 def ask(url: str, seconds: float) -> None:
@@ -39,8 +37,3 @@ def ask(url: str, seconds: float) -> None:
     question = urllib.request.Request(f"{url}/metrics", method="OPTIONS")
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(question, timeout=seconds):
         pass
-
-
-def _host(settings: Settings) -> str:
-    address = settings.metrics.address
-    return LOOPBACK if address in ("", "0.0.0.0") else address

@@ -12,5 +12,5 @@ NOW = (Path(__file__).resolve().parents[2] / "plugins" / "kappa" / "console" / "
 
 def test_routes_and_intervals_are_those_of_the_page() -> None:
     asked = {route: int(ms) / 1000 for ms, route in re.findall(r'every\((\d+), \(\) => "([\w/]+)"', NOW)}
-    [capacity] = re.findall(r"setInterval\(lookAtCluster, (\d+)\)", NOW)
-    assert asked | {"data/capacity": int(capacity) / 1000} == ROUTES
+    beside = {name: int(ms) / 1000 for name, ms in re.findall(r"setInterval\((lookAt\w+), (\d+)\)", NOW)}
+    assert asked | {"data/capacity": beside["lookAtCluster"], "data/findings": beside["lookAtParts"]} == ROUTES

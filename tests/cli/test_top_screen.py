@@ -72,8 +72,8 @@ def test_a_red_line_is_shown_as_it_is_with_what_to_do() -> None:
     assert "red: ad_ctr v1 query: [bold]why[/]" in shown
     assert "since 2026-11-26 10:00:00 UTC; next: ./kappa status --job ad_ctr" in shown
     assert 'docs/runbook.md, "JOB vN query: [...]"' in shown
-    assert "nothing is red" not in shown
-    assert "nothing is red" in drawn()
+    assert "no stream is red" not in shown
+    assert "no stream is red" in drawn()
 
 
 def test_a_red_line_whose_beginning_is_not_known_says_so() -> None:

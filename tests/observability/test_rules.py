@@ -38,6 +38,7 @@ def expressions(value: Any) -> Iterator[str]:
 
 def test_the_rules_are_made_of_the_causes() -> None:
     assert RULES.read_text() == prometheus_rules.file()
+    assert "{job}" not in RULES.read_text(), "a placeholder says nothing to whoever is paged"
     (group,) = yaml.safe_load(RULES.read_text())["groups"]
     assert {rule["labels"]["cause"] for rule in group["rules"]} == {*Cause, "monitor", "restarts"}
 

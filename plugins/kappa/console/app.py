@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from kappa.console import advice, comparison, explanation, fates, history, numbers
+from kappa.console import advice, comparison, explanation, fates, findings, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
 from kappa.console.snapshots import SECONDS, Snapshots
@@ -64,12 +64,12 @@ class Readers:
 
 
 class Console:
-    """What the routes share. Who waits for one of the three does not wait for another one."""
+    """What the routes share. Who waits for one of the four does not wait for another one."""
 
     def __init__(self, settings: Callable[[], Settings], capacity: Callable[[], Mapping[str, int]]) -> None:
         self.settings, self.capacity = settings, capacity
-        self.cluster = Snapshots()
-        """What the cluster said lately."""
+        self.cluster, self.monitor = Snapshots(), Snapshots()
+        """What the cluster and the monitor said lately."""
         self.pages = Readers(settings)
         """Of what pages ask for by themselves, all of it quick."""
         self.people = Readers(settings)
@@ -158,6 +158,10 @@ def _add_streams(routes: APIRouter, console: Console) -> None:
     @routes.get("/data/capacity")
     def capacity() -> Response:
         return _told(console.cluster, "capacity", console.capacity, 10)
+
+    @routes.get("/data/findings")
+    def of_monitor() -> Response:
+        return _told(console.monitor, "findings", lambda: findings.told(console.settings()), 5)
 
     @routes.get("/data/advice")
     def of_sizes() -> Response:

@@ -63,10 +63,15 @@ DISK_WANTED = Metric("kappa_disk_wanted_bytes", Kind.GAUGE, "bytes", "with less 
 DISK_SIZE = Metric("kappa_disk_size_bytes", Kind.GAUGE, "bytes", "size of that disk")
 CLOCK = Metric("kappa_clock_ahead_seconds", Kind.GAUGE, "s", "by how much the database's clock is ahead of the "
                "monitor's")  # fmt: skip
+APPEND_AHEAD = Metric("kappa_newest_append_ahead_seconds", Kind.GAUGE, "s", "by how much the newest append_time that "
+                      "was read is ahead of the database's clock; below 0 nothing is wrong")  # fmt: skip
 RETENTION = Metric("kappa_retention_seconds", Kind.GAUGE, "s", "how long the log is kept")
 LEASES = Metric("kappa_leases", Kind.GAUGE, "leases", "versions that a run holds now")
 CHANGES = Metric("kappa_changes_open", Kind.GAUGE, "changes", "deployments and rescales under way")
-RELEASES = Metric("kappa_releases_total", Kind.COUNTER, "releases", "hand-overs: promotions and roll-backs, ever")
+RELEASES = Metric("kappa_releases_total", Kind.COUNTER, "releases", "hand-overs, ever: promotions and "
+                  "roll-backs, no first deployment")  # fmt: skip
+HAND_OVER = Metric("kappa_hand_over_seconds", Kind.GAUGE, "s", "for how long the newest hand-over kept the drivers of "
+                   "what served before from writing")  # fmt: skip
 REPLAYS = Metric("kappa_replays", Kind.GAUGE, "replays", "replays under way", ("phase",))
 
 # Versions, of those that are not retired.
@@ -79,7 +84,8 @@ RESIDUAL = _of_version("kappa_accounting_residual_records", "records", "conserva
                        "anything but 0 is wrong")  # fmt: skip
 LAG_RECORDS = _of_version("kappa_lag_records", "records", "records in the log that are not read yet")
 LAG_SECONDS = _of_version("kappa_lag_seconds", "s", "age of the oldest one that is not read yet; 0 if all are")
-SLACK = _of_version("kappa_retention_slack_seconds", "s", "until the log drops the oldest record that is not read yet")
+SLACK = _of_version("kappa_retention_slack_seconds", "s", "until the log drops the oldest record "
+                    "that is not read yet, at the earliest")  # fmt: skip
 COMPLETE = _of_version("kappa_complete_age_seconds", "s", "age of `complete_through`: older windows are final")
 COMMITTED = _of_version("kappa_last_commit_timestamp_seconds", "epoch s", "when the newest batch was committed, by the "
                         "database's clock")  # fmt: skip
@@ -97,6 +103,10 @@ STATE_BYTES = _of_version("kappa_state_bytes", "bytes", "memory of the state sto
 REFUSED_SHARE = _of_version("kappa_refused_ratio", "0 to 1", "of what was read in 5 min: refused as dead letter, "
                             "future or late")  # fmt: skip
 FUTURE_SHARE = _of_version("kappa_future_ratio", "0 to 1", "of what was read in 5 min: refused as too far ahead")
+REPLAY_RATE = _of_version("kappa_replay_records_per_second", "records/s", "of a candidate of a replay under way: what "
+                          "it reads, over 3 min")  # fmt: skip
+REPLAY_LEFT = _of_version("kappa_replay_left_seconds", "s", "of the same: until it is ready; 0 once it is, not told "
+                          "where it comes no nearer")  # fmt: skip
 
 # Drivers: each tells of itself.
 DRIVER_PHASE = _of_driver("kappa_driver_batch_phase_seconds", "s", "what the newest batch spent its time on; phases as "

@@ -4,7 +4,7 @@ windows that it serves, and who may act on it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -81,7 +81,11 @@ BEGINNING = "-infinity"
 @dataclass(frozen=True)
 class Version(Serializable):
     """A version of a job as the registry holds it. `settings` are all resolved settings of the job; `folder` is that of
-    its checkpoint's generation, below the version's own."""
+    its checkpoint's generation, below the version's own.
+
+    `first_appended` is, per partition, a time (append_time, epoch ms) before which nothing of what it is to read was
+    appended. Only who stages the version knows it: it is not read back.
+    """
 
     job: str
     version: int
@@ -97,6 +101,7 @@ class Version(Serializable):
     start_offsets: Offsets
     generation: int = 1
     folder: str = "g1"
+    first_appended: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def starts_at_ms(self) -> int | None:

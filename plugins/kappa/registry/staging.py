@@ -22,8 +22,8 @@ values (%(job)s, %(version)s, %(state)s, %(desired)s, %(artifact)s, %(state_dige
     %(settings)s, %(topic)s, %(topic_id)s, %(starts_at)s, %(start_offsets)s)
 on conflict do nothing"""
 _INSERT_PROGRESS = """
-insert into registry.progress (job, version, "partition", next_offset)
-values (%(job)s, %(version)s, %(partition)s, %(offset)s)"""
+insert into registry.progress (job, version, "partition", next_offset, first_append_time)
+values (%(job)s, %(version)s, %(partition)s, %(offset)s, to_timestamp(%(appended)s / 1000.0))"""
 
 
 def insert_version(connection: Connection, version: Version, by: Author, action: str, told: Mapping[str, Any]) -> bool:
@@ -33,7 +33,8 @@ def insert_version(connection: Connection, version: Version, by: Author, action:
         return False
     connection.execute("insert into registry.fence (job, version) values (%(job)s, %(version)s)", key)
     for partition, offset in version.start_offsets.items():
-        connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset})
+        appended = version.first_appended.get(partition)
+        connection.execute(_INSERT_PROGRESS, {**key, "partition": partition, "offset": offset, "appended": appended})
     connection.execute("select registry.add_rows_partition(%(job)s, %(version)s)", key)
     audit(connection, Entry(by, action, version.job, version.version, told))
     return True

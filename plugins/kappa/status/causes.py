@@ -41,7 +41,8 @@ class Cause(StrEnum):
 @dataclass(frozen=True)
 class Meaning:
     """What one cause means: `title` names it in a few words, `readers` is about those who read numbers, `runbook` the
-    heading of its entry, `next` a command, with `{job}` for the first one that is concerned. `elsewhere` is the command
+    heading of its entry, `next` a command, with `{job}` for the first one that is concerned, or those that are replayed
+    together. `elsewhere` is the command
     of an installation whose parts `./kappa up` does not start, if it is another one.
 
     What is not `urgent` may wait until a quiet span has ended.
@@ -55,7 +56,7 @@ class Meaning:
     elsewhere: str | None = None
 
     def next_command(self, job: str, embedded: bool) -> str:
-        """What to type first; `job` is the first one that is concerned, if any is."""
+        """What to type first; `job` is the first one that is concerned, if any is, or all of a replay."""
         return (self.next if embedded else self.elsewhere or self.next).format(job=job)
 
 
@@ -99,7 +100,7 @@ MEANINGS: dict[Cause, Meaning] = {
     ),
     Cause.CLOCK: Meaning(
         "clocks differ", "None yet. From a minute on windows may be called final that are not.",
-        "The clocks of database and monitor differ", "./kappa doctor",
+        "The clocks of database, broker and monitor differ", "./kappa doctor",
     ),
     Cause.SILENT: Meaning(
         "no driver reports", f"{STAYS}.", "JOB vN silent: wanted running, but no heartbeat for 30 s",
@@ -173,7 +174,8 @@ MEANINGS: dict[Cause, Meaning] = {
     Cause.APPROVAL: Meaning(
         "a replay waits for an answer",
         "None: the live versions serve on. Without an answer nothing is promoted after 12 hours.",
-        "A replay failed on its way", "./kappa status", urgent=False,
+        "A replay waits for an answer", "./kappa promote {job} --as approver --reason TEXT", urgent=False,
+        elsewhere="./kappa promote {job} --reason TEXT",
     ),
 }  # fmt: skip
 

@@ -12,7 +12,8 @@ RUNBOOK = "docs/runbook.md"
 Reading = psycopg.Connection[dict[str, Any]]
 
 # Up to when a partition was read, all that was appended is read: what is unread is dropped a retention later, at the
-# earliest. Of a version that is stopped the others know what came since; where no driver looks, nobody does.
+# earliest. Where nothing was read yet, the first record's append_time stands for that. Of a version that is stopped the
+# others know what came since; where no driver looks, nobody does.
 _RETENTION = """
 with looked as (
     select v.topic, p."partition", max(greatest(p.end_offset, p.next_offset)) as end_offset,
@@ -21,15 +22,15 @@ with looked as (
     group by 1, 2
 )
 select v.job, v.version, v.desired,
-    min(greatest(p.read_append_time, p.drained_at)) + make_interval(hours => %(hours)s) as dropped_at,
-    min(greatest(p.read_append_time, p.drained_at)) + make_interval(hours => %(hours)s) * 0.75 as since,
-    extract(epoch from min(greatest(p.read_append_time, p.drained_at)) + make_interval(hours => %(hours)s)
+    min(p.unread_from) + make_interval(hours => %(hours)s) as dropped_at,
+    min(p.unread_from) + make_interval(hours => %(hours)s) * 0.75 as since,
+    extract(epoch from min(p.unread_from) + make_interval(hours => %(hours)s)
         - clock_timestamp())::double precision / 3600 as hours_left
 from ops.segments s join ops.versions v using (job, version) join ops.progress p using (job, version)
 join looked l on l.topic = v.topic and l."partition" = p."partition"
 where s.to_window = 'infinity' and (l.end_offset > p.next_offset or v.desired = 'stopped' and not l.looks)
 group by v.job, v.version, v.desired
-having min(greatest(p.read_append_time, p.drained_at)) + make_interval(hours => %(hours)s) * 0.75 < clock_timestamp()
+having min(p.unread_from) + make_interval(hours => %(hours)s) * 0.75 < clock_timestamp()
 order by v.job, v.version"""
 
 _LINES = "select job, version, what, since, detail from ops.red_lines order by since"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kappa.core.job_catalog import MINUTE_MS
@@ -73,12 +73,13 @@ class LogHead:
 class StartPoint(Serializable):
     """Where a version starts: first offset per partition, and T, before which a record is `before_start`.
 
-    `starts_ms` is None for a version that starts with the log.
+    `starts_ms` is None for a version that starts with the log. `first_appended`: see Version.
     """
 
     asked: str
     starts_ms: int | None
     offsets: Offsets
+    first_appended: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def starts_at(self) -> datetime | None:

@@ -36,7 +36,7 @@ def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grow
     with load(grown, random.randrange(10**6), rate=60), looking(browser) as looked:
         _sign_in(looked, grown)
         console = _opened(looked, grown)
-        console.get_by_text("Nothing is red.").wait_for()
+        console.get_by_text("No stream is red.").wait_for()
         looked.picture("live-now")
         _explain(looked, console)
         with reprocessing(grown, JOB, reason="looked at") as attempt:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kappa.core.installation.settings import Settings
 from kappa.status.causes import Cause
 from stack.alerts.incidents import Incident
 from stack.alerts.memory import MemoryFile, NotifierRuns
@@ -20,7 +22,7 @@ from tests.rigs.small_stack import standing_still
 from tests.stack.alerts.receiver import Receiver
 from tests.stack.alerts.watch import RED, SILENT, WELL, Watch
 
-QUESTION = {
+QUESTION: dict[str, Any] = {
     "phase": "waiting for an answer", "asked_by": "ada", "run_id": "r1",
     "candidates": [{"job": "ad_ctr", "version": 2, "live": 1}],
 }  # fmt: skip
@@ -56,6 +58,25 @@ def test_what_up_did_not_start_it_is_not_said_to_start(embedded: bool, starts: s
     away = Incident(1, Cause.KAFKA, ("kafka",), ("kafka does not answer",), 1_790_000_000, 1_790_000_015, 0)
     _, body = opening(away, Installation("here", embedded))
     assert f"Next: {starts}\n" in body
+
+
+BOTH = {**QUESTION, "candidates": [*QUESTION["candidates"], {"job": "client_spend", "version": 5, "live": 3}]}
+ANSWER = f"http://127.0.0.1:{Settings(Path()).ports.airflow}/dags/reprocess_stream/runs/r1/required_actions"
+
+
+@pytest.mark.parametrize(("asked", "jobs"), [(QUESTION, "ad_ctr"), (BOTH, "ad_ctr client_spend")])
+def test_of_a_question_it_is_told_where_and_how_to_answer(
+    watch: Watch, hook: Receiver, asked: dict[str, Any], jobs: str
+) -> None:
+    watch.see(60, replace(WELL, registry=Registry(replays=[asked])))
+    (told,) = hook.told
+    assert f"answer at {ANSWER}" in told["message"]
+    assert 'Runbook: docs/runbook.md, "A replay waits for an answer"' in told["message"]
+    assert f"Next: ./kappa promote {jobs} --as approver --reason TEXT\n" in told["message"]
+    assert (
+        told["title"]
+        == f"red: a replay waits for an answer: {'ad_ctr v2' if asked is QUESTION else 'ad_ctr v2, client_spend v5'}"
+    )
 
 
 def test_a_restart_tells_nothing_twice_and_forgets_nothing(watch: Watch, hook: Receiver) -> None:
@@ -149,6 +170,17 @@ def test_clocks_that_differ_are_told(watch: Watch, hook: Receiver) -> None:
     assert hook.titles == []
     watch.see(60, replace(WELL, clock_ahead_seconds=-31.0))
     assert "What: the database's clock is 31 s behind the monitor's" in hook.told[0]["message"]
+
+
+def test_an_append_time_in_the_future_is_told_and_a_stale_one_is_not(watch: Watch, hook: Receiver) -> None:
+    for ahead in (None, -86_400.0, 29.0):
+        watch.see(60, replace(WELL, registry=Registry(append_ahead_seconds=ahead)))
+    assert hook.titles == []
+    watch.see(60, replace(WELL, registry=Registry(append_ahead_seconds=3_600.0)))
+    (told,) = hook.told
+    assert told["title"] == "red: clocks differ"
+    assert "What: the newest record that was read has an append_time 3600 s in the database's future" in told["message"]
+    assert 'Runbook: docs/runbook.md, "The clocks of database, broker and monitor differ"' in told["message"]
 
 
 def test_a_file_that_is_damaged_stops_nobody(watch: Watch, hook: Receiver) -> None:

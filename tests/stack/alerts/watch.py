@@ -8,6 +8,7 @@ from pathlib import Path
 from kappa.core.installation.alerts import Alerts
 from kappa.core.installation.settings import Settings
 from stack.alerts import targets
+from stack.alerts.judge import Judge
 from stack.alerts.memory import MemoryFile
 from stack.alerts.notifier import Notifier
 from stack.alerts.wording import Installation
@@ -37,8 +38,9 @@ class Watch:
     def start(self) -> None:
         """A new process of the notifier."""
         told = targets.read(self.settings)
-        here = Installation("here", self.settings.is_embedded)
-        self.notifier = Notifier(self.settings.alerts, here, told, MemoryFile(self.settings.home))
+        here, file = Installation("here", self.settings.is_embedded), MemoryFile(self.settings.home)
+        judge = Judge(self.settings.alerts.disk_free_mb, self.settings.airflow_url, file.read().starts)
+        self.notifier = Notifier(self.settings.alerts, here, told, file, judge)
 
     def see(self, seconds: float, seen: Look) -> None:
         """Nothing else is there for so long."""

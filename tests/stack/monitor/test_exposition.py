@@ -16,17 +16,24 @@ from stack.supervision import Process
 
 VERSION: dict[str, Any] = {
     "job": "ad_ctr", "version": 3, "state": "LIVE", "desired": "running", "serves": True, "lag_events": 40,
-    "lag_seconds": 600.0, "complete_seconds": 7300.0, "epoch": 2, "batch_ms": 1500, "watermark_delay_ms": 7_560_000,
+    "lag_seconds": 600.0, "unread_seconds": 900.0,
+    "complete_seconds": 7300.0, "epoch": 2, "batch_ms": 1500, "watermark_delay_ms": 7_560_000,
     "state_rows": 10, "state_bytes": 4096, "watermark_seconds": 7600.0, "committed": 990.0, "beat": 999.0,
     "skew_seconds": 1.5, "is_changing": True, "recent_read": 200, "recent_refused": 5, "recent_future": 1,
     "read": 1000, "residual": 0, **dict.fromkeys(Fate, 0), "counted": 900, "late": 100,
 }  # fmt: skip
+CANDIDATES = [
+    {"job": "ad_ctr", "version": 4, "rate_per_second": 2_000.0, "eta_seconds": 90.0},
+    {"job": "client_spend", "version": 2, "rate_per_second": 0.0, "eta_seconds": None},
+]
 REGISTRY = Registry(
     [VERSION],
     [{"line": "silent", "what": "", "of": "ad_ctr v3"}],
-    [{"phase": "catching up"}],
+    [{"phase": "catching up", "candidates": CANDIDATES}],
     {"leases": 1, "changes": 0, "releases": 7},
     1001.25,
+    -2.5,
+    0.75,
 )
 PROCESSES = [
     Process("kafka", 7, "RUNNING", datetime.fromtimestamp(400.0, UTC)),
@@ -49,7 +56,7 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     found = scraped(WHOLE)
     of = '{job_name="ad_ctr",version="3"}'
     assert found[f"kappa_lag_records{of}"] == 40
-    assert found[f"kappa_retention_slack_seconds{of}"] == 168 * 3600 - 600
+    assert found[f"kappa_retention_slack_seconds{of}"] == 168 * 3600 - 900
     assert found[f"kappa_batch_seconds{of}"] == 1.5
     assert found[f"kappa_watermark_delay_seconds{of}"] == 7560
     assert found[f"kappa_refused_ratio{of}"] == 0.025
@@ -60,9 +67,20 @@ def test_numbers_of_the_registry_are_told_in_the_units_of_the_list() -> None:
     assert found['kappa_red_lines_expected{cause="silent",of="ad_ctr v3"}'] == 1
     assert found['kappa_replays{phase="catching up"}'] == 1
     assert found["kappa_releases_total"] == 7
+    assert found["kappa_hand_over_seconds"] == 0.75
     assert found["kappa_clock_ahead_seconds"] == 1
+    assert found["kappa_newest_append_ahead_seconds"] == -2.5
     assert found["kappa_disk_free_bytes"] == 5
     assert found["kappa_disk_wanted_bytes"] == 5e9
+
+
+def test_of_a_replay_under_way_its_rate_and_the_time_left_are_told_where_it_comes_nearer() -> None:
+    found = {name: value for name, value in scraped(WHOLE).items() if name.startswith("kappa_replay_")}
+    assert found == {
+        'kappa_replay_records_per_second{job_name="ad_ctr",version="4"}': 2_000,
+        'kappa_replay_records_per_second{job_name="client_spend",version="2"}': 0,
+        'kappa_replay_left_seconds{job_name="ad_ctr",version="4"}': 90,
+    }
 
 
 def test_a_registry_that_is_away_is_a_metric_and_the_rest_is_not_made_up() -> None:
@@ -73,7 +91,7 @@ def test_a_registry_that_is_away_is_a_metric_and_the_rest_is_not_made_up() -> No
 
 
 def test_what_a_version_has_not_yet_is_not_told() -> None:
-    bare = {**VERSION, "beat": None, "lag_seconds": None, "batch_ms": None, "recent_read": 0}
+    bare = {**VERSION, "beat": None, "unread_seconds": None, "batch_ms": None, "recent_read": 0}
     found = scraped(Look(1000.0, registry=Registry([bare], [], [], REGISTRY.counts)))
     for name in ("last_heartbeat_timestamp_seconds", "retention_slack_seconds", "batch_seconds", "refused_ratio"):
         assert not [told for told in found if told.startswith(f"kappa_{name}")]

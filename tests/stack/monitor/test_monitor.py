@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -30,6 +31,12 @@ def scrape(settings: Settings) -> str:
     """What is served now."""
     with urllib.request.urlopen(f"http://127.0.0.1:{settings.ports.monitor}/metrics", timeout=30) as answer:
         return str(answer.read().decode())
+
+
+def causes(settings: Settings) -> set[str]:
+    """What is found to be wrong now."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{settings.ports.monitor}/findings", timeout=30) as answer:
+        return {finding["cause"] for finding in json.load(answer)["findings"]}
 
 
 @contextmanager
@@ -72,6 +79,7 @@ def test_it_serves_while_postgres_stands_still_and_when_it_is_back(parts: Layout
         assert "\nkappa_registry_up 1.0" in scrape(settings)
         with standing_still(parts, "postgres"):
             assert until(lambda: "\nkappa_registry_up 0.0" in scrape(settings), 30, 1)
+            assert "postgres" in causes(settings), "though nobody is to be told"
         assert until(lambda: "\nkappa_registry_up 1.0" in scrape(settings), 30, 1)
 
 

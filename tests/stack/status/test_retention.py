@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import psycopg
 import pytest
+from psycopg.rows import dict_row
 
+from stack.monitor import registry
 from stack.status import job as job_status
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
@@ -68,6 +71,24 @@ def test_a_version_that_does_not_serve_the_open_end_is_not_red(
     case.query("update registry.segment set to_window = 'infinity' where job = 'ad_ctr'")
 
 
+@pytest.mark.parametrize(("hours", "warned"), [(120, []), (150, ["ad_ctr v1 retention"])])
+def test_of_what_was_never_read_the_first_record_decides_whenever_the_version_was_made(
+    cases: Rig, hours: int, warned: list[str]
+) -> None:
+    case = cases.case("ad_ctr", "client_spend")
+    case.query(SET, 5, 0)
+    case.query(NEVER_READ, hours)
+    found = [line["what"].split(":")[0] for line in job_status.read(case.settings)[1] if " retention: " in line["what"]]
+    assert found == warned
+    with psycopg.connect(case.settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
+        versions = registry.read(connection, 168).versions
+    assert [round(version["unread_seconds"] / 3600) for version in versions] == [hours, 0]
+    assert [round(version["lag_seconds"] / 3600) for version in versions] == [0, 0]
+
+
+NEVER_READ = """
+update registry.progress set next_offset = 0, end_offset = 5, read_append_time = null, drained_at = null,
+    first_append_time = clock_timestamp() - %s * interval '1 hour' where job = 'ad_ctr' and "partition" = 1"""
 BEAT = """
 insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation)
 select job, version, 1, clock_timestamp(), 7, 'driver-1', 1 from registry.job_version where job = 'client_spend'"""

@@ -10,9 +10,10 @@ const cluster = section("Capacity of the cluster");
 const actions = section("");
 const cards = new Map();
 const UNSEEN_SECONDS = 60;
-const alerts = new Map(), nothingRed = el("p", {class: "good", hidden: true}, "Nothing is red.");
+const alerts = new Map(), nothingRed = el("p", {class: "good", hidden: true}, "No stream is red.");
 let lines = {}, advised = {}, redNow = [], jobsTold = null;
-red.append(nothingRed);
+const parts = el("div", {});
+red.append(parts, nothingRed);
 
 function fact(title, value, small = "") {
   return el("div", {}, el("dt", {}, title), el("dd", {}, value, small ? el("small", {}, small) : null));
@@ -184,4 +185,27 @@ async function lookAtCluster() {
 }
 setInterval(lookAtCluster, 10000);
 lookAtCluster();
+
+// What only the monitor knows: parts, the disk, clocks, a backlog. It is put in again, and so read aloud, if it is new.
+let partsTold = null;
+async function lookAtParts() {
+  if (document.hidden) return;
+  try {
+    const {silent, findings} = await ask("data/findings");
+    if (silent) throw new Error(silent);
+    const told = JSON.stringify(findings.map(({title, subject}) => [title, subject]));
+    if (told !== partsTold) fill(parts, findings.map(finding));
+    partsTold = told;
+  } catch (problem) {
+    partsTold = null;
+    fill(parts, el("p", {class: "quiet"}, `Of parts, disk, clocks and backlogs nothing is known now: ${problem.message}`));
+  }
+}
+
+function finding({title, subject, since, detail, readers, runbook, next}) {
+  return el("div", {class: "red", role: "alert"}, el("b", {}, `red: ${subject ? `${title}: ${subject}` : title}. `), `${detail} `,
+    el("span", {class: "quiet"}, `Since ${utc(since)}. For readers: ${readers} Next: ${next}; docs/runbook.md, the entry "${runbook}".`));
+}
+setInterval(lookAtParts, 5000);
+lookAtParts();
 verbs(actions);

@@ -195,6 +195,15 @@ class Metrics:
             raise PlainAddress("metrics.address", self.address, f'Leave it at "{LOOPBACK}", with a proxy before it')
         _check_urls("metrics.url", [self.url] if self.url else [], self.allow_plain)
 
+    @property
+    def host(self) -> str:
+        """Where the monitor is asked from its own host."""
+        return LOOPBACK if self.address in ("", "0.0.0.0") else self.address
+
+    def monitor_url(self, port: int, embedded: bool) -> str | None:
+        """Where the monitor serves; None of an installation elsewhere that does not name its monitor."""
+        return self.url or (f"http://{self.host}:{port}" if embedded else None)
+
 
 def connection_string(parameters: Mapping[str, str]) -> str:
     """These parameters as libpq takes them."""

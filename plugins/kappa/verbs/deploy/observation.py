@@ -70,4 +70,6 @@ def start_point(platform: Platform, log: Log, asked: str, future_bound_ms: int) 
     now_ms = round(platform.registry.now().timestamp() * 1000)
     starts = start_ms(asked, LogHead(firsts, appended), now_ms, future_bound_ms)
     offsets = firsts if starts is None else log.offsets_at(starts - future_bound_ms)
-    return StartPoint(asked, starts, offsets)
+    # The clock was read before: of a partition that has nothing to read yet, nothing older can come.
+    first = {p: now_ms if (at := log.append_time(p, offset)) is None else at for p, offset in offsets.items()}
+    return StartPoint(asked, starts, offsets, first)

@@ -183,4 +183,5 @@ def _version(plan: DeployPlan) -> Version:
         desired=Desired.RUNNING,
         starts_at=start_at.starts_at,
         start_offsets=start_at.offsets,
+        first_appended=start_at.first_appended,
     )

@@ -112,6 +112,7 @@ class Candidate(Serializable):
             topic_id=self.topic_id,
             starts_at=self.start.starts_at,
             start_offsets=self.start.offsets,
+            first_appended=self.start.first_appended,
         )
 
 

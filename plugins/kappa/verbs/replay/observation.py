@@ -69,7 +69,8 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
         starts = replay_start_ms(request.start, window_ms, head(log), now_ms, bound_ms, final)
         offsets = log.earliest() if starts is None else log.offsets_at(starts - bound_ms)
         facts = log_facts(log, topic, offsets, now_ms, bound_ms)
-    start = StartPoint(request.start, starts, offsets)
+    first = {p: samples[0][1] if (samples := facts.samples.get(p)) else now_ms for p in offsets}
+    start = StartPoint(request.start, starts, offsets, first)
     return decide_reprocess(request, there, wanted, start, facts, weights, platform.cluster.capacity(), parts)
 
 

@@ -35,7 +35,7 @@ SECOND = FIRST + 1
 """A version of ad_ctr that does not serve; it has other clicks of one ad, and not all rows."""
 CAPACITY = Capacity((Host(8, 3, 16_384, 4_096), Host(4, 4, 8_192, 8_192))).to_json()
 SHOWN = {
-    "now": "Nothing is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
+    "now": "No stream is red", "numbers": "Clients by spend: ", "fates": "equal: the fates add up",
     "releases": "All of it: ./kappa audit", "replays": "No replay is under way",
 }  # fmt: skip
 """What each page says once it has its data."""

@@ -133,7 +133,7 @@ def test_a_red_line_is_told_and_while_postgres_is_away_what_is_shown_stays(
             assert other.against_access() == []
             other.picture("red-elsewhere")
         hand.execute("delete from registry.red_line")
-        looked.page.get_by_text("Nothing is red").wait_for()
+        looked.page.get_by_text("No stream is red").wait_for()
         assert looked.page.get_by_role("link", name="Now", exact=True).count() == 1
         looked.page.get_by_text(re.compile(r"^as of \d\d:\d\d:\d\d UTC$")).wait_for()
         looked.page.route("**/data/now", lambda route: route.fulfill(status=503, json={"refused": "Postgres is away."}))
@@ -187,7 +187,7 @@ def test_words_that_change_with_each_batch_change_within_an_alert_that_stays(bro
         first = looked.page.get_by_role("alert").first
         assert first.evaluate("element => element.seen"), "the one that was there is not touched by another"
         assert "1 of the records" not in first.inner_text()
-        assert not looked.page.get_by_text("Nothing is red").is_visible()
+        assert not looked.page.get_by_text("No stream is red").is_visible()
         assert looked.against_access() == []
 
 

@@ -41,6 +41,14 @@ def test_the_first_deployment_stages_version_one_from_the_start_of_the_log(stage
     assert (plan.start.starts_ms, plan.start.offsets) == (None, {0: 0, 1: 0})
 
 
+def test_a_version_knows_before_when_nothing_was_appended_that_it_is_to_read(stage: Stage) -> None:
+    now_ms = round(stage.clock.now().timestamp() * 1000)
+    stage.log.times = {0: [now_ms - 500_000, now_ms - 1], 1: []}
+    plan = plan_deploy(stage.platform, AD_CTR)
+    assert plan.start is not None
+    assert plan.start.first_appended == {0: now_ms - 500_000, 1: now_ms}
+
+
 def test_planning_changes_nothing(stage: Stage) -> None:
     plan_deploy(stage.platform, AD_CTR)
     assert (stage.registry.held, stage.registry.audit, stage.cluster.submissions) == ({}, [], {})

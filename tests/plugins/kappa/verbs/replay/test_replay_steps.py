@@ -103,6 +103,15 @@ def test_a_candidate_that_gave_up_fails_the_replay_with_its_reason(stage: Stage,
     assert stage.releases.open_replays() == []
 
 
+def test_a_candidate_knows_before_when_nothing_was_appended_that_it_is_to_read(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    now_ms = round(stage.clock.now().timestamp() * 1000)
+    stage.log.times = {0: [now_ms - 500_000, now_ms - 1], 1: []}
+    planned = plan_reprocess(stage.platform, ReprocessRequest(JOBS))
+    found = [one.staged().first_appended for one in planned.candidates]
+    assert found == [{0: now_ms - 500_000, 1: now_ms}] * len(JOBS)
+
+
 def test_a_log_that_drops_what_is_not_read_yet_fails_the_replay(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     stage.clock.meanwhile.clear()
