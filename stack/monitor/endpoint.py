@@ -1,5 +1,4 @@
-"""The endpoint that metrics are read from, in Prometheus' text format, and findings, as JSON: one look for all who
-ask."""
+"""The endpoint that metrics are read from, as Prometheus takes them, and findings, as JSON: one look for all."""
 
 from __future__ import annotations
 
@@ -8,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from wsgiref.simple_server import WSGIServer
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import msgspec
 from prometheus_client import CollectorRegistry, start_http_server
@@ -24,9 +24,6 @@ from stack.alerts.wording import jobs_of
 from stack.monitor.exposition import exposition
 from stack.monitor.look import Looks
 from stack.port_check import Use, taken
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 FINDINGS = "/findings"
 
