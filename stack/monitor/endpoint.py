@@ -1,4 +1,4 @@
-"""The endpoint of metrics, as Prometheus takes them, and of findings, as JSON: one look for all who ask."""
+"""The endpoint that metrics are read from, as Prometheus takes them, and findings, as JSON: one look for all."""
 
 from __future__ import annotations
 
