@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,3 +83,9 @@ def test_what_is_excepted_is_there() -> None:
 def test_support_lies_in_a_folder_of_the_tree_or_in_a_home() -> None:
     folders = {file.relative_to(TESTS).parent for file in TESTS.rglob("*.py")}
     assert [str(one) for one in folders if one.parts and one.parts[0] not in HOMES and not (ROOT / one).is_dir()] == []
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone, and would take one for the other."""
+    files = Counter(file.name for file in TESTS.rglob("test_*.py"))
+    assert [name for name, number in files.items() if number > 1] == []
