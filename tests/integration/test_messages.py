@@ -4,6 +4,7 @@ messages that it began and that it is over."""
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from kappa.core.installation import settings
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.status import red_lines
 from kappa.status.causes import Cause
@@ -48,9 +50,11 @@ def _crash_loop(stack: Stack) -> AbstractContextManager[None]:
 
 @contextmanager
 def _full_disk(stack: Stack) -> Iterator[None]:
-    file = stack.settings.home / "spark" / "of-a-test"
+    """Whatever others have taken of the disk, or given back, since the monitor was told when it is full."""
+    home = stack.settings.home
+    file, limit = home / "spark" / "of-a-test", settings.load(home).alerts.disk_free_mb * 1_000_000
     with file.open("wb") as held:
-        os.posix_fallocate(held.fileno(), 0, 2 * ROOM_BYTES)
+        os.posix_fallocate(held.fileno(), 0, shutil.disk_usage(home).free - limit + ROOM_BYTES)
     try:
         yield
     finally:
@@ -138,11 +142,11 @@ def _seen(watched: Watched, cause: Cause, before: int, word: str, fires: bool, s
 
 
 def _is_red(watched: Watched, cause: Cause) -> bool:
-    settings = watched.stack.settings
+    at = watched.stack.settings
     if cause is Cause.SUPERVISOR:
-        return bool(outages.ask_supervisor(Layout(settings, CHECKOUT))[1])
+        return bool(outages.ask_supervisor(Layout(at, CHECKOUT))[1])
     if cause in PARTS:
-        return not HEALTHY[PARTS[cause]](settings)
-    with psycopg.connect(settings.dsn("kappa_operator"), row_factory=dict_row) as connection:
-        lines = {line["line"] for line in red_lines.read(connection, settings.topic.retention_hours)}
+        return not HEALTHY[PARTS[cause]](at)
+    with psycopg.connect(at.dsn("kappa_operator"), row_factory=dict_row) as connection:
+        lines = {line["line"] for line in red_lines.read(connection, at.topic.retention_hours)}
     return cause.value in lines
