@@ -65,12 +65,13 @@ def login(user: User = None, password_file: PasswordFile = None, token_file: Tok
     if password_file and token_file:
         raise typer.BadParameter("give --password-file or --token-file, not both")
     stack, name = settings(), user or getpass.getuser()
+    where, ca = stack.airflow_url, stack.airflow.ca
     if token_file:
-        made = airflow_sign_in.by_token(stack.airflow_url, name, _token(name, token_file), stack.airflow.ca)
+        made = airflow_sign_in.by_token(where, name, _first_line(name, token_file, NoTokenGiven), ca)
     else:
-        made = airflow_sign_in.sign_in(stack.airflow_url, name, _password(stack, name, password_file), stack.airflow.ca)
+        made = airflow_sign_in.sign_in(where, name, _password(stack, name, password_file), ca)
     sign_in.keep(stack, made)
-    err.print(f"signed in as {name} until {made.expires:%Y-%m-%d %H:%M} UTC: {stack.airflow_url}", highlight=False)
+    err.print(f"signed in as {name} until {made.expires:%Y-%m-%d %H:%M} UTC: {where}", highlight=False)
 
 
 def logout() -> None:
@@ -107,31 +108,17 @@ def _password(stack: Settings, user: str, given: str | None) -> str:
             if sys.stdin.isatty():
                 asked: str = typer.prompt(f"Password of {user}", hide_input=True, err=True)
                 return asked
+    return _first_line(user, given, NoPasswordGiven)
+
+
+def _first_line(user: str, given: str | None, none: type[NoPasswordGiven | NoTokenGiven]) -> str:
+    """The password or token, from the file that is given or from standard input. Raises `none` where there is none."""
+    of_file = given not in (None, "-")
     try:
-        password = _first_line(given)
+        text = Path(given or "").read_text() if of_file else sys.stdin.readline()
     except (OSError, UnicodeDecodeError) as error:
-        raise NoPasswordGiven(user, f"in {given} ({error})") from error
-    if not password:
-        raise NoPasswordGiven(user, _place(given))
-    return password
-
-
-def _token(user: str, given: str) -> str:
-    """The token, from where it is given. Raises NoTokenGiven."""
-    try:
-        token = _first_line(given).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NoTokenGiven(user, f"in {given} ({error})") from error
-    if not token:
-        raise NoTokenGiven(user, _place(given))
-    return token
-
-
-def _first_line(given: str | None) -> str:
-    """Of a file, or of standard input."""
-    text = sys.stdin.readline() if given in (None, "-") else Path(given).read_text()
-    return text.partition("\n")[0].removesuffix("\r")
-
-
-def _place(given: str | None) -> str:
-    return "on standard input" if given in (None, "-") else f"in {given}"
+        raise none(user, f"in {given} ({error})") from error
+    word = text.partition("\n")[0].removesuffix("\r")
+    if not word:
+        raise none(user, f"in {given}" if of_file else "on standard input")
+    return word
