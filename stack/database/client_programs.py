@@ -31,7 +31,7 @@ class NoClientProgram(Refusal):
         super().__init__(
             f"{name} must speak TLS, for postgres.sslmode is {sslmode!r}, and be of the server's version, {server}, or "
             f"newer; on PATH is {found}. Nothing was changed. Install Debian's package postgresql-client-{server} "
-            f"(of apt.postgresql.org, where Debian has none), with /usr/lib/postgresql/{server}/bin first on PATH."
+            f"(PostgreSQL has it where Debian has not), with /usr/lib/postgresql/{server}/bin first on PATH."
         )
 
 
