@@ -28,7 +28,7 @@ from kappa.verbs.rescale.plan import RescalePlan
 
 AT = datetime(2026, 1, 31, 9, 30, 0, 5, tzinfo=UTC)
 OLD, NEW = ({"artifact": "a1", "settings": {"state_partitions": n}, "generation": 3} for n in (1, 2))
-START = {"asked": "earliest", "starts_ms": 60000, "offsets": {"0": 5, "1": 7}}
+START = {"asked": "earliest", "starts_ms": 60000, "offsets": {"0": 5, "1": 7}, "first_appended": {"0": 59000}}
 CANDIDATE = {
     "job": "ad_ctr", "version": 2, "live_version": 1, "artifact": "a1", "settings": {"cadence_ms": 1000},
     "topic": "ad_events", "topic_id": "t1", "state_digest": "s", "result_digest": "r", "start": START,

@@ -93,7 +93,7 @@ def test_one_quick_batch_in_ten_does_not_hide_that_the_others_take_long(hand: By
     for number in range(30, 50):
         batch(hand, number, age=100 + 20 * (number - 30), read=1)
     batch(hand, 50, age=479.9, read=1)
-    assert told(hand).gap_ms == pytest.approx(20_000, abs=50)
+    assert told(hand).gap_ms == pytest.approx(20_000, abs=500), "a mean would be 19,000"
 
 
 def test_that_its_batches_fail_is_told_by_its_red_lines(hand: ByHand) -> None:
