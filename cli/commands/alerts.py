@@ -96,7 +96,8 @@ def _is_watched(file: MemoryFile) -> bool:
 def _row(incident: Incident, embedded: bool) -> tuple[str, ...]:
     since = datetime.fromtimestamp(incident.since, UTC)
     subjects = ", ".join(subject for subject in incident.subjects if subject)
-    title, following = MEANINGS[incident.cause].title, wording.next_command(incident, embedded)
+    title = MEANINGS[incident.cause].title
+    following = wording.next_command(incident.cause, incident.subjects[0], embedded)
     return str(incident.number), title, subjects, f"{since:%Y-%m-%d %H:%M:%S} UTC", following
 
 

@@ -13,8 +13,6 @@ from kappa.core.installation.settings import Settings
 from stack.services import certificates
 
 PART = "host"
-LEFT = timedelta(days=30)
-"""So long before its end a certificate is named, as `stack.provisioning.host_secrets` makes it anew."""
 MADE = ("*.pem", "*.crt", "tls/*.crt")
 """How files of certificates are called in a folder of secrets."""
 SYSTEM = "system"
@@ -48,9 +46,10 @@ def _lasts(file: Path, renewal: str) -> str:
         raise Wrong(f"{file} does not exist", "Copy it from the host that has it, or correct its name in the settings.")
     end = certificates.ends(file)
     left = end - now()
-    if left < LEFT:
+    if left < certificates.RENEWED_BEFORE:
         when = f"in {left.days} days" if left > timedelta() else "it has ended"
-        raise Wrong(f"ends on {end:%Y-%m-%d %H:%M} UTC, {when}: it should last for {LEFT.days} days more", renewal)
+        wanted = certificates.RENEWED_BEFORE.days
+        raise Wrong(f"ends on {end:%Y-%m-%d %H:%M} UTC, {when}: it should last for {wanted} days more", renewal)
     return f"ends on {end:%Y-%m-%d}"
 
 

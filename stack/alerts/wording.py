@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kappa.status.causes import MEANINGS, readers
+from kappa.status.causes import MEANINGS, Cause, readers
 from stack.alerts.incidents import Incident
 
 LINES = 6
@@ -29,7 +29,7 @@ def opening(incident: Incident, where: Installation) -> tuple[str, str]:
         f"Since: {_time(incident.since)}",
         f"Readers: {readers(incident.cause, incident.serves)}",
         f'Runbook: {RUNBOOK}, "{meaning.runbook}"',
-        f"Next: {next_command(incident, where.embedded)}",
+        f"Next: {next_command(incident.cause, incident.subjects[0], where.embedded)}",
         f"Incident {incident.number} of {where.name}",
     ]
     return f"red: {_title(incident)}", "\n".join(body)
@@ -47,14 +47,10 @@ def ending(incident: Incident, where: Installation, at: float) -> tuple[str, str
     return f"over: {_title(incident)}", "\n".join(body)
 
 
-def next_command(incident: Incident, embedded: bool) -> str:
-    """What to type first."""
-    return MEANINGS[incident.cause].next_command(jobs_of(incident.subjects[0]), embedded)
-
-
-def jobs_of(subject: str) -> str:
-    """The jobs of a subject that names versions, such as `ad_ctr v2, client_spend v5`, as a command takes them."""
-    return " ".join(name.partition(" ")[0] for name in subject.split(", "))
+def next_command(cause: Cause, subject: str, embedded: bool) -> str:
+    """What to type first, with the jobs of a subject that names versions, such as `ad_ctr v2, client_spend v5`."""
+    jobs = " ".join(name.partition(" ")[0] for name in subject.split(", "))
+    return MEANINGS[cause].next_command(jobs, embedded)
 
 
 def _title(incident: Incident) -> str:

@@ -20,7 +20,7 @@ from kappa.core.installation.settings import Settings
 from kappa.status.causes import MEANINGS, readers
 from stack.alerts.incidents import Finding
 from stack.alerts.judge import Judge, Judgement
-from stack.alerts.wording import jobs_of
+from stack.alerts.wording import next_command
 from stack.monitor.exposition import exposition
 from stack.monitor.look import Looks
 from stack.port_check import Use, taken
@@ -90,7 +90,7 @@ def _shown(finding: Finding, since: float, embedded: bool) -> dict[str, str]:
         "detail": finding.what,
         "readers": readers(finding.cause, finding.serves),
         "runbook": meaning.runbook,
-        "next": meaning.next_command(jobs_of(finding.subject), embedded),
+        "next": next_command(finding.cause, finding.subject, embedded),
     }
 
 

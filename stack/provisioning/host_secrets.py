@@ -1,8 +1,8 @@
 """Makes what no state may hold: passwords, keys and certificates of an installation's hosts.
 
 `python -m stack.provisioning.host_secrets SETTINGS FOLDER HOST...`: into FOLDER/secrets, which every host gets, and
-FOLDER/authority, which none does. What is there stays, but for the server that Postgres's password files
-name; a certificate that ends within a month is made anew.
+FOLDER/authority, which none does. What is there stays, but for the server that Postgres's password files name; a
+certificate that ends within a month is made anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from stack.services import certificates, passwords
 from stack.services.certificates import P_256, Pair
 
 AUTHORITY_DAYS, HOST_DAYS = 3650, 398
-MONTH_SECONDS = 30 * 86_400
 _AUTHORITY = "basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=critical,keyCertSign,cRLSign"
 _EXTENSIONS = "extendedKeyUsage=serverAuth,clientAuth\n"
 
@@ -38,7 +37,7 @@ def make(settings: Settings, folder: Path, hosts: Sequence[str]) -> None:
         place = made / "tls" / host
         pair = Pair(place.with_name(f"{host}.key"), place.with_name(f"{host}.crt"))
         both = place.with_name(f"{host}.pem")
-        if not all(certificates.lasts(file, MONTH_SECONDS) for file in (pair.certificate, both)):
+        if not all(certificates.lasts(file, certificates.RENEWED_BEFORE) for file in (pair.certificate, both)):
             certificates.issue(authority, pair, both, [host], _EXTENSIONS, P_256, HOST_DAYS)
 
 

@@ -8,7 +8,7 @@ import re
 import ssl
 import subprocess
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from kappa.core.refusals import Refusal
 from stack.services.passwords import write_private
 
 DAYS = 825
+RENEWED_BEFORE = timedelta(days=30)
+"""So long before its end a certificate is made anew, and named where nobody makes it."""
 RSA = ("-newkey", "rsa:2048")
 P_256 = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 """How openssl makes a key."""
@@ -92,9 +94,9 @@ def issue(
         left.unlink()
 
 
-def lasts(certificate: Path, seconds: int) -> bool:
+def lasts(certificate: Path, time: timedelta) -> bool:
     """Whether a certificate is there, and valid for so long."""
-    command = ["openssl", "x509", "-checkend", str(seconds), "-noout", "-in", str(certificate)]
+    command = ["openssl", "x509", "-checkend", str(round(time.total_seconds())), "-noout", "-in", str(certificate)]
     return certificate.exists() and subprocess.run(command, capture_output=True).returncode == 0
 
 

@@ -191,16 +191,6 @@ def test_the_parts_cover_every_test_once() -> None:
     assert chosen(long=False) == [f"{which} and not long" for which in parted]
 
 
-def test_every_script_of_a_shell_is_checked(tmp_path: Path) -> None:
-    (checks,) = (one for one in parts(CHECKOUT, tmp_path, False, []) if one.name == "checks")
-    (command,) = (step.command for step in checks.steps if step.name == "shellcheck")
-    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True).stdout.split()
-    first = {name: (CHECKOUT / name).open("rb").readline(80) for name in listed if not name.endswith(".tftpl")}
-    scripts = {name for name, line in first.items() if line in (b"#!/bin/sh\n", b"#!/bin/bash\n")}
-    tool = next(place for place, word in enumerate(command) if word.endswith("shellcheck"))
-    assert {str(Path(word).relative_to(CHECKOUT)) for word in command[tool + 1 :]} == scripts
-
-
 def test_what_went_red_without_a_safeguard_is_one_table_of_all_parts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

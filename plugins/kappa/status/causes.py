@@ -42,8 +42,8 @@ class Cause(StrEnum):
 class Meaning:
     """What one cause means: `title` names it in a few words, `readers` is about those who read numbers, `runbook` the
     heading of its entry, `next` a command, with `{job}` for the first one that is concerned, or those that are replayed
-    together. `elsewhere` is the command
-    of an installation whose parts `./kappa up` does not start, if it is another one.
+    together. `elsewhere` is the command of an installation whose parts `./kappa up` does not start, if it is another
+    one.
 
     What is not `urgent` may wait until a quiet span has ended.
     """
