@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,24 @@ class Watched:
     def of(self, cause: Cause, before: int) -> list[dict[str, str]]:
         """All messages of a cause after the first `before`."""
         return [message for message in self.duty.told[before:] if MEANINGS[cause].title in message["title"]]
+
+    def see(self, cause: Cause, before: int, word: str, is_red: Callable[[], bool] | None, seconds: float) -> str:
+        """Wait until it was told that it is `red`, or `over`, until its alert fires, or no longer, where there is a
+        Prometheus, and until it has a red line, or none, where one is asked for: what was seen after how long."""
+        begun, after, fires = time.monotonic(), dict[str, float](), word == "red"
+        looks: dict[str, Callable[[], bool]] = {f"told {word}": lambda: self.told(cause, before, word)}
+        if is_red:
+            looks["red line"] = lambda: is_red() is fires
+        if self.alerts:
+            looks["alert"] = lambda: self.fires(cause) is fires
+
+        def all_seen() -> bool:
+            for what in [what for what, look in looks.items() if what not in after and look()]:
+                after[what] = time.monotonic() - begun
+            return len(after) == len(looks)
+
+        self.stack.until(f"{cause}: {', '.join(looks)}", all_seen, seconds)
+        return ", ".join(f"{what} after {second:.1f} s" for what, second in after.items())
 
 
 @contextmanager

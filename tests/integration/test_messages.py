@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 import psycopg
 import pytest
@@ -22,7 +22,7 @@ from stack.services import kafka, postgres
 from stack.status import outages
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
-from tests.integration.injected import HEALTHY, changed
+from tests.integration.injected import HEALTHY, PYTHON, changed, process_of
 from tests.rigs.running_stack import CHECKOUT, Stack
 from tests.rigs.small_stack import standing_still, suspended
 from traffic.log import KafkaLog
@@ -86,6 +86,17 @@ def _short_of_time(stack: Stack) -> Iterator[None]:
         stack.kappa("start", STOPPED, "--reason", "test")
 
 
+@contextmanager
+def _silent(stack: Stack) -> Iterator[None]:
+    """A driver's process hangs; once it may go on it ends itself, since somebody else may have its job by then."""
+    python = process_of(stack, PYTHON, STOPPED)
+    python.suspend()
+    try:
+        yield
+    finally:
+        python.resume()
+
+
 def _postgres_away(stack: Stack) -> AbstractContextManager[None]:
     return standing_still(Layout(stack.settings, CHECKOUT), postgres.NAME)
 
@@ -102,6 +113,7 @@ FAULTS: dict[Cause, Fault] = {
     Cause.SUPERVISOR: _supervisor_away,
     Cause.POSTGRES: _postgres_away,
     Cause.KAFKA: _broker_away,
+    Cause.SILENT: _silent,
     Cause.QUERY: _crash_loop,
     Cause.DISK: _full_disk,
     Cause.RETENTION: _short_of_time,
@@ -113,32 +125,14 @@ FAULTS: dict[Cause, Fault] = {
 @pytest.mark.parametrize("cause", FAULTS, ids=str)
 def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: Cause) -> None:
     stack, before, fault = watched.stack, len(watched.duty.told), FAULTS[cause]
+    is_red = None if cause is Cause.DISK else partial(_is_red, watched, cause)  # it has no red line
     with fault(stack):
-        begins = _seen(watched, cause, before, "red", True, TOLD_SECONDS)
-    ends = _seen(watched, cause, before, "over", False, OVER_SECONDS)
+        begins = watched.see(cause, before, "red", is_red, TOLD_SECONDS)
+    ends = watched.see(cause, before, "over", is_red, OVER_SECONDS)
     of_it = watched.of(cause, before)
     print(f"\n{cause}: {begins}; from its being undone: {ends}")
     print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
     assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
-
-
-def _seen(watched: Watched, cause: Cause, before: int, word: str, fires: bool, seconds: float) -> str:
-    """Wait for the message and, where there is a Prometheus, for its alert; when each was seen, the red line too."""
-    begun, after = time.monotonic(), dict[str, float]()
-    looks: dict[str, Callable[[], bool]] = {f"told {word}": lambda: watched.told(cause, before, word)}
-    if cause is not Cause.DISK:  # it has no red line
-        looks["red line"] = lambda: _is_red(watched, cause) is fires
-    if watched.alerts:
-        looks["alert"] = lambda: watched.fires(cause) is fires
-
-    def all_seen() -> bool:
-        for what, look in looks.items():
-            if what not in after and look():
-                after[what] = time.monotonic() - begun
-        return len(after) == len(looks)
-
-    watched.stack.until(f"{cause}: {', '.join(looks)}", all_seen, seconds)
-    return ", ".join(f"{what} after {second:.1f} s" for what, second in after.items())
 
 
 def _is_red(watched: Watched, cause: Cause) -> bool:

@@ -69,10 +69,11 @@ def test_a_served_number_that_the_log_does_not_give_is_refuted_red_and_told(watc
         "select version, detail from ops.red_lines where what = 'failed' and job = %s", JOB
     )
     assert f"does not equal its replay: {said}" in red
-    stack.until("it is told", lambda: watched.told(Cause.PROOF, before, "red"), TOLD_SECONDS)
+    begins = watched.see(Cause.PROOF, before, "red", None, TOLD_SECONDS)
     stack.kappa("retire", JOB, str(candidate), "--reason", "it is understood")
-    stack.until("its end is told", lambda: watched.told(Cause.PROOF, before, "over"), TOLD_SECONDS)
+    ends = watched.see(Cause.PROOF, before, "over", None, TOLD_SECONDS)
     of_it = watched.of(Cause.PROOF, before)
+    print(f"{Cause.PROOF}: {begins}; from its being understood: {ends}")
     print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
     assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
 
