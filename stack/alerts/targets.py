@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import apprise
+from apprise.plugins.email import NotifyEmail
 
 from kappa.core.installation.addresses import is_loopback
 from kappa.core.installation.settings import Settings
@@ -21,6 +22,9 @@ RED, OVER = apprise.NotifyType.FAILURE, apprise.NotifyType.SUCCESS
 """What chats show in red, and in green."""
 NOT_TOLD = "it gave no reason"
 HIDDEN = "(address)"
+_REASON = "Socket Exception: "
+"""How apprise begins what a mail server answered, or why it was not reached, at debug level; of others what follows may
+be a secret address."""
 _MAIL_ADDRESS = re.compile(r"""[^\s"'<>,;]+@[^\s"'<>,;]+""")
 
 
@@ -63,7 +67,7 @@ class Target:
 
     def tell(self, title: str, body: str, kind: apprise.NotifyType = apprise.NotifyType.INFO) -> Answer:
         """Send one message, within apprise's bound of some seconds."""
-        with _heard() as said:
+        with _heard(isinstance(self.notifier, NotifyEmail)) as said:
             taken = bool(self.notifier.notify(body, title, kind, body_format=apprise.NotifyFormat.TEXT))
         return Answer(taken, "taken" if taken else _MAIL_ADDRESS.sub(HIDDEN, "; ".join(said)) or NOT_TOLD)
 
@@ -105,20 +109,24 @@ def _plain(notifier: apprise.NotifyBase, allowed: bool) -> str | None:
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _heard(with_reasons: bool = False) -> Iterator[list[str]]:
     """What apprise logs while the body runs, which is the only place where it says why something failed."""
     said: list[str] = []
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(record.getMessage())
+            message = record.getMessage()
+            if record.levelno >= logging.WARNING or (with_reasons and message.startswith(_REASON)):
+                said.append(message.removeprefix(_REASON))
 
-    ear, logger = Ear(logging.WARNING), logging.getLogger("apprise")
-    kept = logger.propagate
+    ear, logger = Ear(), logging.getLogger("apprise")
+    kept = logger.propagate, logger.level
     logger.addHandler(ear)
     logger.propagate = False
+    logger.setLevel(logging.DEBUG)
     try:
         yield said
     finally:
         logger.removeHandler(ear)
-        logger.propagate = kept
+        logger.propagate, level = kept
+        logger.setLevel(level)

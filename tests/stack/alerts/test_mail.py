@@ -95,4 +95,16 @@ def test_a_mail_that_is_refused_is_not_taken_and_says_why(tmp_path: Path, server
     answer = target.tell(TITLE, BODY)
     assert not answer.taken
     assert server.mails == []
-    assert answer.said == f'Sending email to "{HIDDEN}" failed.'
+    assert f'Sending email to "{HIDDEN}" failed.' in answer.said
+    assert "550, b'nobody of that name'" in answer.said
+    assert "duty@" not in answer.said
+
+
+def test_a_mail_server_that_is_away_is_named_with_the_reason(tmp_path: Path) -> None:
+    gone = MailServer()
+    settings = at(tmp_path, gone)
+    gone.close()
+    (target,) = read(settings)
+    answer = target.tell(TITLE, BODY)
+    assert not answer.taken
+    assert "Connection refused" in answer.said
