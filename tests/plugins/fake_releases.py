@@ -11,7 +11,7 @@ from uuid import UUID
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed, approver, behind
 from kappa.core.versions import OPEN_END, Desired, Segment, State, Version, check_transition
-from kappa.registry.port import StagedByAnother
+from kappa.registry.port import Check, StagedByAnother, passes
 from kappa.registry.releases.replays import answered
 from kappa.registry.releases.segments import canonical, carried_out
 from kappa.registry.releases_port import (
@@ -55,8 +55,7 @@ class FakeReleases:
             return found
         for version in versions:
             if (version.job, version.version) in self.memory.held:
-                stager = self.memory.stager(version.job, version.version)
-                raise StagedByAnother(version.job, version.version, stager)
+                raise StagedByAnother(version.job, version.version, self.memory.stager(version.job, version.version))
         told = {"replay_id": str(replay.replay_id), "live": dict(replay.live), "price": dict(replay.price)}
         for version in sorted(versions, key=lambda version: version.job):
             self.memory.make(version, by, REPLAYED, told)
@@ -124,10 +123,11 @@ class FakeReleases:
         self.memory.known(job, version)
         return Weighed(0 if (job, version) in self.freed else ROWS_BYTES, self.speeds.get(job))
 
-    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
+    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0, check: Check = passes) -> Release:
         plan, ends = canonical(plan), self.memory.clock.now().timestamp() + seconds
         if made := self._made(plan, by):
             return made
+        check()
         self._check(plan)
         if self.stuck & set(plan.olds.items()):
             raise HeldUp(plan, seconds)

@@ -1,5 +1,4 @@
-"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log
-and a clock."""
+"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log and a clock."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from kappa.core.log.kafka_log import Appended, Identity, Offsets
 from kappa.core.log.topic import Topic
 from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
-from kappa.registry.port import ServedByAnother, StagedByAnother, UnknownVersion
+from kappa.registry.port import Check, ServedByAnother, StagedByAnother, UnknownVersion, passes
 from kappa.registry.staging import DEPLOYED
 from kappa.unavailable import Unreachable
 from tests.plugins.driver_side import DriverSide
@@ -47,7 +46,8 @@ class FakeRegistry(FakeLeases, FakeBooks):
     def segments(self, job: str) -> list[Segment]:
         return self.served.get(job, [])
 
-    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any], check: Check = passes) -> None:
+        check()
         key = (version.job, version.version)
         if not self.make(version, by, DEPLOYED, evidence) and self.stager(*key) != by.run_id:
             raise StagedByAnother(*key, self.stager(*key))

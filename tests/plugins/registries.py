@@ -36,6 +36,15 @@ TWO_HOURS = 7200.0
 NOTHING_READ = Planned({}, 0)
 
 
+class CheckError(Exception):
+    """What a check of a test finds."""
+
+
+def speaks_against() -> None:
+    """A check that finds something."""
+    raise CheckError
+
+
 def version(job: str, number: int = 1) -> Version:
     """A version to stage."""
     return Version(

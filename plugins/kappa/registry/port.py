@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -13,6 +13,13 @@ from kappa.core.checkpoint.reader import Planned
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired, Health, Heartbeat, Launch, Lease, Segment, State, Version
 from kappa.registry.bookkeeping_port import Bookkeeping
+
+Check = Callable[[], None]
+"""Raises what speaks against an act, while no other version of any job is staged or comes to serve."""
+
+
+def passes() -> None:
+    """Nothing speaks against it."""
 
 
 class StagedByAnother(Refusal):
@@ -73,8 +80,9 @@ class Registry(Bookkeeping, Protocol):
     def segments(self, job: str) -> list[Segment]:
         """The segments of a job, in order."""
 
-    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
-        """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any], check: Check = passes) -> None:
+        """Make the version, its fence, progress and rows' partition. Meanwhile no other version of any job is made or
+        comes to serve; `check` is called first, and what it raises ends it. Raises StagedByAnother."""
 
     def desire(self, job: str, version: int, desired: Desired) -> None:
         """Set the desired state."""

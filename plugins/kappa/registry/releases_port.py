@@ -11,6 +11,7 @@ from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.core.replays import Answer, Freed, HandOver, Lag, Release, Replay, Standing, Weighed
 from kappa.core.versions import Segment, State, Version
+from kappa.registry.port import Check, passes
 
 
 class UnknownReplay(Refusal):
@@ -145,8 +146,11 @@ class Releases(Protocol):
     def weighed(self, job: str, version: int) -> Weighed:
         """What a version weighs and how fast its job was seen to read. Raises UnknownVersion."""
 
-    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
+    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0, check: Check = passes) -> Release:
         """Move the segments once the targets have read what the live versions have; the run's release if it did so.
+
+        Meanwhile no other version of any job is staged by a deployment or comes to serve; `check` is called first, and
+        what it raises ends it.
 
         Raises SegmentsChanged, NotCaughtUp, HeldUp, NotFit, BrokenSegments: nothing was moved then.
         """

@@ -52,6 +52,11 @@ def take_turn(connection: Connection, job: str) -> None:
     connection.execute("select pg_advisory_xact_lock(hashtextextended('kappa:' || %s, 0))", [job])
 
 
+def take_turn_on_all_jobs(connection: Connection) -> None:
+    """Take turns on who serves, of whatever job, until the end of the transaction; before the turn on a job."""
+    connection.execute("select pg_advisory_xact_lock(hashtextextended('kappa', 0))")
+
+
 def audit(connection: Connection, entry: Entry) -> None:
     """Add a row to the audit within a transaction."""
     by, evidence = entry.author, Jsonb(dict(entry.evidence))

@@ -12,8 +12,8 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author, Entry
 from kappa.core.versions import BEGINNING, OPEN_END, SELECT_VERSION, Desired, Heartbeat, Segment, State, Version
 from kappa.registry import staging
-from kappa.registry.port import ServedByAnother, UnknownVersion
-from kappa.registry.transactions import Connection, Database, audit, take_turn
+from kappa.registry.port import Check, ServedByAnother, UnknownVersion, passes
+from kappa.registry.transactions import Connection, Database, audit, take_turn, take_turn_on_all_jobs
 
 INSERT_SEGMENT = """
 insert into registry.segment
@@ -40,6 +40,8 @@ where v.job = %(job)s and v.version = %(version)s and v.state = 'FAILED'
 SET_STATE = """
 update registry.job_version set state = %(new)s, updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and state = any(%(old)s)"""
+TURN_SECONDS = 25
+"""For the turn on all jobs: longer than a hand-over may hold it."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,13 @@ class PostgresVersions:
         with self.database.transaction() as connection:
             return _segments(connection, job)
 
-    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any]) -> None:
-        """Make the version, its fence, progress and rows' partition. Raises StagedByAnother."""
+    def stage(self, version: Version, by: Author, evidence: Mapping[str, Any], check: Check = passes) -> None:
+        """Make the version, its fence, progress and rows' partition, once `check` has passed. Raises StagedByAnother,
+        what `check` raises."""
         with self.database.transaction() as connection:
+            connection.execute("select set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
+            take_turn_on_all_jobs(connection)
+            check()
             take_turn(connection, version.job)
             made = staging.insert_version(connection, version, by, staging.DEPLOYED, evidence)
             if not made and staging.stager(connection, version) != by.run_id:

@@ -20,12 +20,12 @@ from psycopg.types.json import Jsonb
 from kappa.core.audit import Author, Entry
 from kappa.core.replays import HandOver, Lag, Release, approver, behind
 from kappa.core.versions import Segment, State
-from kappa.registry.port import UnknownVersion
+from kappa.registry.port import Check, UnknownVersion, passes
 from kappa.registry.releases.progress import release
 from kappa.registry.releases.replays import newest_replay_of
 from kappa.registry.releases.segments import canonical, carried_out
 from kappa.registry.releases_port import HeldUp, NotCaughtUp, NotFit, SegmentsChanged
-from kappa.registry.transactions import Connection, Database, audit, take_turn
+from kappa.registry.transactions import Connection, Database, audit, take_turn, take_turn_on_all_jobs
 from kappa.registry.versions import INSERT_SEGMENT, SET_STATE
 
 POLL_SECONDS = 0.05
@@ -54,10 +54,11 @@ class PostgresHandOver:
 
     database: Database
 
-    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0) -> Release:
+    def hand_over(self, plan: HandOver, by: Author, seconds: float = 15.0, check: Check = passes) -> Release:
         """Move the segments once the targets have read what the live versions have; the run's release if it did so.
 
-        Raises SegmentsChanged, NotCaughtUp, HeldUp, NotFit, BrokenSegments: nothing was moved then.
+        Raises SegmentsChanged, NotCaughtUp, HeldUp, NotFit, BrokenSegments, and what `check` does: nothing was moved
+        then.
         """
         plan, ends = canonical(plan), time.monotonic() + seconds
         with self.database.transaction() as connection:
@@ -67,6 +68,9 @@ class PostgresHandOver:
                     connection.execute(_TURN, [job])
             if made := _made(connection, plan, by):
                 return made
+            with _in_time(connection, plan, ends, seconds):
+                take_turn_on_all_jobs(connection)
+            check()
             _check(connection, plan)
             held_at = _hold_fences(connection, plan, ends, seconds)
             _await_targets(connection, plan, ends, seconds)

@@ -64,8 +64,11 @@ def stage(platform: Platform, plan: DeployPlan, by: Author) -> None:
     _supersede(platform, plan, by)
     if plan.start is not None and plan.action is Action.FIRST:
         job = plan.wanted.job
-        check_one_rule("the deployment", {job: Ruled(plan.version, plan.wanted.settings)}, beside(platform, [job]))
-        platform.registry.stage(_version(plan), by, {"plan": plan.to_json()})
+        staged = {job: Ruled(plan.version, plan.wanted.settings)}
+        platform.registry.stage(
+            _version(plan), by, {"plan": plan.to_json()},
+            lambda: check_one_rule("the deployment", staged, beside(platform, [job])),
+        )  # fmt: skip
 
 
 def start(platform: Platform, plan: DeployPlan, by: Author) -> None:

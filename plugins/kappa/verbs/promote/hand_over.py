@@ -59,7 +59,7 @@ def hand_over(platform: Platform, verb: str, plan: HandOver, by: Author, is_over
     live_ends = dict.fromkeys(plan.jobs, LIVE_END)
     lease.take_on(platform, verb, live_ends, by, LIVE_END_SECONDS, WAIT_SECONDS, is_over)
     _wait_close(platform, plan.targets)
-    return platform.releases.hand_over(plan, by)
+    return platform.releases.hand_over(plan, by, check=lambda: check_rules(platform, verb, plan))
 
 
 def check_rules(platform: Platform, verb: str, plan: HandOver) -> None:

@@ -14,7 +14,7 @@ from kappa.core.versions import Desired, Segment, State
 from kappa.registry.port import Registry, ServedByAnother, StagedByAnother, UnknownVersion
 from kappa.registry.postgres import PostgresRegistry
 from kappa.unavailable import Unreachable
-from tests.plugins.registries import BY, OTHER, version
+from tests.plugins.registries import BY, OTHER, CheckError, speaks_against, version
 
 
 def test_what_was_staged_is_there_and_staging_again_changes_nothing(registry: Registry, job: str) -> None:
@@ -33,6 +33,13 @@ def test_a_version_is_staged_by_one_run_only(registry: Registry, job: str) -> No
     registry.stage(version(job), BY, {})
     with pytest.raises(StagedByAnother, match=BY.run_id):
         registry.stage(version(job), OTHER, {})
+
+
+def test_what_its_check_speaks_against_is_not_staged(registry: Registry, job: str) -> None:
+    with pytest.raises(CheckError):
+        registry.stage(version(job), BY, {}, speaks_against)
+    assert registry.versions(job) == []
+    registry.stage(version(job), BY, {}, lambda: None)
 
 
 def test_desired_state_and_state_change_as_told(registry: Registry, job: str) -> None:

@@ -10,15 +10,28 @@ import pytest
 from kappa.core.replays import Answer, Standing
 from kappa.registry.port import StagedByAnother, UnknownVersion
 from kappa.registry.releases_port import UnknownReplay
-from tests.plugins.registries import BY, version
+from tests.plugins.registries import BY, CheckError, speaks_against, version
 from tests.plugins.release_trials import (
     START,
     ReleaseTrial,
     actions,
     attempt,
     author,
+    candidates,
+    picture,
+    plan,
+    serve,
     stage,
 )
+
+
+def test_a_hand_over_that_its_check_speaks_against_moves_nothing(releasing: ReleaseTrial) -> None:
+    serve(releasing)
+    candidates(releasing, author())
+    before = picture(releasing)
+    with pytest.raises(CheckError):
+        releasing.releases.hand_over(plan(releasing), author(), check=speaks_against)
+    assert picture(releasing) == before
 
 
 def test_candidates_are_staged_together_and_again_changes_nothing(releasing: ReleaseTrial) -> None:

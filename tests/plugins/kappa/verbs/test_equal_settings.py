@@ -126,6 +126,19 @@ def test_a_promotion_is_held_against_what_serves_by_then(stage: Stage, author: A
     assert serving(stage) == {"ad_ctr": 1, "client_spend": 1}
 
 
+def test_a_promotion_is_held_against_what_came_to_serve_while_it_waited(
+    stage: Stage, author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed(stage, author)
+    run_all(stage.platform, OTHER, answer=Answer.TIMED_OUT, settings=HOUR, parity=Parity.REPORT)
+    plan = promote.plan_promote(stage.platform, ("ad_ctr", "client_spend"), THIRD)
+    lease.take_on(stage.platform, promote.PROMOTE, plan.hand.targets, THIRD, 3600, 0, lambda _: False)
+    monkeypatch.setattr(hand_over, "_wait_close", lambda *_: deployed(stage, author, "quarantine"))
+    with pytest.raises(OtherRules, match="quarantine    v1 "):
+        hand_over.hand_over(stage.platform, promote.PROMOTE, plan.hand, THIRD)
+    assert serving(stage) == {"ad_ctr": 1, "client_spend": 1}
+
+
 def test_a_roll_back_to_another_rule_than_the_others_have_is_refused(stage: Stage, author: Author) -> None:
     deployed(stage, author)
     run_all(stage.platform, OTHER, settings=HOUR, parity=Parity.REPORT)

@@ -20,7 +20,7 @@ from kappa.registry.releases_port import SegmentsChanged
 from kappa.registry.transactions import take_turn
 from kappa.registry.versions import INSERT_SEGMENT
 from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
-from tests.plugins.registries import OTHER
+from tests.plugins.registries import OTHER, version
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
 from tests.rigs.view_reader import await_looks, reading
 
@@ -141,6 +141,53 @@ def test_a_hand_over_that_waits_keeps_nobody_from_a_lease_or_a_pin(
     assert goes_on(serving, under_way)
     catch_up(serving)
     under_way.result(PATIENCE_SECONDS)
+
+
+def test_a_version_is_checked_and_staged_after_a_hand_over_that_is_under_way(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    under_way, job, served = begun(serving, pool), serving.names[0], list[int]()
+
+    def check() -> None:
+        served.append(serving.registry.segments(job)[-1].version)
+
+    waiting = pool.submit(serving.registry.stage, version(job, 3), OTHER, {}, check)
+    until_blocked(serving.settings, "kappa_registry")
+    assert goes_on(serving, under_way)
+    catch_up(serving)
+    under_way.result(PATIENCE_SECONDS)
+    waiting.result(PATIENCE_SECONDS)
+    assert served == [2]
+
+
+def test_a_hand_over_is_checked_after_a_version_that_is_being_staged(
+    serving: PostgresReleaseTrial, pool: ThreadPoolExecutor
+) -> None:
+    candidates(serving, author())
+    job, go_on, there = serving.names[0], Event(), list[int]()
+    staging = pool.submit(serving.registry.stage, version(job, 3), OTHER, {}, lambda: _await(go_on))
+
+    def check() -> None:
+        there.append(serving.registry.versions(job)[-1].version)
+
+    until("it is being staged", lambda: _turn_is_taken(serving))
+    moving = pool.submit(serving.releases.hand_over, plan(serving), author(), HOLDS_OUT_SECONDS, check)
+    until_blocked(serving.settings, "kappa_registry")
+    assert there == []
+    go_on.set()
+    staging.result(PATIENCE_SECONDS)
+    moving.result(PATIENCE_SECONDS)
+    assert there == [3]
+
+
+def _await(event: Event) -> None:
+    assert event.wait(PATIENCE_SECONDS)
+
+
+def _turn_is_taken(serving: PostgresReleaseTrial) -> bool:
+    with psycopg.connect(serving.settings.dsn("kappa_registry")) as connection:
+        statement = "select pg_try_advisory_xact_lock(hashtextextended('kappa', 0))"
+        return connection.execute(statement).fetchone() == (False,)
 
 
 def test_a_version_that_gave_up_waits_for_the_hand_over_that_replaces_it_and_stays_failed(
