@@ -32,7 +32,9 @@ FAULTS = (
     Fault("F9", "Postgres down for 5 min at 500 records/s", "stop -m immediate",
           "the driver is alive, or tries again with longer pauses"),
     Fault("F10", "answer to COMMIT lost", "a proxy that swallows it, 20 times"),
-    Fault("F11", "Postgres a black hole", "iptables DROP for 120 s", "time-outs end the wait within 30 s"),
+    Fault("F11", "Postgres a black hole", "a proxy that takes what is sent and answers nothing; packets of a host are "
+          "dropped", "time-outs end the wait: TCP's within 30 s; where packets are acknowledged, ours 15 s after the "
+          "server's own"),
     Fault("F12", "table locked for 60 s; deadlock", "LOCK TABLE; two writers", "no failed run"),
     Fault("F13", "broker killed and restarted", "kill -9 every 20 s, 6 times",
           "exact against what the broker acknowledged"),

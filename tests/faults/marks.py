@@ -56,7 +56,7 @@ def _of_file(text: str, name: str) -> Iterator[Proof]:
         around = [*above, *own]
         for call in _fault_calls(around):
             read.add(call)
-            yield Proof(_text(call, 0, name), "::".join(path), _tier(around), _text(call, 1, name))
+            yield Proof(_text(call, 0, name), "::".join(path), _tier(_of_case(around, call)), _text(call, 1, name))
     for call in _fault_calls([module]):
         if call not in read:
             raise UnreadableMark(name, call.lineno, "a fault is marked, but not on a test")
@@ -92,6 +92,21 @@ def _fault_calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call) and _mark(inner.func) == "fault":
                 yield inner
+
+
+def _of_case(nodes: Iterable[ast.AST], fault: ast.Call) -> Iterator[ast.AST]:
+    """What decides the tier of a mark: of a test's cases only the one that bears it. Else a test would be as dear as
+    the dearest of its cases, and its cheap ones would seem not to be in the suite."""
+    for node in nodes:
+        if not (isinstance(node, ast.Call) and _mark(node.func) == "parametrize"):
+            yield node
+            continue
+        cases = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call) and _is_case(inner))
+        yield from (case for case in cases if fault in ast.walk(case))
+
+
+def _is_case(call: ast.Call) -> bool:
+    return ast.unparse(call.func) == "pytest.param"
 
 
 def _tier(nodes: Iterable[ast.AST]) -> Tier:

@@ -32,6 +32,13 @@ MARKED = """
     def test_named(): ...
 
     def test_unmarked(): ...
+
+    @pytest.mark.fault("F4", "cases of which one is long")
+    @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.long)])
+    def test_cases(n): ...
+
+    @pytest.mark.parametrize("n", [pytest.param(2, marks=[pytest.mark.long, pytest.mark.fault("F5", "a long one")])])
+    def test_long_case(n): ...
 """
 
 
@@ -65,6 +72,8 @@ def test_marks_are_found_on_functions_parameters_and_in_classes_with_their_tier(
         Proof("F1", "test_some.py::test_plain", Tier.STACK, "a restart and no loss"),
         Proof("F2", "test_some.py::TestOfAClass::test_inner", Tier.LONG, "a refusal"),
         Proof("F3", "test_some.py::test_named", Tier.STACK, "a mark by its name"),
+        Proof("F4", "test_some.py::test_cases", Tier.STACK, "cases of which one is long"),
+        Proof("F5", "test_some.py::test_long_case", Tier.LONG, "a long one"),
     ]
 
 

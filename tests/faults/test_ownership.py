@@ -140,6 +140,7 @@ def test_a_driver_that_the_cluster_lost_sight_of_is_superseded_although_it_beats
         paused.fail()
 
 
+@pytest.mark.fault("F4", "sent twice, the request starts one driver: the second one leaves")
 def test_a_second_driver_of_a_request_that_was_sent_twice_leaves(
     case: Case, paused: Process, other: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,19 @@ def transact(connection: Connection) -> None:
 
 
 @rig
+@pytest.mark.fault(
+    "F11", "lost packets end a wait within 30 s, no answer 15 s after the server's limit"
+)
+def test_each_wait_has_an_end_that_is_told(cases: Rig) -> None:
+    with connections.connect(cases.case().settings, "of a test", "") as connection:
+        given = connection.info.get_parameters()
+    assert int(given["tcp_user_timeout"]) < 30_000
+    keepalives = [int(given[f"keepalives_{name}"]) for name in ("idle", "interval", "count")]
+    assert keepalives[0] + keepalives[1] * keepalives[2] < 30
+    assert connections.ANSWER_SECONDS == connections.BASE_SECONDS + 15 == connection.answer_seconds
+
+
+@rig
 @pytest.mark.parametrize("act", [ask, commit, copy, transact])
 def test_who_waits_for_an_answer_that_does_not_come_is_told_so(
     case: Case, proxy: PostgresProxy, act: Callable[[Connection], Any]

@@ -35,6 +35,7 @@ def test_a_lease_names_its_holder_the_verb_the_reason_and_its_end(registry: Regi
     assert lease.ends_at.utcoffset() == timedelta(0)
 
 
+@pytest.mark.fault("F4", "one run holds the version; another one ends with who holds it, and why")
 def test_a_version_is_held_by_one_run_until_it_gives_it_back(registry: Registry, job: str) -> None:
     registry.take_lease("deploy", job, 1, BY, 60)
     with pytest.raises(UnderWay, match=rf"{job} v1 is held by a deploy of tester \(because\), run {BY.run_id}"):
