@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,22 @@ from stack.status.outages import DoesNotAnswer
 from stack.supervision import Process
 
 Line = dict[str, Any]
+Problem = DoesNotAnswer | NoRegistry
 
 
 def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SECONDS) -> dict[str, Any]:
-    """The document of `status --json`; the supervisor, and then Postgres, the broker and a monitor elsewhere side by
-    side, have so many seconds to answer.
+    """The document of `status --json`; the supervisor, Postgres, the broker and a monitor elsewhere are asked side by
+    side, and have so many seconds to answer.
 
     {"endpoints": {...}, "processes": [{"name", "pid", "state"}], "jobs": [...],
     "replays": [...], "red": [{"what", "since", "runbook", "line", "of"}]}
     """
     asked = [ask(settings, seconds) for ask in (outages.ask_broker, outages.ask_monitor)]
-    processes, problems = outages.ask_supervisor(Layout(settings, checkout), seconds)
-    try:
-        versions, lines, replays = job_status.read(settings, seconds)
-    except (DoesNotAnswer, NoRegistry) as problem:
-        versions, lines, replays = [], [], []
-        problems.append(problem)
+    with ThreadPoolExecutor(1) as beside:
+        supervised = beside.submit(outages.ask_supervisor, Layout(settings, checkout), seconds)
+        versions, lines, replays, without = _jobs(settings, seconds)
+    processes, problems = supervised.result()
+    problems += without
     problems += [silent for told in asked if (silent := told())]
     return {
         "endpoints": endpoints(settings),
@@ -44,6 +45,14 @@ def status(settings: Settings, checkout: Path, seconds: float = outages.BOUND_SE
         "replays": replays,
         "red": [*of_stack(processes, problems, settings.is_embedded), *lines],
     }
+
+
+def _jobs(settings: Settings, seconds: float) -> tuple[list[Line], list[Line], list[Line], list[Problem]]:
+    """Versions, red lines and replays; without them what keeps Postgres from telling."""
+    try:
+        return *job_status.read(settings, seconds), []
+    except (DoesNotAnswer, NoRegistry) as problem:
+        return [], [], [], [problem]
 
 
 def endpoints(settings: Settings) -> dict[str, str | None]:
@@ -63,9 +72,7 @@ def endpoints(settings: Settings) -> dict[str, str | None]:
     }
 
 
-def of_stack(
-    processes: list[Process], problems: Collection[DoesNotAnswer | NoRegistry], embedded: bool = True
-) -> list[Line]:
+def of_stack(processes: list[Process], problems: Collection[Problem], embedded: bool = True) -> list[Line]:
     """A red line for each process that does not run and each part that does not answer; of a stack that is down, that
     it is says all. Of an installation elsewhere there are no processes to see. `of` names the process or the part."""
     if embedded and not processes and all(problem.part != supervision.NAME for problem in problems):
@@ -77,7 +84,7 @@ def of_stack(
     return [*of_processes, *map(partial(_of_part, since), problems)]
 
 
-def _of_part(since: Mapping[str, str | None], problem: DoesNotAnswer | NoRegistry) -> Line:
+def _of_part(since: Mapping[str, str | None], problem: Problem) -> Line:
     kind = "registry" if isinstance(problem, NoRegistry) else "part"
     return _line(str(problem), since.get(problem.part), kind, problem.part)
 

@@ -87,9 +87,7 @@ def test_a_stop_that_was_planned_for_another_version_stops_none(
     assert cleared.acted == [] if task == "request" else [task]
 
 
-@pytest.mark.fault(
-    "F4", "a task cleared after another run took the version does nothing and says so"
-)
+@pytest.mark.fault("F4", "a task cleared after another run took the version does nothing and says so")
 @pytest.mark.parametrize("task", DEPLOYS)
 def test_a_deployment_that_was_planned_for_another_version_starts_none(
     monkeypatch: pytest.MonkeyPatch, bag: DagBag, task: str

@@ -54,9 +54,7 @@ def transact(connection: Connection) -> None:
 
 
 @rig
-@pytest.mark.fault(
-    "F11", "lost packets end a wait within 30 s, no answer 15 s after the server's limit"
-)
+@pytest.mark.fault("F11", "lost packets end a wait within 30 s, no answer 15 s after the server's limit")
 def test_each_wait_has_an_end_that_is_told(cases: Rig) -> None:
     with connections.connect(cases.case().settings, "of a test", "") as connection:
         given = connection.info.get_parameters()

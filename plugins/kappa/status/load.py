@@ -45,11 +45,12 @@ cross join lateral (
 where s.to_window = 'infinity' and v.job = any(%(jobs)s)
 order by v.job"""
 
+VALUES = {"look": LOOK_SECONDS, "hours": QUIET_HOURS, "jobs": list(JOBS), "failing": list(FAILING)}
+
 
 def read(connection: psycopg.Connection[dict[str, Any]]) -> list[Load]:
     """The loads of the jobs of the catalogue that something serves, in the order of their names."""
-    values = {"look": LOOK_SECONDS, "hours": QUIET_HOURS, "jobs": list(JOBS), "failing": list(FAILING)}
-    return [_load(row) for row in connection.execute(_LOADS, values).fetchall()]
+    return [_load(row) for row in connection.execute(_LOADS, VALUES).fetchall()]
 
 
 def _load(row: Mapping[str, Any]) -> Load:

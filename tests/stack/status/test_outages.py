@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 import typer
 from prometheus_client import CollectorRegistry, start_http_server
@@ -22,13 +22,10 @@ from cli.commands import stack as commands
 from kappa.core.installation.addresses import Kafka, Metrics
 from kappa.core.installation.embedded import Ports
 from kappa.core.installation.settings import Settings
-from stack.layout import Layout
 from stack.services import kafka as broker
 from stack.services import postgres
-from stack.services.passwords import SUPERUSER
 from stack.status.overview import endpoints, of_stack, status
-from stack.supervision import Process, Supervisor, SupervisorSilent
-from tests.rigs.small_stack import standing_still, suspended
+from stack.supervision import Process, Supervisor
 from tests.stack.silent_parts import let_in, listening
 
 BOUND_SECONDS = 2.0
@@ -179,47 +176,16 @@ def test_who_may_read_and_who_may_write_the_log_is_in_a_file_each(tmp_path: Path
     assert (endpoints(plain)["kafka_reader"], endpoints(plain)["kafka_producer"]) == (None, None)
 
 
-def timed(parts: Layout, settings: Settings | None = None) -> dict[str, str]:
-    """The red lines of `status` with the bounds that it has."""
-    begun = time.monotonic()
-    found = status(settings or parts.settings, parts.checkout)["red"]
-    assert time.monotonic() - begun < SLACK_SECONDS
-    return dict(line["what"].partition(": ")[::2] for line in found)
+def test_the_supervisor_is_asked_beside_postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    monkeypatch.setattr(Supervisor, "processes", lambda _: [] if asked.wait(SLACK_SECONDS) else pytest.fail("alone"))
 
+    def greet(caller: socket.socket) -> None:
+        asked.set()
 
-@pytest.mark.rig
-@pytest.mark.parametrize("part", [postgres.NAME, broker.NAME])
-def test_a_part_that_stands_still_is_red_while_it_does(parts: Layout, part: str) -> None:
-    assert timed(parts) == {}
-    with standing_still(parts, part):
-        found = timed(parts)
-    assert set(found) == {f"{part} does not answer"}
-    assert timed(parts) == {}
-
-
-@pytest.mark.rig
-def test_while_the_supervisor_stands_still_it_is_red_and_the_stack_is_not_down(parts: Layout) -> None:
-    with suspended(parts):
-        found = timed(parts)
-        with pytest.raises(SupervisorSilent, match=r"within 1 s.*supervisord\.pid"):
-            Supervisor(parts, 1.0).running()
-    assert set(found) == {"supervisor does not answer"}
-    assert timed(parts) == {}
-
-
-@pytest.mark.rig
-def test_a_registry_that_is_locked_is_red(parts: Layout) -> None:
-    with psycopg.connect(parts.settings.dsn(SUPERUSER, parts.settings.database)) as connection:
-        connection.execute("lock table registry.job_version in access exclusive mode")
-        found = timed(parts)
-        connection.rollback()
-    assert set(found) == {"postgres does not answer"}
-
-
-@pytest.mark.rig
-def test_a_postgres_without_a_registry_says_so(parts: Layout) -> None:
-    found = timed(parts, replace(parts.settings, database="nowhere"))
-    assert set(found) == {"postgres has no registry, or an older one"}
+    with listening(greet) as port:
+        status(at(tmp_path, postgres=port), Path.cwd(), BOUND_SECONDS)
+    assert asked.is_set()
 
 
 @pytest.mark.parametrize(
