@@ -13,6 +13,7 @@ import pytest
 from cli.suite import Count
 from jobs.driver import watermark
 from tests.faults import uneven_backlog
+from tests.faults.marks import Tier, marked
 from tests.red_without import MARK
 from tests.rigs.safeguards import SAFEGUARDS, Safeguard, SafeguardMoved
 
@@ -105,12 +106,12 @@ def test_the_benches_leave_out_what_is_in_the_table() -> None:
 
 
 def _named(file: Path) -> set[str]:
-    """The safeguards that a file's marks name."""
+    """The safeguards that a file's marks name, on tests that run each time."""
     text = file.read_text()
     if f"mark.{MARK}(" not in text or file == Path(__file__):
         return set()
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-    return {ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == f"pytest.mark.{MARK}"}
+    found = marked(ast.parse(text), file.name, MARK)
+    return {ast.literal_eval(call.args[0]) for _, call, tier in found if tier in (Tier.UNIT, Tier.RIG)}
 
 
 def test_every_test_of_a_run_has_a_node_id_of_its_own(request: pytest.FixtureRequest) -> None:

@@ -48,18 +48,22 @@ def proofs(folder: Path, root: Path) -> list[Proof]:
 def _of_file(text: str, name: str) -> Iterator[Proof]:
     if "mark.fault" not in text:
         return
-    module = ast.parse(text, name)
-    shared, named = list(_assigned(module.body, "pytestmark")), dict(_named(module.body))
-    read = set()
-    for path, function, above in _functions(module.body, (name,), shared):
-        own = [named.get(ast.unparse(mark), mark) for mark in function.decorator_list]
-        around = [*above, *own]
-        for call in _fault_calls(around):
-            read.add(call)
-            yield Proof(_text(call, 0, name), "::".join(path), _tier(_of_case(around, call)), _text(call, 1, name))
-    for call in _fault_calls([module]):
+    module, read = ast.parse(text, name), set()
+    for path, call, tier in marked(module, name, "fault"):
+        read.add(call)
+        yield Proof(_text(call, 0, name), "::".join(path), tier, _text(call, 1, name))
+    for call in _calls([module], "fault"):
         if call not in read:
             raise UnreadableMark(name, call.lineno, "a fault is marked, but not on a test")
+
+
+def marked(module: ast.Module, name: str, mark: str) -> Iterator[tuple[tuple[str, ...], ast.Call, Tier]]:
+    """Each use of a mark on a test of a module: the test's path, the mark, and the tier of what bears it."""
+    shared, named = list(_assigned(module.body, "pytestmark")), dict(_named(module.body))
+    for path, function, above in _functions(module.body, (name,), shared):
+        around = [*above, *(named.get(ast.unparse(each), each) for each in function.decorator_list)]
+        for call in _calls(around, mark):
+            yield path, call, _tier(_of_case(around, call))
 
 
 def _functions(
@@ -87,14 +91,14 @@ def _named(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
             yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
 
 
-def _fault_calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+def _calls(nodes: Iterable[ast.AST], mark: str) -> Iterator[ast.Call]:
     for node in nodes:
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and _mark(inner.func) == "fault":
+            if isinstance(inner, ast.Call) and _mark(inner.func) == mark:
                 yield inner
 
 
-def _of_case(nodes: Iterable[ast.AST], fault: ast.Call) -> Iterator[ast.AST]:
+def _of_case(nodes: Iterable[ast.AST], mark: ast.Call) -> Iterator[ast.AST]:
     """What decides the tier of a mark: of a test's cases only the one that bears it. Else a test would be as dear as
     the dearest of its cases, and its cheap ones would seem not to be in the suite."""
     for node in nodes:
@@ -102,7 +106,7 @@ def _of_case(nodes: Iterable[ast.AST], fault: ast.Call) -> Iterator[ast.AST]:
             yield node
             continue
         cases = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call) and _is_case(inner))
-        yield from (case for case in cases if fault in ast.walk(case))
+        yield from (case for case in cases if mark in ast.walk(case))
 
 
 def _is_case(call: ast.Call) -> bool:
