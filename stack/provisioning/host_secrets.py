@@ -54,6 +54,7 @@ def _hand_out(settings: Settings, folder: Path, hosts: Sequence[Host]) -> None:
     places.mkdir(exist_ok=True, mode=0o700)
     for host in hosts:
         names, place = role_secrets.files(settings, host), places / host.name
+        names |= role_secrets.certificates(hosts) if role_secrets.LOOKS.intersection(host.roles) else set()
         for name in sorted(name for name in names if (made / name).exists()):
             for around in (place, (place / name).parent):
                 around.mkdir(exist_ok=True, mode=0o700)

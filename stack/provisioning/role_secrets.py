@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from typing import NamedTuple
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.refusals import Refusal
-from stack.alerts import targets
 from stack.services import passwords
 
 
@@ -55,6 +54,8 @@ GIVEN: Mapping[HostRole, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """By role, files of the secrets folder; the monitor also has the addresses of whom it tells."""
+LOOKS = frozenset({HostRole.AIRFLOW, HostRole.CLIENT})
+"""Where commands are given; doctor looks there at the certificates of all hosts."""
 
 
 class UnknownRole(Refusal):
@@ -83,6 +84,11 @@ def read(word: str) -> Host:
     return Host(name, tuple(known[role] for role in told))
 
 
+def certificates(hosts: Iterable[Host]) -> set[str]:
+    """The certificates of these hosts, which are no secrets."""
+    return {CERTIFICATE.format(host=host.name) for host in hosts}
+
+
 def of(secrets: Path) -> Host | None:
     """The host that a secrets folder was made for; None where it is a folder of all secrets. Raises UnknownRole."""
     file = secrets / HOST_FILE
@@ -96,12 +102,15 @@ def files(settings: Settings, host: Host) -> set[str]:
 
 
 def of_others(settings: Settings, host: Host) -> set[str]:
-    """What lies in a host's folder of secrets that other roles or hosts are given, and this one is not."""
+    """The secrets in a host's folder that other roles or hosts are given, and this one is not."""
     known = files(settings, Host(host.name, tuple(HostRole))) | {passwords.airflow_keys_file(settings).name}
     there = {str(file.relative_to(settings.secrets)) for file in settings.secrets.rglob("*") if file.is_file()}
-    return {name for name in there if name in known or name.startswith("tls/")} - files(settings, host)
+    secret = {name for name in there if name in known or (name.startswith("tls/") and not name.endswith(".crt"))}
+    return secret - files(settings, host)
 
 
 def _addresses(settings: Settings) -> list[str]:
     """The files with the addresses of those whom the monitor tells."""
+    from stack.alerts import targets  # takes a quarter of a second, which every command would pay
+
     return [targets.address_file(settings, name).name for name in settings.alerts.targets]

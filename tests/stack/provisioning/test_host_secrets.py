@@ -39,16 +39,18 @@ HOSTS = [*BROKER, "pg=postgres", "m1=spark_master", "w1=spark_worker", "a1=airfl
 OF_ALL = {"ca.pem", "host"}
 OF_WORKER = {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
 OF_POSTGRES = {f"{role}.pgpass" for role in ROLES}
+CERTIFICATES = {f"tls/{word.partition('=')[0]}.crt" for word in HOSTS}
+"""Of all hosts, whose ends doctor looks at; they are no secrets."""
 GIVEN = {
     "k1": {"tls/k1.pem", "tls/k1.crt", "kafka_admin.properties"},
     "pg": {"tls/pg.key", "tls/pg.crt", "postgres.pgpass"},
     "m1": {"spark-master.properties"},
     "w1": OF_WORKER,
-    "a1": OF_WORKER | OF_POSTGRES | {
-        "tls/a1.key", "tls/a1.crt", "airflow-users.json", "airflow.pgpass", "spark-rest.key",
+    "a1": OF_WORKER | OF_POSTGRES | CERTIFICATES | {
+        "tls/a1.key", "airflow-users.json", "airflow.pgpass", "spark-rest.key",
         "kafka_control.properties",
     },
-    "cl": OF_POSTGRES | {
+    "cl": OF_POSTGRES | CERTIFICATES | {
         "postgres.pgpass", "airflow.pgpass", "spark-rest.key", *(f"{user}.properties" for user in KafkaUser),
     },
 }  # fmt: skip

@@ -30,17 +30,18 @@ HOSTS: Mapping[str, Mapping[str, object]] = {
     "cl": {"roles": ["client"]},
 }
 OF_DRIVERS = {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
+CERTIFICATES = {f"tls/{host}.crt" for host in HOSTS}
 OF_POSTGRES = {f"kappa_{role}.pgpass" for role in ("owner", "writer", "registry", "operator", "reader")}
 GIVEN = {
     "k1": {"tls/k1.pem", "tls/k1.crt", "kafka_admin.properties"},
     "pg": {"tls/pg.key", "tls/pg.crt", "postgres.pgpass"},
     "m1": {"spark-master.properties"},
     "w1": OF_DRIVERS,
-    "a1": OF_DRIVERS | OF_POSTGRES | {
-        "tls/a1.key", "tls/a1.crt", "airflow-users.json", "airflow.pgpass", "spark-rest.key",
+    "a1": OF_DRIVERS | OF_POSTGRES | CERTIFICATES | {
+        "tls/a1.key", "airflow-users.json", "airflow.pgpass", "spark-rest.key",
         "kafka_control.properties",
     },
-    "cl": OF_POSTGRES | {
+    "cl": OF_POSTGRES | CERTIFICATES | {
         "postgres.pgpass", "airflow.pgpass", "spark-rest.key", "kafka_admin.properties", "kafka_control.properties",
         "kafka_producer.properties", "kafka_reader.properties", "kafka_stream.properties",
     },
