@@ -4,6 +4,7 @@ needs none."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from kappa.core.installation.settings import Settings
 from stack import up as bringing
 from stack.layout import Layout
 from stack.provisioning import log_access, providers
-from stack.provisioning.providers import NoGo
+from stack.provisioning.providers import NoGo, NotBuilt
 from stack.provisioning.terraform import NoTerraform
 from stack.services import kafka
 from stack.up import Provision, up
@@ -38,6 +39,17 @@ def test_without_providers_and_go_nothing_is_started(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoGo, match="Install Go"):
         up(Settings(tmp_path / "state"), tmp_path, provision=Provision.TERRAFORM)
+    assert not (tmp_path / "state").exists()
+
+
+def test_where_go_cannot_build_a_provider_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "terraform").touch(mode=0o755)
+    (tmp_path / "go").write_text("#!/bin/sh\necho 'no such host' >&2\nexit 1\n")
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(NotBuilt, match=r"(?s)provider kafka .* It said:\n  no such host\n.*Nothing was started"):
+        up(Settings(tmp_path / "state"), CHECKOUT, provision=Provision.TERRAFORM)
     assert not (tmp_path / "state").exists()
 
 
