@@ -35,9 +35,10 @@ def register(app: typer.Typer) -> None:
 
 
 def trials(installation: Settings) -> Iterator[Trial]:
-    """All that is tried."""
+    """All that is tried: on a host that was given the secrets of its roles, nothing that goes by others."""
+    wanted = host_files.wanted(installation)
     for part in PARTS:
-        yield from part.trials(installation)
+        yield from (one for one in part.trials(installation) if wanted(one.secret))
 
 
 def doctor(as_json: Json = False) -> None:

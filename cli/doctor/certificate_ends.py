@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import Settings
+from stack.provisioning.role_secrets import HOST_FILE
 from stack.services import certificates
 
 PART = "host"
@@ -57,10 +58,10 @@ def _renewal(file: Path, secrets: Path) -> str:
     """What makes the next one, by who made this one: containers, the maker of hosts' secrets, or somebody else."""
     if file.is_relative_to(secrets) and list(secrets.glob("*.both.pem")):
         return f"'docker compose stop', delete {secrets}/*.pem, 'docker compose up -d'."
-    if file.is_relative_to(secrets) and (secrets / "tls").is_dir():
+    if file.is_relative_to(secrets) and ((secrets / "tls").is_dir() or (secrets / HOST_FILE).exists()):
         return (
             "Where it was made, run stack.provisioning.host_secrets again (terraform apply -replace="
             "'module.installation.terraform_data.secrets[0]'); where the authority itself ends (ca.pem), delete the "
-            "folders authority and secrets/tls there first. Then copy the secrets to each host and restart its units."
+            "folders authority and secrets/tls there first. Then copy given/HOST to each host and restart its units."
         )
     return "Ask whoever issued it for the next one, put it there, and restart what was given it."

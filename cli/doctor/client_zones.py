@@ -9,12 +9,13 @@ from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.settings import Settings
 from kappa.registry.clients import ClientBook
 
-PART = "Postgres"
+PART, ROLE = "Postgres", "kappa_registry"
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
     """The rows of all clients."""
-    yield Trial(PART, "clients' time zones", partial(_zones, ClientBook(settings.dsn("kappa_registry"))))
+    act = partial(_zones, ClientBook(settings.dsn(ROLE)))
+    yield Trial(PART, "clients' time zones", act, settings.passfile(ROLE).name)
 
 
 def _zones(book: ClientBook) -> str:

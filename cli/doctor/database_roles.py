@@ -16,6 +16,7 @@ from kappa.unavailable import Unreachable
 from stack import schema
 
 PART = "Postgres"
+OWNER, READER = "kappa_owner", "kappa_reader"
 CONNECT_SECONDS = 5
 OLDEST = 18
 CLOCK_SECONDS = 5.0
@@ -34,9 +35,9 @@ Connection = psycopg.Connection[tuple[object, ...]]
 def trials(settings: Settings) -> Iterator[Trial]:
     """Each role, then the schema's revision and the server's clock."""
     for role in ROLES:
-        yield Trial(PART, f"role {role}", partial(_role, settings, role))
-    yield Trial(PART, "schema", partial(_schema, settings))
-    yield Trial(PART, "clock", partial(_clock, settings))
+        yield Trial(PART, f"role {role}", partial(_role, settings, role), settings.passfile(role).name)
+    yield Trial(PART, "schema", partial(_schema, settings), settings.passfile(OWNER).name)
+    yield Trial(PART, "clock", partial(_clock, settings), settings.passfile(READER).name)
 
 
 def _role(settings: Settings, role: str) -> str:
@@ -68,7 +69,7 @@ def _checked_version(connection: Connection) -> int:
 def _check_rights(connection: Connection, role: str) -> None:
     """Raises Wrong for a role that may do anything, or not what it has to."""
     if connection.execute("select rolsuper from pg_roles where rolname = current_user").fetchone() == (True,):
-        raise Wrong(f"{role} is a superuser", f"ALTER ROLE {role} NOSUPERUSER: its password is on every host.")
+        raise Wrong(f"{role} is a superuser", f"ALTER ROLE {role} NOSUPERUSER: its password is on several hosts.")
     for relation, right in NEEDS[role]:
         _check_schema_right(connection, role, relation.partition(".")[0])
         if connection.execute("select to_regclass(%s)", [relation]).fetchone() == (None,):
@@ -88,7 +89,7 @@ def _check_schema_right(connection: Connection, role: str, name: str) -> None:
 
 
 def _schema(settings: Settings) -> str:
-    _connected(settings, "kappa_owner").close()
+    _connected(settings, OWNER).close()
     try:
         missing, known = schema.pending(settings), schema.revision(settings)
     except DBAPIError as error:
@@ -99,7 +100,7 @@ def _schema(settings: Settings) -> str:
 
 
 def _clock(settings: Settings) -> str:
-    with _connected(settings, "kappa_reader") as connection:
+    with _connected(settings, READER) as connection:
         row = connection.execute("select clock_timestamp()").fetchone()
     told = row[0] if row else None
     apart = abs((told - datetime.now(UTC)).total_seconds()) if isinstance(told, datetime) else 0.0

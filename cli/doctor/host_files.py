@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from kappa.core.installation.settings import ROLES, Settings
 from kappa.core.store import check, places
 from kappa.core.store.location import Location
 from stack import disk
+from stack.provisioning import role_secrets
+from stack.provisioning.role_secrets import Host
 from stack.services import checkpoint_files
 
 PART = "host"
@@ -20,10 +22,12 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """Each secret's file, the jar that keeps checkpoints where this host sees Spark's jars, the shared folder, the
-    store where it is another, and the room in both folders."""
+    """Each secret's file, and that no other host's is there, the jar that keeps checkpoints where this host sees
+    Spark's jars, the shared folder, the store where it is another, and the room in both folders."""
     for file in secret_files(settings):
-        yield Trial(PART, f"secret {file.name}", partial(_secret, file, settings.is_embedded))
+        yield Trial(PART, f"secret {file.relative_to(settings.secrets)}", partial(_secret, file, settings))
+    if host := role_secrets.of(settings.secrets):
+        yield Trial(PART, "secrets of others", partial(_none_of_others, settings, host))
     if settings.jars.is_dir():
         yield Trial(PART, f"jar {checkpoint_files.JAR.name}", partial(_jar, settings))
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings))
@@ -34,19 +38,46 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 
 def secret_files(settings: Settings) -> list[Path]:
-    """The files that each host needs, the same on all of them."""
+    """The files that this host needs, the same as on others that need them: by its roles where its folder says which
+    they are, else those without which no verb can be carried out."""
+    if host := role_secrets.of(settings.secrets):
+        return [settings.secrets / name for name in sorted(role_secrets.files(settings, host))]
     return [*map(settings.passfile, ROLES), settings.spark_key, settings.spark_auth]
 
 
-def _secret(file: Path, embedded: bool) -> str:
+def wanted(settings: Settings) -> Callable[[str], bool]:
+    """Whether what goes by a secret's file, or by none, can be tried on this host: its roles may not be given that."""
+    host = role_secrets.of(settings.secrets)
+    given = role_secrets.files(settings, host) if host else set()
+    return lambda secret: not (host and secret) or secret in given
+
+
+def _secret(file: Path, settings: Settings) -> str:
     if not file.exists():
-        made = "'./kappa up' makes it" if embedded else "Copy it from the host that has it, as its user, mode 0600"
-        raise Wrong(f"{file} does not exist", f"{made}.")
+        raise Wrong(f"{file} does not exist", _made(settings))
     mode = stat.S_IMODE(file.stat().st_mode)
     if mode & OTHERS:
         raise Wrong(f"{file} has mode {mode:04o}: others may read it", f"chmod 600 {file}, and make a new secret.")
     file.read_bytes()
     return "there, mode 0600"
+
+
+def _made(settings: Settings) -> str:
+    """Where a secret comes from."""
+    if settings.is_embedded:
+        return "'./kappa up' makes it."
+    if host := role_secrets.of(settings.secrets):
+        return f"Copy given/{host.name} from where the secrets are made, as their user, mode 0600."
+    return "Copy it from the host that has it, as its user, mode 0600."
+
+
+def _none_of_others(settings: Settings, host: Host) -> str:
+    if more := sorted(role_secrets.of_others(settings, host)):
+        raise Wrong(
+            f"{', '.join(more)} in {settings.secrets}: no role of this host needs it",
+            f"Delete it here; 'rsync --delete' of given/{host.name} does. What may have been read, make anew.",
+        )
+    return f"none: those of {host} only"
 
 
 def _jar(settings: Settings) -> str:

@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 10.0
 
 def trials(settings: Settings) -> Iterator[Trial]:
     """The submission server with our key and without one, then the workers."""
-    yield Trial(PART, "requests with our key", partial(_signed, settings))
+    yield Trial(PART, "requests with our key", partial(_signed, settings), settings.spark_key.name)
     yield Trial(PART, "requests of strangers", partial(_strangers, settings))
     yield Trial(PART, "workers", partial(_workers, settings))
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from cli.doctor.trial import Trial, Wrong
 from kappa.core.installation.addresses import is_loopback
-from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess
+from kappa.core.installation.kafka_access import RIGHTS, USERNAME, KafkaAccess, KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.core.log.topic import Topic, check_kept_whole, check_stamping
 from kappa.platform import connect
@@ -30,8 +30,10 @@ def trials(settings: Settings) -> Iterator[Trial]:
     """Each user, then the topic. Where the broker does not ask who is there, there are no users."""
     if settings.kafka_server.asks_who:
         for user in RIGHTS:
-            yield Trial(PART, f"user {user}", partial(_user, settings.kafka_access(user), settings.topic.name))
-    yield Trial(PART, f"topic {settings.topic.name}", partial(_topic, settings))
+            access = settings.kafka_access(user)
+            yield Trial(PART, f"user {user}", partial(_user, access, settings.topic.name), access.file.name)
+    control = settings.kafka_access(KafkaUser.CONTROL).file.name
+    yield Trial(PART, f"topic {settings.topic.name}", partial(_topic, settings), control)
 
 
 def _user(access: KafkaAccess, topic: str) -> str:
@@ -47,7 +49,7 @@ def _user(access: KafkaAccess, topic: str) -> str:
     if more := allowed & CHANGES - set(RIGHTS[access.user]):
         raise Wrong(
             f"{access.user} may {', '.join(sorted(more))} topic {topic}, which it has no need of",
-            "Take the right away: its password is on every host.",
+            "Take the right away: its password is on several hosts.",
         )
     return f"let in, may {', '.join(RIGHTS[access.user])}"
 

@@ -22,11 +22,12 @@ class Wrong(Refusal):
 @dataclass(frozen=True)
 class Trial:
     """`act` tries `what` of a part: it returns a few words on what it found, or raises a Refusal, an OSError or
-    an error of psycopg."""
+    an error of psycopg. `secret` is the file of the secrets folder that it goes by, if it does."""
 
     part: str
     what: str
     act: Callable[[], str]
+    secret: str = ""
 
 
 @dataclass(frozen=True)

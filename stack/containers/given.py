@@ -15,26 +15,32 @@ from stack.containers import brokers, bucket, installation, names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen, Group
 from stack.layout import Layout
+from stack.provisioning import role_secrets
+from stack.provisioning.role_secrets import GIVEN, HostRole
 from stack.services import airflow, airflow_connections, airflow_imports, kafka, passwords
 from stack.services.passwords import SUPERUSER
 
 CLUSTER_ID = "kafka-cluster-id"
 SETTINGS = "kappa.toml"
+
+
+def _of(role: HostRole) -> tuple[str, ...]:
+    """What a host of this role is given; containers have certificates of their own."""
+    return tuple(name for name in GIVEN[role] if name not in role_secrets.TLS)
+
+
 SECRETS: Mapping[Group, tuple[str, ...]] = {
-    Group.BROKER: (CA, brokers.KEY, CLUSTER_ID, "kafka_admin.properties"),
+    Group.BROKER: (CA, brokers.KEY, CLUSTER_ID, *_of(HostRole.BROKER)),
+    # Its password is a file of another form.
     Group.POSTGRES: ("postgres.pem", "postgres.key"),
-    Group.MASTER: ("spark-master.properties",),
-    Group.WORKER: (CA, "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"),
-    Group.AIRFLOW: (
-        CA, "airflow-users.json", "airflow.pgpass", "spark-rest.key", "kafka_control.properties",
-        # Finite work runs beside the task that waits for it: a trial reads the log and writes nothing.
-        "kafka_stream.properties", "spark-auth.properties", *(f"{role}.pgpass" for role in ROLES),
-    ),
+    Group.MASTER: _of(HostRole.SPARK_MASTER),
+    Group.WORKER: (CA, *_of(HostRole.SPARK_WORKER)),
+    Group.AIRFLOW: (CA, *_of(HostRole.AIRFLOW)),
     Group.STORES: (
         CA, "postgres.pgpass", "airflow.pgpass", *(f"{user}.properties" for user in KafkaUser),
         *(f"{role}.pgpass" for role in ROLES),
     ),
-    Group.MONITOR: (CA, "kafka_control.properties", "kappa_operator.pgpass"),
+    Group.MONITOR: (CA, *_of(HostRole.MONITOR)),
     Group.S3: (),
 }  # fmt: skip
 """Of the files of the secrets folder, those that a group sees; the monitor also the addresses of whom it tells."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.providers import COMPOSE, TFLINT, Tool
 from stack.provisioning.terraform import NoTerraform, executable
@@ -114,7 +115,9 @@ def _surroundings(environment: Mapping[str, str]) -> dict[str, str]:
 
 if __name__ == "__main__":
     here = Path(__file__).resolve().parents[2]
-    if sys.argv[1:] == ["build"]:
-        providers.build(here, os.environ, print, [TFLINT, COMPOSE])
-    else:
+    if sys.argv[1:] != ["build"]:
         sys.exit(run(here, os.environ))
+    try:
+        providers.build(here, os.environ, print, [TFLINT, COMPOSE])
+    except Refusal as refusal:
+        sys.exit(str(refusal))

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -148,4 +149,7 @@ def _key(checkout: Path, provider: Provider) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(map(str, build(Path(__file__).resolve().parents[2], os.environ, print))))
+    try:
+        print("\n".join(map(str, build(Path(__file__).resolve().parents[2], os.environ, print))))
+    except Refusal as refusal:
+        sys.exit(str(refusal))

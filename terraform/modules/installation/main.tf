@@ -15,15 +15,17 @@ resource "terraform_data" "secrets" {
   count = var.maker == null ? 0 : 1
 
   triggers_replace = {
-    hosts  = sort(keys(var.hosts))
+    # What a host is given follows from what it is.
+    hosts  = [for name, host in var.hosts : "${name}=${join(",", sort(host.roles))}"]
     folder = "${var.output}/secrets"
+    told   = var.alert_targets
     # Password files name it.
     postgres = local.database.host
   }
 
   provisioner "local-exec" {
     working_dir = var.maker.checkout
-    command     = "exec \"$PYTHON\" -m stack.provisioning.host_secrets \"$SETTINGS\" \"$OUTPUT\" ${join(" ", sort(keys(var.hosts)))}"
+    command     = "exec \"$PYTHON\" -m stack.provisioning.host_secrets \"$SETTINGS\" \"$OUTPUT\" ${join(" ", self.triggers_replace.hosts)}"
     environment = {
       PYTHON     = var.maker.python
       PYTHONPATH = ".:plugins"
@@ -66,13 +68,14 @@ locals {
     told     = length(var.alert_targets) > 0 ? jsonencode(var.alert_targets) : ""
   })
 
-  of_all = { for name in keys(var.hosts) : name => {
-    "kappa.toml" = local.settings
+  of_all = { for name in keys(var.hosts) : name => { "kappa.toml" = local.settings } }
+  # Who has the password of each role.
+  of_people = { for name, host in var.hosts : name => {
     "pg_service.conf" = templatefile("${path.module}/templates/pg_service.conf.tftpl", {
       host  = local.database.host, ca = local.database.ca, secrets = var.places.secrets, database = "kappa"
       roles = ["kappa_owner", "kappa_writer", "kappa_registry", "kappa_operator", "kappa_reader"]
     })
-  } }
+  } if length(setintersection(host.roles, ["airflow", "client"])) > 0 }
   of_brokers = { for name, host in local.brokers : name => {
     "server.properties" = templatefile("${path.module}/templates/server.properties.tftpl", {
       id   = host.broker_id, host = name, voters = join(",", local.voters), secrets = var.places.secrets
@@ -108,7 +111,7 @@ locals {
   } if contains(host.roles, "airflow") }
 
   files = merge([
-    for part in [local.of_all, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_monitor, local.of_airflow] : merge([
+    for part in [local.of_all, local.of_people, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_monitor, local.of_airflow] : merge([
       for host, files in part : { for file, text in files : "${host}/${file}" => text }
     ]...)
   ]...)

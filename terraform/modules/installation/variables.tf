@@ -199,7 +199,7 @@ variable "users" {
 }
 
 variable "output" {
-  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates. null: nothing is written, and the output 'files' is for whoever carries them there."
+  description = "Folder on this machine that is written: hosts/NAME and given/NAME for each host, secrets and authority for no host: they are what secrets are taken from. null: nothing is written, and the output 'files' is for whoever carries them there."
   type        = string
   default     = null
 

@@ -105,7 +105,7 @@ variable "users" {
 }
 
 variable "output" {
-  description = "Folder on this machine that is written: hosts/NAME for each host, secrets for all of them, authority for nobody but who makes certificates."
+  description = "Folder on this machine that is written: hosts/NAME and given/NAME for each host, secrets and authority for no host: they are what secrets are taken from."
   type        = string
 }
 

@@ -52,3 +52,14 @@ def test_for_machines_each_trial_is_an_object(app: typer.Typer) -> None:
 def test_what_no_rule_foresaw_is_a_finding_too(home: Path) -> None:
     tried = [carry_out(trial) for trial in doctor.trials(load(home))]
     assert {one.part for one in tried if one.finding} == {"host", "Postgres", "Kafka", "Spark", "Airflow"}
+
+
+def test_on_a_host_of_one_role_nothing_is_tried_that_goes_by_another_s_secret(home: Path) -> None:
+    settings = load(home)
+    everything = {one.what for one in doctor.trials(settings)}
+    settings.secrets.mkdir(parents=True, exist_ok=True)
+    (settings.secrets / "host").write_text("w1=spark_worker\n")
+    tried = {one.what for one in doctor.trials(settings)}
+    assert {what for what in tried if what.startswith(("role ", "user "))} == {"role kappa_writer", "user kafka_stream"}
+    assert {"schema", "clock", "clients' time zones", "requests with our key", "topic ad_events"} <= everything - tried
+    assert {"workers", "parts", "requests of strangers"} <= tried

@@ -79,6 +79,12 @@ def test_what_makes_the_next_one_depends_on_who_made_it(made: Path, tmp_path: Pa
     shutil.copy(made / "ca.pem", elsewhere)
     _, remedy = wrong(at(hosts), hosts / "tls" / "k1.crt")
     assert "stack.provisioning.host_secrets" in remedy
+    worker = tmp_path / "worker"
+    worker.mkdir()
+    (worker / "host").write_text("w1=spark_worker")
+    shutil.copy(made / "ca.pem", worker)
+    _, remedy = wrong(at(worker), worker / "ca.pem")
+    assert "stack.provisioning.host_secrets" in remedy
     _, remedy = wrong(at(hosts, str(elsewhere)), elsewhere)
     assert remedy.startswith("Ask whoever issued it")
 

@@ -11,6 +11,7 @@ from cli.doctor import host_files
 from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.addresses import Places
 from kappa.core.installation.settings import Settings
+from stack.provisioning import role_secrets
 from stack.services import checkpoint_files
 from tests.rigs.s3_server import BUCKET
 
@@ -31,7 +32,7 @@ def settings(tmp_path: Path) -> Settings:
 
 def wrong(settings: Settings) -> dict[str, Tried]:
     tried = [carry_out(trial) for trial in host_files.trials(settings)]
-    assert len(tried) >= 10
+    assert len(tried) >= 8
     return {one.what: one for one in tried if one.finding}
 
 
@@ -51,6 +52,51 @@ def test_a_secret_that_is_not_there_is_named(settings: Settings) -> None:
     finding = wrong(elsewhere)["secret spark-rest.key"].finding
     assert finding is not None
     assert "Copy it from the host that has it" in finding.remedy
+
+
+def of_host(settings: Settings, word: str) -> Settings:
+    """The same host, whose folder was made for these roles and has what they need."""
+    there = replace(settings, postgres=replace(settings.postgres, host="pg"), places=Places(shared=str(settings.home)))
+    host = role_secrets.read(word)
+    for name in role_secrets.files(there, host):
+        (there.secrets / name).parent.mkdir(exist_ok=True)
+        (there.secrets / name).write_text("secret")
+        (there.secrets / name).chmod(0o600)
+    (there.secrets / "host").write_text(word)
+    for name in role_secrets.of_others(there, host):
+        (there.secrets / name).unlink()
+    return there
+
+
+def test_a_host_needs_the_secrets_of_its_roles_and_no_others(settings: Settings) -> None:
+    there = of_host(settings, "w1=spark_worker")
+    tried = {one.what for one in map(carry_out, host_files.trials(there)) if one.finding is None}
+    assert {what.removeprefix("secret ") for what in tried if what.startswith("secret ")} == {
+        "ca.pem", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
+    }  # fmt: skip
+    assert wrong(there) == {}
+    (there.secrets / "kappa_writer.pgpass").unlink()
+    finding = wrong(there)["secret kappa_writer.pgpass"].finding
+    assert finding is not None
+    assert finding.remedy.startswith("Copy given/w1 from where the secrets are made")
+
+
+def test_a_secret_of_another_host_is_named(settings: Settings) -> None:
+    there = of_host(settings, "k1=broker")
+    for name in ("postgres.pgpass", "tls/k2.pem", "airflow-keys.json", "of-somebody-else"):
+        (there.secrets / name).write_text("secret")
+    finding = wrong(there)["secrets of others"].finding
+    assert finding is not None
+    assert finding.wrong.startswith("airflow-keys.json, postgres.pgpass, tls/k2.pem in ")
+    assert "rsync --delete" in finding.remedy
+
+
+def test_what_goes_by_another_role_s_secret_is_not_tried(settings: Settings) -> None:
+    assert all(map(host_files.wanted(settings), ("", "kappa_owner.pgpass")))
+    wanted = host_files.wanted(of_host(settings, "w1=spark_worker"))
+    assert [name for name in ("", "kappa_writer.pgpass", "kappa_owner.pgpass") if wanted(name)] == [
+        "", "kappa_writer.pgpass",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("is_there", "said"), [(False, "does not exist"), (True, "is of another release")])

@@ -68,6 +68,11 @@ class Provisioned:
     _started: set[str] = field(default_factory=set)
 
     @property
+    def secrets(self) -> Path:
+        """Where each host sees what it is given of the secrets; on no host, nothing."""
+        return self.lab.folder / "secrets"
+
+    @property
     def output(self) -> Path:
         """What Terraform has written."""
         return self.lab.folder / "made"
@@ -82,7 +87,7 @@ class Provisioned:
             "hosts": {**brokers, **workers, **{host: {"roles": roles} for host, roles in others.items()}},
             "trusted_network": True,
             "airflow_url": f"https://{CLIENT}:{airflow.PORT}",
-            "airflow_ca": str(self.output / "secrets" / "ca.pem"),
+            "airflow_ca": str(self.secrets / "ca.pem"),
             "topic": {"partitions": 4},
             "heap_mb": {"broker": 256, "master": 256, "worker": 256},
             "output": str(self.output),
@@ -90,7 +95,7 @@ class Provisioned:
             "users": {"kappa": RUNS_AS["kappa"], "postgres": RUNS_AS["postgres"]},
             "places": {
                 "config": str(folder / "etc"),
-                "secrets": str(self.output / "secrets"),
+                "secrets": str(self.secrets),
                 "shared": str(folder / "shared"),
                 "data": str(folder / "data"),
             },
@@ -118,6 +123,7 @@ class Provisioned:
                 disk = self.lab.folder / "disks" / host
                 disk.mkdir(parents=True)
                 self.lab.mount(host, self.output / "hosts" / host, self.lab.folder / "etc")
+                self.lab.mount(host, self.output / "given" / host, self.secrets)
                 self.lab.mount(host, disk, self.lab.folder / "data")
                 for file in files:
                     Unit.read(self.output / "hosts" / host / file).start(self.lab, host)
@@ -140,7 +146,7 @@ class Provisioned:
 def provision(lab: Lab) -> Provisioned:
     """Programs and folders, as an image would have them, and the target, which nothing was applied of yet."""
     folder = lab.folder
-    for name in ("etc", "data", "shared", "state"):
+    for name in ("etc", "data", "shared", "state", "secrets"):
         (folder / name).mkdir()
     _write_command(folder / COMMAND)
     mirrors = providers.build(CHECKOUT, os.environ, print)

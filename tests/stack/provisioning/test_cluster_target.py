@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 
@@ -65,9 +66,9 @@ def installed(provisioned: Provisioned) -> Installed:
 @pytest.fixture(scope="module")
 def airflow(provisioned: Provisioned, installed: Installed) -> LabAirflow:
     """Somebody's own Airflow, on the host that has the role."""
-    made = provisioned.output
+    rendered = provisioned.output / "hosts" / CLIENT
     with timed("an Airflow of one's own, with the wheel and what was rendered for it"):
-        return start(installed.lab, CLIENT, made / "hosts" / CLIENT, made / "secrets")
+        return start(installed.lab, CLIENT, rendered, provisioned.secrets)
 
 
 def test_brokers_are_told_what_the_code_knows_of_users(provisioned: Provisioned) -> None:
@@ -79,6 +80,16 @@ def test_brokers_are_told_what_the_code_knows_of_users(provisioned: Provisioned)
             "listener.security.protocol.map": f"{kafka_users.CLIENT}:SASL_SSL,{kafka_users.CONTROLLER}:SASL_SSL"
         }
         assert {name: told.get(name) for name in ours} == ours
+
+
+def test_a_host_sees_the_secrets_of_its_roles_only(provisioned: Provisioned, installed: Installed) -> None:
+    seen = {
+        host: set(installed.lab.run(host, ["ls", str(provisioned.secrets)], 60).split()) for host in (FIRST, MASTERS[0])
+    }
+    assert seen == {
+        FIRST: {"ca.pem", "host", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"},
+        MASTERS[0]: {"ca.pem", "host", "spark-master.properties"},
+    }
 
 
 def test_the_second_plan_changes_nothing(provisioned: Provisioned, installed: Installed) -> None:
@@ -200,7 +211,8 @@ def test_two_brokers_are_refused_before_anything_is_written(provisioned: Provisi
 def test_no_secret_is_in_what_terraform_knows_and_destroy_leaves_secrets_and_the_log(
     provisioned: Provisioned, installed: Installed
 ) -> None:
-    target, settings, secrets = provisioned.target, installed.settings, provisioned.output / "secrets"
+    target, secrets = provisioned.target, provisioned.output / "secrets"
+    settings = replace(installed.settings, places=replace(installed.settings.places, secrets=str(secrets)))
     assert target.run("plan", "-out=a.tfplan").returncode == 0
     keys = [*(secrets / "tls").glob("*.key"), provisioned.output / "authority" / "ca.key"]
     held = secrets_of(settings, keys=keys)

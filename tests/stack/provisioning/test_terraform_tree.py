@@ -14,10 +14,7 @@ import pytest
 from kappa.core.installation import needs
 from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
 from kappa.core.installation.settings import ROLES, Topic
-from stack.containers.given import SECRETS
-from stack.containers.installation import CA
-from stack.containers.names import Group
-from stack.provisioning import providers
+from stack.provisioning import providers, role_secrets
 from stack.services import airflow_connections, kafka, kafka_users
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.terraform_tree import TREE, initialised, terraform
@@ -107,10 +104,10 @@ def test_on_aws_the_same_users_and_files_are_known_as_elsewhere() -> None:
     listed = re.search(r"kafka_users += toset\((\[.*\])\)", (aws / "main.tf").read_text())
     assert listed is not None
     assert set(json.loads(listed[1])) == {str(user) for user in RIGHTS}
-    groups = {"spark_master": Group.MASTER, "spark_worker": Group.WORKER, "airflow": Group.AIRFLOW}
     told = json.loads((aws / "secrets.json").read_text())
-    assert {kind: set(files) for kind, files in told.items()} == {
-        kind: set(SECRETS[group]) - {CA} for kind, group in groups.items()
+    assert told.keys() == {"spark_master", "spark_worker", "airflow"}
+    assert {role: set(files) for role, files in told.items()} == {
+        role: set(role_secrets.GIVEN[role_secrets.HostRole(role)]) - set(role_secrets.TLS) for role in told
     }
 
 

@@ -160,7 +160,7 @@ class Airflow:
 @dataclass(frozen=True)
 class Places:
     """Where files are kept. `shared`: artifacts, checkpoints, jars, reports and what programs of a change leave, which
-    every host must see at the same path; `secrets`: password files and keys, which are the same on every host. Empty:
+    every host must see at the same path; `secrets`: password files and keys, on each host those that it needs. Empty:
     in the state folder. `store`: checkpoints, in a folder or a bucket (`kappa.core.store.places`); empty: in the shared
     folder."""
 

@@ -30,6 +30,18 @@ run "each_host_gets_what_its_roles_need" {
     error_message = "a host of two roles gets something else than both need"
   }
   assert {
+    condition = alltrue([for host in ["k1", "pg", "w1"] : length([
+      for file in keys(local_file.rendered) : file if startswith(file, "${host}/pg_service")
+    ]) == 0])
+    error_message = "a host is told of passwords that it is not given"
+  }
+  assert {
+    condition = join(" ", terraform_data.secrets[0].triggers_replace.hosts) == join(" ", [
+      "k1=broker", "k2=broker", "k3=broker", "m1=airflow,spark_master", "pg=postgres", "w1=spark_worker"
+    ])
+    error_message = "who makes the secrets is told other hosts or roles, by which each is given its own"
+  }
+  assert {
     condition     = strcontains(local_file.rendered["w1/kappa-spark-worker.service"].content, "--host w1 --cores 8 --memory 16384m")
     error_message = "the worker offers something else"
   }
@@ -162,7 +174,7 @@ run "kafka_and_postgres_may_be_elsewhere_and_workers_come_and_go" {
   command = plan
   variables {
     hosts = {
-      m1 = { roles = ["spark_master"] }
+      m1 = { roles = ["spark_master", "client"] }
       w  = { roles = ["spark_worker"], many = true }
     }
     kafka    = { bootstrap = "b1.example.com:9096,b2.example.com:9096" }
