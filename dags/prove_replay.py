@@ -15,7 +15,7 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 from kappa.airflow.forms import form
 from kappa.airflow.replay_tasks import replay_graph
 from kappa.airflow.task_context import DEFAULTS, NO_BACKFILL, REPLAY_TIMEOUT, conducting
-from kappa.core.installation.settings import prove_cron
+from kappa.core.installation.settings import cron
 from kappa.core.requests.fields import read
 from kappa.core.requests.reprocessing import ProveRequest
 from kappa.verbs.replay import steps as reprocess
@@ -39,7 +39,7 @@ def plan() -> dict[str, Any]:
 @dag(
     dag_id="prove_replay",
     dag_display_name="Prove by a replay",
-    schedule=CronTriggerTimetable(prove_cron(), timezone="UTC"),
+    schedule=CronTriggerTimetable(cron("prove_cron"), timezone="UTC"),
     start_date=datetime(2026, 1, 1),
     catchup=False,
     allowed_run_types=NO_BACKFILL,

@@ -1,8 +1,9 @@
-"""The program of a validation: reads a request, holds candidates against it, leaves the result as JSON and as a page.
+"""The program of a validation: reads a request, holds candidates, or what serves, against it, leaves the result as JSON
+and as a page.
 
 `python great_expectations/validate.py --input in.json --output out.json --report report.html`. It runs in a process of
 its own, reads the database only, and writes the output last and whole: where there is none, it did not come to an end.
-Exit code 0: passed; 1: failed, do not promote; anything else: crashed.
+Exit code 0: passed; 1: failed (do not promote); anything else: crashed.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Finding(Serializable):
 
 @dataclass(frozen=True)
 class Comparison(Serializable):
-    """What was compared of a job: `figures` is the one row of its statement."""
+    """What was compared of a job, or looked at of what serves: `figures` is the one row of its statement."""
 
     job: str
     live: int
@@ -65,6 +65,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     comparisons: tuple[Comparison, ...]
     seconds: float
+    of_live: bool = False
 
     @property
     def crashed(self) -> bool:
@@ -73,8 +74,9 @@ class Verdict:
 
     @property
     def success(self) -> bool:
-        """Whether nothing blocks, and something was compared of every job."""
-        compared = bool(self.comparisons) and all(c.compared > 0 for c in self.comparisons)
+        """Whether nothing blocks, and something was compared of every job; what serves is held against itself, and may
+        have no rows."""
+        compared = self.of_live or (bool(self.comparisons) and all(c.compared > 0 for c in self.comparisons))
         return bool(self.findings) and compared and not any(finding.blocks for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
@@ -82,6 +84,7 @@ class Verdict:
         return {
             "success": self.success,
             "crashed": self.crashed,
+            "of_live": self.of_live,
             "statistics": {
                 "expectations": len(self.findings),
                 "passed": sum(f.success for f in self.findings),

@@ -19,6 +19,8 @@ PARITY = {
     Parity.REPORT: "report: differences are listed and do not block",
 }
 SAID = {"passed": "Passed", "failed": "Failed: not to be promoted", "crashed": "Crashed: not validated"}
+SAID_OF_LIVE = {**SAID, "failed": "Failed: what is served is not as it must be"}
+OF_LIVE = "what serves: the expectations of the suites that need no other version, on windows that are final"
 LEAST_SHARE = 0.00001
 """A smaller difference than this part of the live value would be shown as 0 %."""
 
@@ -36,11 +38,9 @@ class Sum:
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison as it is shown."""
+    """A comparison as it is shown, or a look at what serves."""
 
-    job: str
-    live: int
-    candidate: int
+    head: str
     told: str
     sums: Sequence[Sum]
 
@@ -76,7 +76,7 @@ def render(request: Request, verdict: Verdict) -> str:
     return environment.get_template(TEMPLATE).render(
         name=", ".join(f"{s.job} v{s.candidate}" for s in request.subjects),
         kind=kind,
-        said=SAID[kind],
+        said=(SAID_OF_LIVE if request.of_live else SAID)[kind],
         sentence=_sentence(verdict),
         asked=_asked(request),
         bands=[_band(band) for band in request.bands],
@@ -89,19 +89,16 @@ def render(request: Request, verdict: Verdict) -> str:
 def _sentence(verdict: Verdict) -> str:
     told = verdict.to_json()["statistics"]
     return (
-        f"{sum(c.compared for c in verdict.comparisons):,} rows compared; {told['passed']} of {told['expectations']} "
+        f"{sum(c.compared for c in verdict.comparisons):,} rows {'looked at' if verdict.of_live else 'compared'}; "
+        f"{told['passed']} of {told['expectations']} "
         f"expectations met, {told['blocking']} block, {told['warnings']} warn; {verdict.seconds:.1f} s"
     )
 
 
 def _asked(request: Request) -> dict[str, str]:
-    return {
-        "parity": PARITY[request.parity],
-        "asked by": request.asked_by,
-        "reason": request.reason or "none given",
-        "run": request.run_id,
-        "replay": request.replay_id,
-    }
+    what = {"what": OF_LIVE} if request.of_live else {"parity": PARITY[request.parity]}
+    who = {"asked by": request.asked_by, "reason": request.reason or "none given", "run": request.run_id}
+    return {**what, **who, **({"replay": request.replay_id} if request.replay_id else {})}
 
 
 def _band(band: Band) -> str:
@@ -114,8 +111,11 @@ def _band(band: Band) -> str:
 def _compared(found: Comparison) -> Compared:
     span = f"windows from {found.since or 'the beginning of the log'} that end by {found.until or 'an unknown time'}"
     is_of_rows = "live_rows" in found.figures
+    if found.live == found.candidate:
+        return Compared(f"Looked at: {found.job} v{found.live}", f"{found.compared:,} rows; {span}", ())
     told = f"rows; {span}" if is_of_rows else "records that both versions have read"
-    return Compared(found.job, found.live, found.candidate, f"{found.compared:,} {told}", list(_sums(found.figures)))
+    head = f"Compared: {found.job} v{found.candidate} with live v{found.live}"
+    return Compared(head, f"{found.compared:,} {told}", list(_sums(found.figures)))
 
 
 def _sums(figures: Mapping[str, Any]) -> Iterable[Sum]:

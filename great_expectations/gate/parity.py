@@ -40,6 +40,14 @@ def counted(subject: Subject) -> str:
     )
 
 
+def held(subject: Subject) -> str:
+    """What was looked at of a version that serves, in one row: rows, first and last window."""
+    return (
+        "select count(*) as compared, min(window_start) as first_window, max(window_start) as last_window "
+        f"from data.{subject.rows} where {bounds(subject)}"
+    )
+
+
 def nothing_compared(subject: Subject) -> str:
     """One row if there is nothing to compare: a comparison of nothing proves nothing."""
     return (

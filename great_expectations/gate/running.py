@@ -35,18 +35,20 @@ LISTED = {
 
 
 def judge(request: Request) -> Verdict:
-    """Hold every candidate against its suite and what is live. Raises BadRequest, and what the database raises."""
+    """Hold every candidate against its suite and what is live, or what serves against its suite. Raises BadRequest, and
+    what the database raises."""
     begun = time.monotonic()
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     source = context.data_sources.add_postgres("kappa", connection_string=request.database)
     findings = [found for subject in request.subjects for found in _held(context, source, request, subject)]
-    comparisons = [_compared(request, subject) for subject in request.subjects]
-    return Verdict(tuple(findings), tuple(comparisons), time.monotonic() - begun)
+    counted = (subject for subject in request.subjects if subject.windowed or not request.of_live)
+    comparisons = [_compared(request, subject) for subject in counted]
+    return Verdict(tuple(findings), tuple(comparisons), time.monotonic() - begun, request.of_live)
 
 
 def _held(context: Any, source: Any, request: Request, subject: Subject) -> Iterator[Finding]:
-    """The findings of one candidate, in the order of its suite.
+    """The findings of one version, in the order of its suite.
 
     Ready-made expectations are first asked for yes or no only: each would scan the rows twice more, to list what is not
     there. Those that are not met are asked again, with the statements, for their rows.
@@ -62,7 +64,7 @@ def _held(context: Any, source: Any, request: Request, subject: Subject) -> Iter
         return {r.expectation_config.meta["name"]: finding(subject.table, r) for r in results}
 
     ready = [e for e in suite.expectations(request, subject) if not isinstance(e, gxe.UnexpectedRowsExpectation)]
-    found = ask("shape", ready, {"result_format": "BOOLEAN_ONLY"})
+    found = ask("shape", ready, {"result_format": "BOOLEAN_ONLY"}) if ready else {}
     met = {name for name, one in found.items() if one.success}
     keys = [*subject.keys, "window_start"] if subject.windowed else quarantine.KEY
     # Built anew: an expectation belongs to one suite for ever.
@@ -132,8 +134,9 @@ def _problem(info: Any) -> str | None:
 
 
 def _compared(request: Request, subject: Subject) -> Comparison:
-    """What the comparison of a job comprises."""
-    statement = parity.counted(subject) if subject.windowed else refused.counted(subject)
+    """What the comparison of a job comprises, or the look at what serves of it."""
+    comparing = parity.counted if subject.windowed else refused.counted
+    statement = (parity.held if subject.served else comparing)(subject)
     engine = create_engine(request.database, poolclass=NullPool)
     with engine.connect() as connection:
         row = connection.execute(text(statement)).mappings().one()

@@ -124,6 +124,7 @@ def environment(layout: Layout) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         # DAG files read no settings file.
         f"{layers.PREFIX}RELEASES__PROVE_CRON": layout.settings.releases.prove_cron,
+        f"{layers.PREFIX}RELEASES__VALIDATE_CRON": layout.settings.releases.validate_cron,
         # Airflow names its processes; without this the name would overwrite the mark in their environment.
         "SPT_NOENV": "1",
     }

@@ -14,7 +14,8 @@ DAGS = Path(__file__).resolve().parents[2] / "dags"
 LEASED = {"deploy_stream", "rescale_stream", "stop_stream"}
 REPLAYS = {"reprocess_stream", "prove_replay"}
 MOVES = {"promote_stream", "rollback_stream"}
-IDS = LEASED | REPLAYS | MOVES | {"repair_stream", "autoscale_stream", "retire_versions", "check_installation"}
+ALONE = {"repair_stream", "autoscale_stream", "retire_versions", "check_installation", "validate_live"}
+IDS = LEASED | REPLAYS | MOVES | ALONE
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,7 @@ EVERYDAY = {
     "rollback_stream": ["jobs", "reason", "dry_run"],
     "retire_versions": ["job", "version", "reason", "dry_run"],
     "check_installation": [],
+    "validate_live": ["hours", "reason", "dry_run"],
 }
 
 
@@ -76,6 +77,7 @@ def test_a_form_opens_with_its_everyday_fields_in_sight(bag: DagBag, dag_id: str
         ("reprocess_stream", "rate", 0), ("reprocess_stream", "cores", 0), ("prove_replay", "minutes", 0),
         ("prove_replay", "promote", "yes"), ("promote_stream", "jobs", []), ("rollback_stream", "when_held", None),
         ("retire_versions", "version", 0), ("retire_versions", "job", "no_such_job"),
+        ("validate_live", "hours", 0), ("validate_live", "hours", 169),
         ("stop_stream", "job", ""), ("stop_stream", "when_held", None), ("repair_stream", "job", "no_such_job"),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from kappa.core.installation.needs import FINITE_CORES
 from kappa.core.verb_steps import AROUND, DeployStep, MoveStep, ReplayStep, RescaleStep, Step, StopStep
 from kappa.verbs.deploy import plan as deploy
 from stack.services.airflow_connections import SPARK_LOCAL
-from tests.dags.conftest import IDS, LEASED, MOVES, REPLAYS
+from tests.dags.conftest import ALONE, IDS, LEASED, MOVES, REPLAYS
 
 STEPS: dict[str, type[Step]] = {
     "deploy_stream": DeployStep,
@@ -98,7 +98,7 @@ def test_a_dag_survives_serialisation(bag: DagBag, dag_id: str) -> None:
     assert set(restored.task_ids) == {task.task_id for task in bag.dags[dag_id].tasks}
 
 
-@pytest.mark.parametrize("dag_id", sorted(IDS - {"retire_versions", "check_installation", "autoscale_stream"}))
+@pytest.mark.parametrize("dag_id", sorted(IDS - (ALONE - {"repair_stream"})))
 def test_whoever_concludes_may_say_that_a_job_was_changed(bag: DagBag, dag_id: str) -> None:
     assert bag.dags[dag_id].get_task("conclude").outlets == [assets.CHANGED]
 
@@ -152,7 +152,9 @@ def test_finite_spark_work_takes_as_many_slots_as_its_master_has_cores(bag: DagB
     assert SPARK_LOCAL["host"] == f"local[{task.pool_slots}]"
 
 
-@pytest.mark.parametrize(("dag_id", "first"), [("repair_stream", "12:30"), ("retire_versions", "13:05")])
+@pytest.mark.parametrize(
+    ("dag_id", "first"), [("repair_stream", "12:30"), ("validate_live", "12:35"), ("retire_versions", "13:05")]
+)
 def test_a_stack_that_is_new_waits_for_the_next_time_of_a_schedule(
     bag: DagBag, monkeypatch: pytest.MonkeyPatch, dag_id: str, first: str
 ) -> None:
@@ -179,3 +181,11 @@ def test_repair_runs_on_incidents_and_every_quarter_of_an_hour(bag: DagBag) -> N
     [incidents] = schedule.asset_condition.objects
     assert (incidents.name, [watcher.name for watcher in incidents.watchers]) == ("stream_incidents", ["incidents"])
     assert dag.params.validate() == {"job": None, "reason": None, "dry_run": False}
+
+
+def test_what_serves_is_validated_every_hour_unless_somebody_switches_it_off(bag: DagBag) -> None:
+    dag = bag.dags["validate_live"]
+    assert dag.is_paused_upon_creation is False
+    assert (dag.max_active_runs, dag.catchup) == (1, False)
+    assert dag.task_ids == ["look"]
+    assert dag.params.validate() == {"hours": 3, "reason": None, "dry_run": False}

@@ -36,7 +36,7 @@ there = {name.partition(".")[0] for name in sys.modules} | sys.stdlib_module_nam
 bag = DagBag(sys.argv[2])
 new = sorted({name.partition(".")[0] for name in sys.modules if not name.startswith("unusual_prefix_")} - there)
 dags = {name: DagSerialization.to_dict(dag)["dag"] for name, dag in sorted(bag.dags.items())}
-crons = str(dags["prove_replay"]["timetable"])
+crons = str([dags[name]["timetable"] for name in ("prove_replay", "validate_live")])
 told = {"errors": bag.import_errors, "dags": sorted(dags), "seen": seen, "cron": crons, "new": new}
 print(json.dumps(told, default=str))
 """
@@ -55,6 +55,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     given = {
         "KAPPA_HOME": str(home),
         "KAPPA__RELEASES__PROVE_CRON": "1 2 3 4 5",
+        "KAPPA__RELEASES__VALIDATE_CRON": "5 4 3 2 1",
         "AIRFLOW_HOME": str(elsewhere.airflow),
     }
     done = subprocess.run(
@@ -64,13 +65,14 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert found["errors"] == {}
-    assert len(found["dags"]) == 11
+    assert len(found["dags"]) == 12
     return found
 
 
 def test_no_dag_file_looks_at_the_settings_or_into_the_state_folder(parsed: dict[str, Any]) -> None:
     assert parsed["seen"] == []
     assert "1 2 3 4 5" in parsed["cron"]
+    assert "5 4 3 2 1" in parsed["cron"]
 
 
 def test_no_dag_file_imports_a_package_that_the_process_it_is_forked_from_has_not(parsed: dict[str, Any]) -> None:

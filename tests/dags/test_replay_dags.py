@@ -77,7 +77,13 @@ def test_what_keeps_the_disk_free_waits_for_nothing_and_nothing_for_it(bag: DagB
 
 @pytest.mark.parametrize(
     ("verb", "dag_id"),
-    [("prove", "prove_replay"), ("retire", "retire_versions"), ("promote", "promote_stream"), ("stop", "stop_stream")],
+    [
+        ("prove", "prove_replay"),
+        ("retire", "retire_versions"),
+        ("validate", "validate_live"),
+        ("promote", "promote_stream"),
+        ("stop", "stop_stream"),
+    ],
 )
 def test_the_runs_of_a_verb_are_looked_for_in_its_dag(bag: DagBag, verb: str, dag_id: str) -> None:
     assert Verb(verb).dag_id == dag_id

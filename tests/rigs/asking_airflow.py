@@ -33,7 +33,7 @@ COMMAND_SECONDS = 300
 TASK_SECONDS = 120
 WAITING = frozenset({"awaiting_input", "deferred"})
 """States of a task that has asked; on a busy machine an answer may come too early, and the task is run again."""
-SCHEDULED = frozenset({"repair_stream", "retire_versions", "autoscale_stream"})
+SCHEDULED = frozenset({"repair_stream", "retire_versions", "autoscale_stream", "validate_live"})
 """Our DAGs that run by themselves: they would put in order what these tests leave lying."""
 
 

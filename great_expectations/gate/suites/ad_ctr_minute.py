@@ -11,7 +11,8 @@ from kappa.core.validation import Request, Subject
 
 
 def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
-    """What a candidate of `ad_ctr` must show; beside one of `client_spend`, that both bill each client the same."""
+    """What a candidate of `ad_ctr` must show; beside one of `client_spend`, that both bill each client the same. The
+    same of what serves."""
     clients = request.subject("client_spend")
     same = (
         [

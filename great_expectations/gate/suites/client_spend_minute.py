@@ -9,5 +9,5 @@ from kappa.core.validation import Request, Subject
 
 
 def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
-    """What a candidate of `client_spend` must show."""
+    """What a candidate of `client_spend` must show, or what serves of it."""
     return windowed.expectations(request, subject)

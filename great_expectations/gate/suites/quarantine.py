@@ -14,7 +14,10 @@ KEPT = ["dead_letter", "future", "late"]
 
 
 def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
-    """What a candidate of `quarantine` must show. Bands are of measures, which it has none of: only `exact` blocks."""
+    """What a candidate of `quarantine` must show. Bands are of measures, which it has none of: only `exact` blocks.
+    Of what serves these are its books, which are not longer where much was refused."""
+    if subject.served:
+        return windowed.books(subject)
     exact = request.parity is Parity.EXACT
     return [
         named("keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a record is kept once", column_list=KEY),

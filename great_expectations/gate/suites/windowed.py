@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import great_expectations.expectations as gxe
+from great_expectations.expectations.row_conditions import Column, Condition
 
 from gate import accounting, parity
 from gate.suites.expecting import BLOCK, WARN, named, no_rows
@@ -10,20 +11,37 @@ from kappa.core.validation import Parity, Request, Subject
 
 
 def expectations(request: Request, subject: Subject) -> list[gxe.Expectation]:
-    """What a candidate of any job with windows must show."""
-    return [*shape(subject), *rules(subject), *comparison(request, subject)]
+    """What a candidate of any job with windows must show; of a version that serves, what it can show by itself."""
+    compared = [] if subject.served else comparison(request, subject)
+    return [*shape(subject), *rules(subject), *compared]
+
+
+def looked_at(subject: Subject) -> Condition | None:
+    """Which rows are looked at one by one, for a ready-made expectation; None: all."""
+    if subject.served is None:
+        return None
+    first, last = (moment.isoformat() for moment in (subject.served.since, subject.served.until - subject.window))
+    return (Column("window_start") >= first) & (Column("window_start") <= last)
 
 
 def shape(subject: Subject) -> list[gxe.Expectation]:
     """Each row by itself: keys unique, nothing null, nothing negative, no more counted than seen, money within the
-    contract, windows where they belong."""
+    contract, windows where they belong. What serves may have no rows, since nobody need send any."""
+    rows = looked_at(subject)
+    some = [named("rows_present", gxe.ExpectTableRowCountToBeBetween, "the candidate has rows", min_value=1)]
     keys = [*subject.keys, "window_start"]
     covers = [m for m in subject.measures if f"seen_{m}" in subject.measures]
     return [
-        named("keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a key has one row", column_list=keys),
-        named("rows_present", gxe.ExpectTableRowCountToBeBetween, "the candidate has rows", min_value=1),
+        named(
+            "keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a key has one row", row_condition=rows,
+            column_list=keys,
+        ),
+        *([] if subject.served else some),
         *(
-            named(f"{column}_not_null", gxe.ExpectColumnValuesToNotBeNull, f"{column} is known", column=column)
+            named(
+                f"{column}_not_null", gxe.ExpectColumnValuesToNotBeNull, f"{column} is known", row_condition=rows,
+                column=column,
+            )
             for column in (*keys, *subject.measures)
         ),
         *(
@@ -31,6 +49,7 @@ def shape(subject: Subject) -> list[gxe.Expectation]:
                 f"{measure}_not_negative",
                 gxe.ExpectColumnValuesToBeBetween,
                 f"{measure} is not negative",
+                row_condition=rows,
                 column=measure,
                 min_value=0,
             )
@@ -41,32 +60,41 @@ def shape(subject: Subject) -> list[gxe.Expectation]:
                 f"{measure}_seen",
                 gxe.ExpectColumnPairValuesAToBeGreaterThanB,
                 f"no more {measure} were counted than seen",
+                row_condition=rows,
                 column_A=f"seen_{measure}",
                 column_B=measure,
                 or_equal=True,
             )
             for measure in covers
         ),
-    ]
+    ]  # fmt: skip
 
 
 def rules(subject: Subject) -> list[gxe.Expectation]:
     """What rows and books must show together."""
+    most = f", where there are {accounting.MOST_ROWS_SUMMED:,} rows at most" if subject.served else ""
     return [
         no_rows(
-            "spend_bounds", "no event costs more than 10^12 micros (contract, section 1)", accounting.unaffordable()
+            "spend_bounds",
+            "no event costs more than 10^12 micros (contract, section 1)",
+            accounting.unaffordable(subject),
         ),
         no_rows("windows_in_place", "windows start at an edge, none before T", accounting.misplaced(subject)),
-        no_rows("rows_match_books", "rows and batches agree in events and money", accounting.unbooked(subject)),
+        no_rows("rows_match_books", f"rows and batches agree in events and money{most}", accounting.unbooked(subject)),
         *books(subject),
     ]
 
 
 def books(subject: Subject) -> list[gxe.Expectation]:
-    """What holds of every candidate's accounting, whatever its table holds."""
-    return [
+    """What holds of every version's accounting, whatever its table holds; and of every candidate that is to serve."""
+    accounts = [
         no_rows("conservation", "every record read has one fate, per batch", accounting.residual(subject)),
         no_rows("nothing_skipped", "every record since the start was read", accounting.unread(subject)),
+    ]
+    if subject.served:
+        return accounts
+    return [
+        *accounts,
         no_rows("not_over", "the candidate has neither failed nor been retired", accounting.over(subject)),
         no_rows(
             "freshness",

@@ -7,7 +7,7 @@ from typing import Any
 from kappa.console.database import Database
 from kappa.console.text import plain
 from kappa.console.timeline import kind, lanes
-from kappa.status import replays
+from kappa.status import live_cost, replays
 
 RELEASES = 50
 ENTRIES = 200
@@ -60,9 +60,13 @@ def versions(database: Database) -> dict[str, Any]:
 
 
 def under_way(database: Database) -> dict[str, Any]:
-    """{"replays": as `kappa.status.replays` has them, "ended": the newest 20 that are over}. Raises NotReadable,
-    TooSlow."""
+    """{"replays": as `kappa.status.replays` has them, each candidate with the "cost" to the live version or None, as
+    `live_cost` tells it, "ended": the newest 20 that are over}. Raises NotReadable, TooSlow."""
     with database.reading() as connection:
         found = {"replays": replays.read(connection), "ended": connection.execute(_ENDED).fetchall()}
+        costs = live_cost.read(connection) if found["replays"] else {}
+    for replay in found["replays"]:
+        for candidate in replay["candidates"]:
+            candidate["cost"] = costs.get((replay["replay_id"], candidate["job"]))
     shown: dict[str, Any] = plain(found)
     return shown

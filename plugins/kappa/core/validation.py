@@ -1,4 +1,5 @@
-"""What a validation is asked: the candidates, what each is compared with, and what may differ.
+"""What a validation is asked: the candidates, what each is compared with, and what may differ; or what serves, which is
+held against itself.
 
 A validation is a program of its own, so the request travels as JSON.
 """
@@ -67,8 +68,17 @@ class Band(Serializable):
 
 
 @dataclass(frozen=True)
+class Span(Serializable):
+    """Windows that start at `since` or later and end by `until`."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
 class Subject(Serializable):
-    """A candidate and the live version that it is compared with.
+    """A candidate and the live version that it is compared with; or a version that serves, which stands for both, and
+    of which only the windows `served` are looked at.
 
     `starts` are the first windows that the versions hold (None: all that the log holds), `through` what is final of
     them (None: unknown, so nothing is).
@@ -85,6 +95,7 @@ class Subject(Serializable):
     live_starts: datetime | None
     candidate_through: datetime | None
     live_through: datetime | None
+    served: Span | None = None
 
     @property
     def rows(self) -> str:
@@ -98,21 +109,21 @@ class Subject(Serializable):
 
     @property
     def since(self) -> datetime | None:
-        """The first window that both hold."""
-        return latest(self.candidate_starts, self.live_starts)
+        """The first window that both hold; of what serves the first one that is looked at."""
+        return latest(self.candidate_starts, self.live_starts, self.served.since if self.served else None)
 
     @property
     def until(self) -> datetime | None:
         """Windows that end by then are final in both; None where that is unknown of one."""
-        return earliest(self.candidate_through, self.live_through)
+        return self.served.until if self.served else earliest(self.candidate_through, self.live_through)
 
 
 @dataclass(frozen=True)
 class Request(Serializable):
     """A whole validation. `database` is a SQLAlchemy URL that names a password file, never a password; its search path
-    is the schema of the rows."""
+    is the schema of the rows. Of what serves there is no replay, and nothing that it is compared with."""
 
-    replay_id: str
+    replay_id: str | None
     run_id: str
     asked_by: str
     reason: str | None
@@ -121,8 +132,13 @@ class Request(Serializable):
     bands: tuple[Band, ...]
     subjects: tuple[Subject, ...]
 
+    @property
+    def of_live(self) -> bool:
+        """Whether it is about what serves, and not about candidates."""
+        return all(s.served is not None for s in self.subjects)
+
     def subject(self, job: str) -> Subject | None:
-        """The subject of a job, if it is a candidate's."""
+        """The subject of a job, if it is one of them."""
         return next((s for s in self.subjects if s.job == job), None)
 
 
@@ -150,6 +166,8 @@ def earliest(*moments: datetime | None) -> datetime | None:
 def _check(request: Request) -> None:
     if not request.subjects:
         raise BadRequest("it names no candidate")
+    if len({subject.served is None for subject in request.subjects}) > 1:
+        raise BadRequest("it holds candidates and what serves")
     known = {measure for subject in request.subjects for measure in subject.measures}
     for band in request.bands:
         if band.column not in known:

@@ -22,6 +22,7 @@ class Verb(StrEnum):
     PROMOTE = "promote"
     ROLLBACK = "rollback"
     RETIRE = "retire"
+    VALIDATE = "validate"
 
     @property
     def dag_id(self) -> str:
@@ -45,8 +46,9 @@ _MEANINGS = {
     Verb.PROMOTE: "let validated candidates serve, by hand",
     Verb.ROLLBACK: "take the newest release back: what served before serves again",
     Verb.RETIRE: "delete the rows and state of versions that nobody needs any more",
+    Verb.VALIDATE: "hold what is served against what every version must show",
 }
-_DAGS = {Verb.PROVE: "prove_replay", Verb.RETIRE: "retire_versions"}
+_DAGS = {Verb.PROVE: "prove_replay", Verb.RETIRE: "retire_versions", Verb.VALIDATE: "validate_live"}
 
 CONCLUDE = "conclude"
 AROUND = ("lease", "plan", "choose", "settle", CONCLUDE, "release")

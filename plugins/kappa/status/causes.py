@@ -34,6 +34,7 @@ class Cause(StrEnum):
     DEAD_LETTER = "dead_letter"
     RETENTION = "retention"
     CONSERVATION = "conservation"
+    VALIDATION = "validation"
     BACKLOG = "backlog"
     APPROVAL = "approval"
 
@@ -166,6 +167,11 @@ MEANINGS: dict[Cause, Meaning] = {
     Cause.CONSERVATION: Meaning(
         "the books do not add up", "Numbers that are served may be wrong. Bill nothing from them until then.",
         "JOB vN conservation: N records without a fate", "./kappa reconcile",
+    ),
+    Cause.VALIDATION: Meaning(
+        "what is served does not pass its validation",
+        "Numbers that are served may be wrong. Bill nothing from them until this is understood.",
+        "JOB vN validation: ...", "./kappa reconcile",
     ),
     Cause.BACKLOG: Meaning(
         "the backlog grows", "What is served stays right, and is older from minute to minute.",

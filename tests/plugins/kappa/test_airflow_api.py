@@ -174,7 +174,9 @@ def test_a_command_in_place_is_nothing_that_airflow_is_asked_about(settings: Set
     assert not Holders(lambda: session(settings, failed))(in_place)
 
 
-@pytest.mark.parametrize(("verb", "dag"), [("retire", "retire_versions"), ("prove", "prove_replay")])
+@pytest.mark.parametrize(
+    ("verb", "dag"), [("retire", "retire_versions"), ("prove", "prove_replay"), ("validate", "validate_live")]
+)
 def test_the_holder_of_a_scheduled_verb_is_looked_for_in_its_own_dag(settings: Settings, verb: str, dag: str) -> None:
     asked: list[str] = []
 

@@ -66,6 +66,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "registry.job_version": {WRITER: "select update(state,updated_at)", REGISTRY: "select insert update"},
     "registry.launch": {WRITER: "select update(claimed_at,claimed_by,ended_at)", REGISTRY: "select insert update"},
     "registry.lease": {REGISTRY: "select insert update delete"},
+    "registry.live_validation": {REGISTRY: "select insert update"},
     "registry.output": {WRITER: SEES, REGISTRY: SEES},
     "registry.pin": {REGISTRY: "select insert delete"},
     "registry.progress": {WRITER: "select insert update", REGISTRY: "select insert update"},

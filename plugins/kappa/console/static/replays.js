@@ -18,6 +18,11 @@ function left(candidate) {
   return about || (Number(candidate.rate_per_second) ? "it comes no nearer now" : "the time left is not known yet");
 }
 
+function cost(candidate) {
+  const told = candidate.cost, gap = (value) => `${value.toFixed(1)}\u00a0s`;
+  return told ? el("p", {}, `Batches of the live v${candidate.live} come ${gap(told.now_middle)} apart, and 99 of 100 within ${gap(told.now_most)}; in the hour before the replay it was ${gap(told.before_middle)} and ${gap(told.before_most)}.`) : null;
+}
+
 function progress(candidate) {
   const all = Number(candidate.read) + Number(candidate.unread);
   const done = candidate.state === "CAUGHT_UP" ? 1 : all ? Number(candidate.read) / all : 0;
@@ -25,6 +30,7 @@ function progress(candidate) {
   return el("div", {}, el("h3", {}, `${name} beside v${candidate.live}: ${candidate.state}`),
     el("progress", {value: done, max: 1, "aria-label": `${name} has read ${percent}`}, percent),
     el("p", {}, `${percent}: ${whole(candidate.read)} records read, ${whole(candidate.unread)} unread, ${whole(Math.round(candidate.rate_per_second))}/s, ${left(candidate)}`),
+    cost(candidate),
     windowed.includes(candidate.job) ? el("p", {}, el("a", {href: `releases?${new URLSearchParams({job: candidate.job, left: candidate.live, right: candidate.version})}`}, `Compare it with v${candidate.live}, window by window`)) : null);
 }
 

@@ -56,13 +56,15 @@ class Releases:
     """How long versions are kept that do not serve: a previous one runs `rollback_minutes`, a candidate whose replay
     ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`.
 
-    `prove_cron` (UTC) is when a replay is proved, once somebody has switched that on.
+    `validate_cron` (UTC) is when what serves is validated, `prove_cron` when a replay is proved, once somebody has
+    switched that on.
     """
 
     rollback_minutes: int = 60
     candidate_minutes: int = 60
     state_hours: int = 24
     prove_cron: str = "15 3 * * *"
+    validate_cron: str = "35 * * * *"
 
 
 @dataclass(frozen=True)
@@ -228,9 +230,9 @@ def from_environment(
     return load(Path(environment.get("KAPPA_HOME") or checkout / ".kappa"), environment, connections)
 
 
-def prove_cron(environment: Mapping[str, str] = os.environ) -> str:
-    """`releases.prove_cron` as far as the environment says it: for a DAG file, which reads no other file."""
-    return environment.get(f"{layers.PREFIX}RELEASES__PROVE_CRON", Releases.prove_cron)
+def cron(name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A cron of `releases` as far as the environment says it: for a DAG file, which reads no other file."""
+    return str(environment.get(f"{layers.PREFIX}RELEASES__{name.upper()}", getattr(Releases, name)))
 
 
 def _check(settings: Settings) -> None:

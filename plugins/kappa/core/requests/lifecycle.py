@@ -186,3 +186,16 @@ class RetireRequest(Request):
         if not self.dry_run and not (self.reason or "").strip():
             raise NothingSaid(self.job, self.version)
         return self.job, self.version
+
+
+@dataclass(frozen=True)
+class ValidateRequest(Request):
+    """How much of what is served is looked at; it changes none of it."""
+
+    verb: ClassVar = Verb.VALIDATE
+    hours: Annotated[
+        int,
+        Rule("Hours", "How many hours of windows are looked at, up to the newest one that is final", 1, 168),
+    ] = 3  # fmt: skip
+    reason: Reason = None
+    dry_run: DryRun = False

@@ -62,15 +62,21 @@ def validate(
     Raises UnknownVersion, Unreachable where what it is to compare cannot be read.
     """
     subjects = [subject_of(platform, replay, job, standing) for job in replay.versions]
-    folder = platform.settings.shared / "validations" / str(replay.replay_id) / uuid4().hex[:12]
+    asked = request(platform.settings, replay, subjects, seconds)
+    return judged(platform.settings, asked, Path("validations", str(replay.replay_id)), seconds, run)
+
+
+def judged(settings: Settings, asked: Request, below: Path, seconds: float, run: Runner | None = None) -> Outcome:
+    """The outcome of a request, whose files lie in a folder of their own below a folder of the shared one."""
+    folder = settings.shared / below / uuid4().hex[:12]
     folder.mkdir(parents=True)
     files = {name: folder / file for name, file in FILES.items()}
-    files["input"].write_text(json.dumps(request(platform.settings, replay, subjects, seconds).to_json(), indent=1))
+    files["input"].write_text(json.dumps(asked.to_json(), indent=1))
     command = [sys.executable, str(PROGRAM)]
     for name, file in files.items():
         command += [f"--{name}", str(file)]
     ended = (run or run_program)(command, folder, seconds)
-    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(platform.settings.shared))}
+    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(settings.shared))}
 
 
 def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[[str, int], Standing]) -> Subject:
@@ -188,7 +194,7 @@ def read_outcome(exit_code: int, output: str | None, last_words: str) -> Outcome
         return {**held, **crash(problem, "")}
     if success != (exit_code == PASSED):
         return crash(f"its exit code {exit_code} and its output (success: {success}) say different things", last_words)
-    if success and not compared:
+    if success and not compared and not held.get("of_live"):
         return {**held, "success": False}
     return dict(held)
 

@@ -26,10 +26,11 @@ FOLDERS = (
     (Kind.EXECUTOR, "spark/app-*"),
     (Kind.CHANGE, "work/*"),
     (Kind.VALIDATION, "validations/*/*"),
+    (Kind.LIVE_VALIDATION, "live_validations/*"),
     (Kind.DRAFT, "artifacts/.build-*"),
 )
 """Folders that go as a whole."""
-SHARED = (Kind.CHANGE, Kind.VALIDATION, Kind.DRAFT)
+SHARED = (Kind.CHANGE, Kind.VALIDATION, Kind.LIVE_VALIDATION, Kind.DRAFT)
 """Kinds that lie in the folder that all hosts share; the others are this host's."""
 LOGS = "airflow/logs"
 PARSED = "dag_processor"

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     CHANGE = "folders of changes"
     SCRATCH = "scratch of changes"
     VALIDATION = "validations"
+    LIVE_VALIDATION = "validations of what serves"
     TASK_LOG = "task logs"
     PARSE_LOG = "logs of the DAG processor"
     DRAFT = "unfinished artifacts"
@@ -55,6 +56,7 @@ KEEP = Keep(
         Kind.CHANGE: 7 * DAY,
         Kind.SCRATCH: 7 * DAY,
         Kind.VALIDATION: 30 * DAY,
+        Kind.LIVE_VALIDATION: 7 * DAY,
         Kind.TASK_LOG: 30 * DAY,
         Kind.PARSE_LOG: 3 * DAY,
         Kind.DRAFT: DAY,

@@ -37,6 +37,7 @@ from kappa.core.requests.lifecycle import (
     RetireRequest,
     RollbackRequest,
     StopRequest,
+    ValidateRequest,
 )
 from kappa.core.requests.reprocessing import ProveRequest, ReprocessRequest
 from kappa.core.validation import Band, Direction
@@ -72,6 +73,7 @@ COMMANDS: dict[type[Request], tuple[Command, ...]] = {
     RetireRequest: (Command(retire.retire),),
     ReprocessRequest: (Command(reprocess.reprocess, WAIT | REPLAY),),
     ProveRequest: (),
+    ValidateRequest: (),
 }
 REQUESTS = [
     kind

@@ -58,7 +58,7 @@ def test_old_files_of_every_kind_go_and_the_audit_says_how_many(stage: Stage) ->
     old = [
         "spark/driver-1/stdout", "spark/app-1/0/stderr", f"work/{uuid4()}/trial.json", "validations/r/a/report.html",
         "airflow/logs/dag_id=d/run_id=r/task_id=t/attempt=1.log", "airflow/logs/dag_processor/day/a.log",
-        "artifacts/.build-x/y/jobs/run.py",
+        "artifacts/.build-x/y/jobs/run.py", "live_validations/a/report.html",
     ]  # fmt: skip
     for path in old:
         write(stage, path, 40 * DAY)
@@ -68,12 +68,14 @@ def test_old_files_of_every_kind_go_and_the_audit_says_how_many(stage: Stage) ->
     assert sweep(stage).startswith("removed: ")
     assert files(stage) == {
         "spark/driver-2/stdout", "spark/app-2/0/stderr", "validations/r/b/report.html", "spark/secret.txt",
-        "airflow/logs/dag_id=d/run_id=r/task_id=t/attempt=2.log", "airflow/logs/dag_processor/day/b.log",
+        "live_validations/b/report.html", "airflow/logs/dag_id=d/run_id=r/task_id=t/attempt=2.log",
+        "airflow/logs/dag_processor/day/b.log",
         "checkpoints/ad_ctr/v1/g1/metadata",
     } | {one for one in files(stage) if one.startswith(("work/", "artifacts/"))}  # fmt: skip
     [(_, entry)] = [one for one in stage.registry.audit if one[1].action == old_files.ACTION]
     assert entry.evidence["removed"]["validations"] == {"count": 1, "bytes": 100}
-    assert len(entry.evidence["removed"]) == 5
+    assert entry.evidence["removed"]["validations of what serves"] == {"count": 1, "bytes": 100}
+    assert len(entry.evidence["removed"]) == 6
     assert sweep(stage) == "no old files."
     assert len([one for one in stage.registry.audit if one[1].action == old_files.ACTION]) == 1
 
