@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 
 from kappa.airflow.task_context import Conduct, conducting
 from kappa.core.audit import Author, Entry
-from kappa.core.replays import Answer, Approval, Replay
+from kappa.core.replays import APPROVAL_REFUSED, Answer, Approval, Replay
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.approval_text import markdown
 from kappa.verbs.replay.approvers import NobodyAnswered, OwnRequest, answer_sentence, check_approver, names, user_of
@@ -23,7 +23,6 @@ ANSWER_TIMEOUT = timedelta(hours=12)
 
 ASKED_UNTIL = "asked_until"
 """What the task keeps between its tries: the question is there, and until when it stays open."""
-REFUSED = "replay.approval_refused"
 
 
 class AskOperator(ApprovalOperator):
@@ -105,7 +104,7 @@ class AskOperator(ApprovalOperator):
         except (OwnRequest, NobodyAnswered) as refusal:
             sentence = f"{refusal} The question is asked again."
             for job, version in sorted(replay.versions.items()):
-                run.platform.registry.record(Entry(by, REFUSED, job, version, {"sentence": sentence}))
+                run.platform.registry.record(Entry(by, APPROVAL_REFUSED, job, version, {"sentence": sentence}))
             run.say(sentence)
             return False
         return True

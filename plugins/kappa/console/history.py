@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kappa.console.database import Database
 from kappa.console.text import plain
 from kappa.console.timeline import kind, lanes
+from kappa.core.audit import is_in_place
+from kappa.core.replays import APPROVAL_REFUSED
+from kappa.core.verb_steps import Verb
 from kappa.status import replays
 
 RELEASES = 50
@@ -32,6 +36,10 @@ _ENDED = """
 select replay_id::text, run_id, versions, live, starts_ms, parity, approval, asked_by, reason, answer, answered_by,
     outcome, begun_at, answered_at, ended_at, validation ->> 'success' as validated
 from ops.replays where ended_at is not null order by begun_at desc limit 20"""
+
+_REFUSED = """
+select distinct on (run_id) run_id, at, evidence ->> 'sentence' as sentence from ops.audit
+where run_id = any(%(runs)s) and action = %(action)s order by run_id, at desc"""
 
 
 def releases(database: Database, job: str) -> dict[str, Any]:
@@ -60,9 +68,21 @@ def versions(database: Database) -> dict[str, Any]:
 
 
 def under_way(database: Database) -> dict[str, Any]:
-    """{"replays": as `kappa.status.replays` has them, "ended": the newest 20 that are over}. Raises NotReadable,
-    TooSlow."""
+    """{"replays": as `kappa.status.replays` has them, each with the "dag_id" of its run (None: it has none in Airflow)
+    and "refused", the newest {"at", "sentence"} of an approval that did not count; "ended": the newest 20 that are
+    over}. Raises NotReadable, TooSlow."""
     with database.reading() as connection:
         found = {"replays": replays.read(connection), "ended": connection.execute(_ENDED).fetchall()}
+        asked = {"runs": [held["run_id"] for held in found["replays"]], "action": APPROVAL_REFUSED}
+        refused = {row["run_id"]: row for row in connection.execute(_REFUSED, asked).fetchall()}
+    for held in found["replays"]:
+        held |= {"dag_id": _dag(held), "refused": refused.get(held["run_id"])}
     shown: dict[str, Any] = plain(found)
     return shown
+
+
+def _dag(replay: Mapping[str, Any]) -> str | None:
+    """The DAG whose run a replay is: one that promotes nothing is a proof."""
+    if is_in_place(replay["run_id"]):
+        return None
+    return (Verb.REPROCESS if replay["promote"] else Verb.PROVE).dag_id

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
@@ -177,6 +178,7 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
     }  # fmt: skip
     replay = {
         "phase": "waiting for an answer", "parity": "exact", "from": None, "run_id": "run 1", "asked_by": "ada",
+        "dag_id": "reprocess_stream", "replay_id": str(uuid4()), "refused": None, "answer": None,
         "begun_at": "2026-11-26T10:00:00+00:00", "reason": "a new rule", "candidates": [candidate],
     }  # fmt: skip
     with looking(browser) as looked:
@@ -189,7 +191,7 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
         looked.page.get_by_text("100.0\u00a0%: 1,000 records read, 4 unread, 1/s, it has caught up").first.wait_for()
         assert looked.against_access() == []
         looked.picture("question")
-        looked.page.get_by_role("heading", name="quarantine v3").wait_for()
+        looked.page.get_by_role("heading", name="quarantine v3 beside").wait_for()
         looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()  # there is but one
         looked.page.get_by_text(NOT_EQUAL).wait_for()
         assert looked.wrong == []
