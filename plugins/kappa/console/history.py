@@ -25,6 +25,11 @@ select v.job, v.version, v.state, v.desired, v.artifact, v.result_digest, v.star
     p.pinned_by, p.reason as pin_reason
 from ops.versions v left join ops.pins p using (job, version)
 order by v.created_at desc, v.job limit %(most)s"""
+_REPLAYS = """
+select versions, promote, asked_by, outcome, begun_at, ended_at from ops.replays
+order by begun_at desc limit %(most)s"""
+_CHANGES = """
+select job, version, verb, phase, begun_at, ended_at from ops.changes order by begun_at desc limit %(most)s"""
 _WITH_CODE = """
 select job, version, state from ops.versions where state <> 'RETIRED' order by job, version desc limit %(most)s"""
 _SEGMENTS = "select job, version, from_window::text, to_window::text from ops.segments order by job, from_window"
@@ -53,9 +58,11 @@ def releases(database: Database, job: str) -> dict[str, Any]:
             "segments": connection.execute(_SEGMENTS).fetchall(),
             "audit": connection.execute(_AUDIT, {"job": job, "most": ENTRIES}).fetchall(),
         }
+        replayed = connection.execute(_REPLAYS, {"most": VERSIONS}).fetchall()
+        changed = connection.execute(_CHANGES, {"most": ENTRIES}).fetchall()
     for release in found["releases"]:
         release["kind"] = kind(release)
-    found["lanes"] = lanes(found["versions"], found["releases"], found["segments"])
+    found["lanes"] = lanes(found["versions"], found["releases"], found["segments"], replayed, changed)
     shown: dict[str, Any] = plain(found)
     return shown
 
