@@ -21,6 +21,7 @@ ANSWER_TIMEOUT = timedelta(hours=12)
 """The longest that a question stays open; then it is answered by no."""
 
 
+REFUSED = APPROVAL_REFUSED
 ASKED_UNTIL = "asked_until"
 """What the task keeps between its tries: the question is there, and until when it stays open."""
 
@@ -104,7 +105,7 @@ class AskOperator(ApprovalOperator):
         except (OwnRequest, NobodyAnswered) as refusal:
             sentence = f"{refusal} The question is asked again."
             for job, version in sorted(replay.versions.items()):
-                run.platform.registry.record(Entry(by, APPROVAL_REFUSED, job, version, {"sentence": sentence}))
+                run.platform.registry.record(Entry(by, REFUSED, job, version, {"sentence": sentence}))
             run.say(sentence)
             return False
         return True

@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from kappa.airflow.approval import REFUSED
 from kappa.airflow_api import AirflowRefused, Run
 from kappa.core.installation.needs import POOLS
-from kappa.core.replays import APPROVAL_REFUSED
 from stack.layout import Layout
 from stack.services import airflow as control
 from stack.services import airflow_pools
@@ -65,7 +65,7 @@ def test_the_viewer_is_kept_out_the_asker_is_refused_and_the_approver_approves(a
     asking.person("operator").answer(run, "approve", -1, "Approve")
     asking.until(run, lambda state: state in WAITING and len(audit(asking, run)) == 1)
     [(action, who, sentence)] = audit(asking, run)
-    assert (action, who) == (APPROVAL_REFUSED, "operator")
+    assert (action, who) == (REFUSED, "operator")
     asker = f"{getpass.getuser()} as operator"
     assert sentence.startswith(
         f"{asker} asked for the replay of asked v2, and operator would approve it: somebody else"
