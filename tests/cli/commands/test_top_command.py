@@ -53,7 +53,7 @@ def test_a_refusal_is_told_above_the_last_screen_and_asked_again() -> None:
 
 def test_what_is_read_aside_keeps_nobody_waiting_and_is_read_again_later() -> None:
     asked, answered = threading.Event(), threading.Event()
-    told = iter(["first", Refusal("it is away"), "third"])
+    told: Iterator[str | Refusal] = iter(["first", Refusal("it is away"), "third"])
 
     def read() -> str:
         value = next(told)

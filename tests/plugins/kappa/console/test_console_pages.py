@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
+NOTHING_FOUND = {"success": True, "compared_rows": 12, "comparisons": [], "results": [], "among": 0, "file": False}
 NOT_EQUAL = re.compile(rf"^NOT EQUAL, ad_ctr v{FIRST} against v{SECOND}: of ")
 
 
@@ -185,6 +186,7 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
         replay["candidates"] = [candidate, {**candidate, "job": "quarantine", "version": 3}]
         told = {"replays": [replay], "ended": []}
         looked.page.route("**/data/replays", lambda route: route.fulfill(json=told))
+        looked.page.route("**/data/validation?*", lambda route: route.fulfill(json=NOTHING_FOUND))
         looked.page.goto(f"{base}/replays")
         looked.page.get_by_text("approved, they serve from then on; rejected, what serves stays.").wait_for()
         looked.page.get_by_text("parity exact (each row must equal the live one)").wait_for()
