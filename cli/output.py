@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from cli.follow import Outcome
 
@@ -20,6 +21,17 @@ err = Console(stderr=True, soft_wrap=True)
 out = Console(highlight=False)
 if not out.is_terminal:
     out = Console(highlight=False, width=WIDE)
+
+
+def red_line(line: dict[str, Any], embedded: bool) -> Text:
+    """What is wrong, since when; below it the runbook's entry, and what to type first."""
+    from stack.alerts.wording import remedy  # only what is red pays for it
+
+    since = f" (since {line['since'][:19]} UTC)" if line["since"] else ""
+    entry, first = remedy(line, embedded)
+    return Text.from_markup(
+        f"[bold red]red:[/] {escape(line['what'])}{since}\n  {escape(entry)}\n  first: {escape(first)}"
+    )
 
 
 class Plan(Protocol):

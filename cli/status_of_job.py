@@ -31,7 +31,7 @@ def show(settings: Settings, job: str, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        _print(found)
+        _print(found, settings.is_embedded)
     if found["red"]:
         raise typer.Exit(1)
 
@@ -154,7 +154,7 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:,.0f}"
 
 
-def _print(found: Mapping[str, Any]) -> None:
+def _print(found: Mapping[str, Any], embedded: bool) -> None:
     if not found["versions"]:
         output.err.print(f"{found['job']} is not deployed; ./kappa deploy {found['job']}", highlight=False)
     for version in found["versions"]:
@@ -166,4 +166,4 @@ def _print(found: Mapping[str, Any]) -> None:
                  _number(b["rows"]), _number(b["gap_ms"])) for b in version["batches"]]  # fmt: skip
         output.table("batch", ("committed", "records", "rows changed", "ms since the one before"), rows)
     for red in found["red"]:
-        output.out.print(f"[bold red]red:[/] {escape(red['what'])}")
+        output.out.print(output.red_line(red, embedded))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,26 +13,74 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.explain_output import money
+from kappa.core.advice.size import Size
+from kappa.status.red_lines import RUNBOOK
 
 MINUTES, CLIENTS = 8, 5
 """The newest minutes and the first clients: with three jobs all of it fits into 100 columns and 40 lines."""
 
 
-def screen(now: Mapping[str, Any], numbers: Mapping[str, Any]) -> RenderableType:
+@dataclass(frozen=True)
+class Beside:
+    """What is not in Postgres, or takes longer: what the monitor `found`, as `kappa.console.findings` tells it (None:
+    nothing yet), and the advice on sizes."""
+
+    found: Mapping[str, Any] | None
+    advice: Sequence[Mapping[str, Any]]
+
+
+def screen(now: Mapping[str, Any], numbers: Mapping[str, Any], beside: Beside) -> RenderableType:
     """What `kappa.console.now` and `kappa.console.numbers` read, as one screen."""
     at = datetime.fromtimestamp(now["at"], UTC)
     title = Text.from_markup(f"[bold]streams[/] at {at:%H:%M:%S} UTC")
-    return Group(title, *red(now), versions(now), minutes(numbers), clients(numbers))
+    first = (*asked(now["questions"]), *found(beside.found), *red(now))
+    return Group(title, *first, versions(now), *advised(beside.advice), minutes(numbers), clients(numbers))
 
 
-def red(now: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Each red line, since when, what to type first and where the runbook has it; where there is none, that."""
+def asked(questions: int) -> Iterator[Text]:
+    """That replays wait for an answer, and where it is given."""
+    if questions:
+        told = "a question waits" if questions == 1 else f"{questions} questions wait"
+        where = "Airflow, Streams, Replays, or ./kappa promote JOB"
+        yield Text.from_markup(f"[bold red]{told}:[/] may what was replayed serve? {where}")
+
+
+def found(told: Mapping[str, Any] | None) -> Iterator[Text]:
+    """What the monitor finds; that it does not answer, or has not yet."""
+    unknown = "of parts, disk, clocks and backlogs nothing is known"
+    if told is None:
+        yield Text(f"{unknown} yet: the monitor is being asked", style="dim")
+    elif "silent" in told:
+        yield Text(f"{unknown}: {told['silent']}")
+    else:
+        for one in told["findings"]:
+            name = f"{one['title']}: {one['subject']}" if one["subject"] else one["title"]
+            line = {"what": f"{name}: {one['detail']}", "since": one["since"], "next": one["next"]}
+            yield from wrong({**line, "runbook": f'{RUNBOOK}, "{one["runbook"]}"'})
+
+
+def red(now: Mapping[str, Any]) -> Iterator[Text]:
+    """Each red line; where there is none, that."""
     for line in now["red"]:
-        yield Text.from_markup(f"[bold red]red:[/] {escape(line['what'])}")
-        yield Text(f"     since {moment(line['since'])}; next: {line['next']}")
-        yield Text(f"     {line['runbook']}")
+        yield from wrong(line)
     if not now["red"]:
         yield Text.from_markup("[green]no stream is red[/]")
+
+
+def wrong(line: Mapping[str, Any]) -> Iterator[Text]:
+    """What is wrong, since when, what to type first and where the runbook has it."""
+    yield Text.from_markup(f"[bold red]red:[/] {escape(line['what'])}")
+    yield Text(f"     since {moment(line['since'])}; next: {line['next']}")
+    yield Text(f"     {line['runbook']}")
+
+
+def advised(advice: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """Each advice on a size: the command that would do it, and why."""
+    for one in advice:
+        if one["size"] != Size.NONE:
+            name = f"{one['job']} v{one['version']}"
+            yield Text.from_markup(f"[bold]advice[/] {name}: {escape(one['command'])}")
+            yield Text(f"     {one['sentence']}")
 
 
 def versions(now: Mapping[str, Any]) -> Table:

@@ -115,7 +115,7 @@ def _status(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
-        show(report)
+        show(report, entry.settings().is_embedded)
     if report["red"]:
         raise typer.Exit(1)
 
@@ -129,12 +129,12 @@ def with_advice(settings: Settings, report: dict[str, Any]) -> dict[str, Any]:
     return {**report, "advice": [each.to_json() for each in told]}
 
 
-def show(report: Mapping[str, Any]) -> None:
-    """Print the document of `status --json`."""
-    output.out.print(document(report), width=min(COLUMNS, output.out.width))
+def show(report: Mapping[str, Any], embedded: bool) -> None:
+    """Print the document of `status --json`; `embedded`: its parts are those that `./kappa up` starts."""
+    output.out.print(document(report, embedded), width=min(COLUMNS, output.out.width))
 
 
-def document(report: Mapping[str, Any]) -> RenderableType:
+def document(report: Mapping[str, Any], embedded: bool) -> RenderableType:
     """All of it, in the order in which one asks."""
     versions = [(f"{job['job']} v{v['version']}", v) for job in report["jobs"] for v in job["versions"]]
     beside = [versions[at : at + BESIDE] for at in range(0, len(versions), BESIDE)]
@@ -145,7 +145,7 @@ def document(report: Mapping[str, Any]) -> RenderableType:
         *(table for few in beside for table in _fates(few)),
         *(_replay(replay, candidate) for replay in report["replays"] for candidate in replay["candidates"]),
         *(_advice(advice) for advice in report["advice"] if advice["size"] != Size.NONE),
-        *map(_red, report["red"]),
+        *(output.red_line(line, embedded) for line in report["red"]),
     )
 
 
@@ -194,11 +194,6 @@ def _advice(advice: Mapping[str, Any]) -> Text:
         f"[bold]advice[/] {advice['job']} v{advice['version']}: {escape(advice['command'])}\n"
         f"  {escape(advice['sentence'])}"
     )
-
-
-def _red(red: Mapping[str, Any]) -> Text:
-    since = f" (since {red['since'][:19]} UTC)" if red["since"] else ""
-    return Text.from_markup(f"[bold red]red:[/] {escape(red['what'])}{since}; see {red['runbook']}")
 
 
 def _unit(value: float | None, unit: str) -> str | None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from kappa.status.causes import MEANINGS, Cause, readers
+from stack.alerts.findings import cause_of
 from stack.alerts.incidents import Incident
+from stack.alerts.prometheus_rules import MONITOR
 
 LINES = 6
 """So many findings are named; of the others how many there are."""
 RUNBOOK = "docs/runbook.md"
+SILENT_MONITOR = "monitor does not answer: ..."
+"""The entry of one that the settings name, and that is not a process of ours."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,16 @@ def next_command(cause: Cause, subject: str, embedded: bool) -> str:
     """What to type first, with the jobs of a subject that names versions, such as `ad_ctr v2, client_spend v5`."""
     jobs = " ".join(name.partition(" ")[0] for name in subject.split(", "))
     return MEANINGS[cause].next_command(jobs, embedded)
+
+
+def remedy(line: dict[str, Any], embedded: bool) -> tuple[str, str]:
+    """Of a red line of `status` the runbook's entry, and what to type first. Of what nobody is told of, a process that
+    no stream needs, too."""
+    cause = cause_of(line)
+    meaning = MONITOR if cause is None else MEANINGS[cause]
+    heading = SILENT_MONITOR if cause is None and line["line"] == "part" else meaning.runbook
+    first = meaning.next_command("", embedded) if cause is None else next_command(cause, line["of"], embedded)
+    return f'{RUNBOOK}, "{heading}"', first
 
 
 def _title(incident: Incident) -> str:

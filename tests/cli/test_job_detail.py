@@ -148,6 +148,13 @@ def test_a_red_line_is_shown_and_ends_the_command_with_exit_code_1(connection: C
     assert json.loads(result.stdout)["red"][0]["what"] == "ad_ctr v1 held: wanted running, but held"
 
 
+def test_a_red_line_names_its_entry_in_the_runbook_and_what_to_type_first(connection: Connection) -> None:
+    connection.answers["red_lines"] = [RED]
+    lines = run("--job", "ad_ctr").output.splitlines()
+    assert lines[-2].startswith('  docs/runbook.md, "JOB vN held')
+    assert lines[-1].startswith("  first: ./kappa ")
+
+
 def test_a_job_that_is_not_deployed_is_named_with_the_remedy(connection: Connection) -> None:
     connection.answers = {}
     result = run("--job", "ad_ctr")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.top_screen import row, screen, seconds
+from cli.top_screen import Beside, row, screen, seconds
 
 COLUMNS, LINES = 100, 40
 
@@ -26,17 +26,20 @@ def sums(**changed: Any) -> dict[str, Any]:
     return {"impressions": 60_000, "clicks": 287, "ctr": 0.00478, "spend_micros": "9007199254740993", **changed}
 
 
-def drawn(red: list[dict[str, Any]] | None = None, **changed: Any) -> str:
+def drawn(
+    red: list[dict[str, Any]] | None = None, beside: Beside | None = None, questions: int = 0, **changed: Any
+) -> str:
     now = {
         "at": 1_800_000_000.0,
         "red": red or [],
+        "questions": questions,
         "versions": [version(job=job, **changed) for job in ("ad_ctr", "b", "c")],
     }
     points = [{"at": 1_800_000_000 + 60 * n, "is_final": n < 12, **sums()} for n in range(15)]
     clients = [{"client_id": f"c{n}", **sums()} for n in range(20)]
     numbers = {"points": points, "clients": {"rows": clients, "among": 512}, "choice": {"span": "15m"}}
     console = Console(file=io.StringIO(), width=COLUMNS, force_terminal=False)
-    console.print(screen(now, numbers))
+    console.print(screen(now, numbers, beside or Beside({"findings": []}, ())))
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
@@ -93,3 +96,51 @@ def test_what_is_not_known_is_empty_and_who_does_not_serve_is_named() -> None:
 )
 def test_a_length_of_time_is_short(value: float, text: str) -> None:
     assert seconds(value) == text
+
+
+FOUND = {
+    "cause": "disk", "title": "the disk is filling up", "subject": "/data [a]", "since": "2026-11-26T10:00:00+00:00",
+    "detail": "91 % of it is taken.", "readers": "None yet.", "runbook": "The disk is filling up",
+    "next": "./kappa status",
+}  # fmt: skip
+
+
+def test_what_the_monitor_finds_stands_with_the_red_lines() -> None:
+    shown = drawn(beside=Beside({"findings": [FOUND]}, ()))
+    assert "red: the disk is filling up: /data [a]: 91 % of it is taken." in shown
+    assert "since 2026-11-26 10:00:00 UTC; next: ./kappa status" in shown
+    assert 'docs/runbook.md, "The disk is filling up"' in shown
+    assert "no stream is red" in shown, "of the streams"
+
+
+def test_a_monitor_that_says_nothing_or_nothing_yet_is_told() -> None:
+    silent = drawn(beside=Beside({"silent": "the monitor does not answer at http://[::1]:1"}, ()))
+    assert "of parts, disk, clocks and backlogs nothing is known: the monitor does not answer at http://[::1]" in silent
+    assert "of parts, disk, clocks and backlogs nothing is known yet" in drawn(beside=Beside(None, ()))
+
+
+def test_advice_is_told_with_its_command_and_no_advice_is_not() -> None:
+    more = {
+        "job": "ad_ctr",
+        "version": 1,
+        "size": "more",
+        "sentence": "It is busy",
+        "command": "./kappa rescale ad_ctr",
+    }
+    shown = drawn(beside=Beside({"findings": []}, (more, {**more, "size": "none", "job": "b"})))
+    assert "advice ad_ctr v1: ./kappa rescale ad_ctr" in shown
+    assert "It is busy" in shown
+    assert "advice b" not in shown
+
+
+@pytest.mark.parametrize(("questions", "told"), [(1, "a question waits"), (2, "2 questions wait")])
+def test_a_question_that_waits_says_where_it_is_answered(questions: int, told: str) -> None:
+    assert f"{told}: may what was replayed serve? Airflow, Streams, Replays" in drawn(questions=questions)
+    assert "wait" not in drawn()
+
+
+def test_all_of_it_fits_the_columns_of_a_terminal() -> None:
+    long = {**FOUND, "detail": "why " * 80, "subject": "x" * 60}
+    more = {"job": "client_spend", "version": 12, "size": "more", "sentence": "busy " * 60, "command": "./kappa " * 20}
+    lines = drawn([red_line(what="w" * 300)], Beside({"findings": [long]}, (more,)), questions=1).splitlines()
+    assert max(map(len, lines)) <= COLUMNS

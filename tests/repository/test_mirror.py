@@ -26,6 +26,8 @@ BY_OTHER_MEANS = {
     "tests/jobs/test_state_size.py": "a driver on rig R1",
     "tests/jobs/transforms/test_unstamped.py": "a driver on rig R1",
     "tests/observability": "YAML and JSON, read as such and by promtool",
+    "tests/plugins/kappa/console/questions/test_answers_in_airflow.py": "the page in a browser, in a real Airflow",
+    "tests/plugins/kappa/console/questions/test_question_page.py": "the page in a browser, as its conftest serves it",
     "tests/plugins/kappa/console/test_console_keyboard.py": "the page in a browser, from what its conftest serves",
     "tests/plugins/kappa/console/test_now_page.py": "the page in a browser, from the console that its conftest serves",
     "tests/plugins/kappa/console/test_releases_page.py": "the page in a browser, from what its conftest serves",

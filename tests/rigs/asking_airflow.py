@@ -49,7 +49,7 @@ class AskingAirflow:
 
     def person(self, name: str) -> Airflow:
         """A session of this person."""
-        return Airflow(SignedIn(self.layout.settings.airflow_url, name, password=_password(self.layout, name)))
+        return Airflow(SignedIn(self.layout.settings.airflow_url, name, password=password(self.layout, name)))
 
     def asked(self, dag_id: str, who: str) -> Run:
         """A run that this person started and whose question is open."""
@@ -109,7 +109,7 @@ class AskingAirflow:
 def simple(layout: Layout, folder: Path) -> Iterator[AskingAirflow]:
     """Under SimpleAuthManager, with the connection `kappa_airflow` that the embedded stack has."""
     users = folder / "passwords.json"
-    users.write_text(json.dumps({name: _password(layout, name) for name in PEOPLE}))
+    users.write_text(json.dumps({name: password(layout, name) for name in PEOPLE}))
     roles = {"viewer": "viewer", "operator": "op", "approver": "user"}
     environment = {
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in roles.items()),
@@ -129,7 +129,7 @@ def fab(layout: Layout, folder: Path) -> Iterator[AskingAirflow]:
         run("roles", "import", str(ROLES))
         for name in PEOPLE:
             run(
-                "users", "create", "--username", name, "--role", name, "--password", _password(layout, name),
+                "users", "create", "--username", name, "--role", name, "--password", password(layout, name),
                 "--firstname", name.title(), "--lastname", "Of Ours", "--email", f"{name}@example.org",
             )  # fmt: skip
 
@@ -226,7 +226,7 @@ def _surroundings(layout: Layout, folder: Path, dags: Path) -> dict[str, str]:
     }
 
 
-def _password(layout: Layout, name: str) -> str:
+def password(layout: Layout, name: str) -> str:
     """Of the embedded stack's users what it made; anybody's else is as good."""
     held: dict[str, str] = json.loads(users_file(layout.settings).read_text())
     return held.get(name, f"{name}-of-a-test")

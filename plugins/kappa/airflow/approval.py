@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 
 from kappa.airflow.task_context import Conduct, conducting
 from kappa.core.audit import Author, Entry
-from kappa.core.replays import Answer, Approval, Replay
+from kappa.core.replays import APPROVAL_REFUSED, Answer, Approval, Replay
 from kappa.verbs.replay import steps as reprocess
 from kappa.verbs.replay.approval_text import markdown
 from kappa.verbs.replay.approvers import NobodyAnswered, OwnRequest, answer_sentence, check_approver, names, user_of
@@ -21,9 +21,9 @@ ANSWER_TIMEOUT = timedelta(hours=12)
 """The longest that a question stays open; then it is answered by no."""
 
 
+REFUSED = APPROVAL_REFUSED
 ASKED_UNTIL = "asked_until"
 """What the task keeps between its tries: the question is there, and until when it stays open."""
-REFUSED = "replay.approval_refused"
 
 
 class AskOperator(ApprovalOperator):

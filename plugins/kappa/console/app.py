@@ -18,6 +18,8 @@ from fastapi.responses import JSONResponse, Response
 from kappa.console import advice, comparison, explanation, fates, findings, history, numbers
 from kappa.console.database import Database
 from kappa.console.now import Now
+from kappa.console.questions import report
+from kappa.console.questions import routes as of_questions
 from kappa.console.snapshots import SECONDS, Snapshots
 from kappa.core.advice.load import free_of
 from kappa.core.installation.settings import Settings
@@ -35,8 +37,8 @@ REPLAYS = frozenset({Verb.REPROCESS.dag_id, Verb.PROMOTE.dag_id, Verb.PROVE.dag_
 HEADERS = {
     # Scripts and styles from here only, none inline, nothing from elsewhere; framed by Airflow's own pages only.
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'self'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -89,7 +91,8 @@ class Gone(Refusal):
 
 
 STATUS: dict[type[Refusal], int] = {
-    numbers.NoSuchChoice: 400, fates.NoSuchRecord: 404, Gone: 404, comparison.RowsGone: 410,
+    numbers.NoSuchChoice: 400, fates.NoSuchRecord: 404, report.NoReport: 404, Gone: 404,
+    comparison.RowsGone: 410,
 }  # fmt: skip
 """Of a refusal; 503 for all others, which another try may help."""
 Text = Annotated[str, Query(max_length=1000)]
@@ -106,6 +109,7 @@ def router(settings: Callable[[], Settings], capacity: Callable[[], Mapping[str,
     _add_files(routes)
     _add_streams(routes, console)
     _add_history(routes, console)
+    of_questions.add(routes, console.people, lambda: settings().shared)
     return routes
 
 

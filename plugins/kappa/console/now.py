@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +21,8 @@ LOOKS = 600
 """Looks that are kept of a version, the newest."""
 TREND_SECONDS = 10
 """A look as old as this is thinned out to one in so many seconds: the line of the lag goes back over an hour."""
+
+_SEEN = ("state_rows", "batch_ms", "action_ms")
 
 # The clock is read once: with clock_timestamp() no index on committed_at could be used.
 _VERSIONS = """
@@ -66,12 +68,32 @@ _MINUTE = "select extract(epoch from date_trunc('minute', statement_timestamp())
 HOURS = 3
 
 
+class Trend:
+    """What was seen of a version while pages were open, a point every TREND_SECONDS, as far back as the lines go: the
+    registry keeps the newest of these figures only."""
+
+    def __init__(self) -> None:
+        self._points: deque[dict[str, Any]] = deque(maxlen=HOURS * 3_600 // TREND_SECONDS)
+
+    def add(self, at: float, row: Mapping[str, Any], latency: Mapping[str, Any]) -> None:
+        """Keep a point, unless the newest is not old enough."""
+        if not self._points or at - self._points[-1]["at"] >= TREND_SECONDS:
+            of_row = {name: row[name] for name in _SEEN}
+            self._points.append({"at": at, "p50": latency["p50"], "p99": latency["p99"], **of_row})
+
+    def columns(self) -> dict[str, list[Any]]:
+        """{"at": [s], "p50", "p99": [s], "state_rows", "batch_ms", "action_ms"}, the oldest first."""
+        points = list(self._points)
+        return {name: [point[name] for point in points] for name in ("at", "p50", "p99", *_SEEN)}
+
+
 class Now:
     """What *Now* shows; it keeps the looks of the last while, from which latencies and the lag's line come."""
 
     def __init__(self, database: Database, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self._database, self._settings, self._clock = database, settings, clock
         self._looks: dict[tuple[str, int], deque[Look]] = {}
+        self._trends: defaultdict[tuple[str, int], Trend] = defaultdict(Trend)
         self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
@@ -90,13 +112,16 @@ class Now:
 
     def hours(self) -> dict[str, Any]:
         """By version "JOB vN" the minutes of the last hours: {"minute": [s], "read": [...], "rows": [...],
-        "batches": [...], "lag": {"at": [s], "events": [...], "seconds": [...]}}. Raises NotReadable, TooSlow."""
+        "batches": [...], "lag": {"at": [s], "events": [...], "seconds": [...]}, "seen": as `Trend` has it}. Raises
+        NotReadable, TooSlow."""
         with self._database.reading() as connection:
             rows = connection.execute(_HOURS, {"hours": HOURS}).fetchall()
             (minute,) = connection.execute(_MINUTE).fetchall()
         with self._writing:
             looks = {key: list(held) for key, held in self._looks.items()}
-        return {"hours": HOURS, "versions": by_version(rows, looks, minute["now"])}
+            seen = {f"{job} v{version}": trend.columns() for (job, version), trend in self._trends.items()}
+        lines = by_version(rows, looks, minute["now"])
+        return {"hours": HOURS, "versions": {name: {**line, "seen": seen.get(name)} for name, line in lines.items()}}
 
     def _version(self, row: Mapping[str, Any], at: float) -> dict[str, Any]:
         looks = self._looked((row["job"], row["version"]), look(row, at))
@@ -106,6 +131,8 @@ class Now:
             "p50": quantile(found, 0.5), "p99": quantile(found, 0.99), "records": sum(s.records for s in found),
             "seconds": watched_seconds(recent),
         }  # fmt: skip
+        with self._writing:
+            self._trends[row["job"], row["version"]].add(at, row, latency)
         return {**plain({name: value for name, value in row.items() if name not in _INNER}), "latency": latency}
 
     def _looked(self, key: tuple[str, int], seen: Look) -> list[Look]:

@@ -24,6 +24,10 @@ class Answer(StrEnum):
     TIMED_OUT = "timed out"
 
 
+APPROVAL_REFUSED = "replay.approval_refused"
+"""In the audit: an approval that did not count, with its evidence the sentence why."""
+
+
 @dataclass(frozen=True)
 class Replay(Serializable):
     """One attempt: `versions` are the candidates and `live` what served when it was planned, by job.

@@ -41,14 +41,15 @@ def report(**changed: Any) -> dict[str, Any]:
                  for job in ("ad_ctr", "client_spend", "quarantine")],
         "replays": [replay],
         "advice": [advice("more"), advice("none")],
-        "red": [{"what": "ad_ctr v11: " + "ValueError: no [such] thing - " * 8, "since": None, "runbook": "docs"}],
+        "red": [{"what": "ad_ctr v11 query: " + "ValueError: no [such] thing - " * 8, "since": None,
+                 "runbook": "docs/runbook.md", "line": "query", "of": "ad_ctr v11"}],
     }  # fmt: skip
     return {**held, **changed}
 
 
 def printed(told: dict[str, Any]) -> str:
     out = io.StringIO()
-    Console(file=out, width=COLUMNS).print(document(told))
+    Console(file=out, width=COLUMNS).print(document(told, embedded=True))
     return out.getvalue()
 
 
@@ -74,6 +75,16 @@ def test_a_replay_is_told_in_words_with_its_run() -> None:
 def test_what_is_wrong_is_told_whole_and_is_no_markup() -> None:
     assert "ValueError: no [such] thing" in " ".join(printed(report()).split())
     assert "red:" not in printed(report(red=[]))
+
+
+def test_a_red_line_names_its_entry_in_the_runbook_and_what_to_type_first() -> None:
+    lines = printed(report()).splitlines()
+    assert lines[-1] == "  first: ./kappa status --job ad_ctr"
+    assert lines[-2] == '  docs/runbook.md, "JOB vN query: the query ended N times in a row without a commit: ..."'
+    down = {"what": "the stack is down", "since": None, "runbook": "docs/runbook.md", "line": "down", "of": ""}
+    assert printed(report(red=[down])).splitlines()[-2:] == [
+        '  docs/runbook.md, "the stack is down"', "  first: ./kappa up",
+    ]  # fmt: skip
 
 
 def test_advice_is_a_line_with_its_command_and_why_below_and_none_is_not_told() -> None:

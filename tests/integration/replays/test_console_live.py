@@ -44,8 +44,7 @@ def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grow
             console.get_by_text(re.compile(f"{JOB} v.* beside v{before}: CATCHING_UP")).wait_for()
             looked.picture("live-replay")
             attempt.until_asked()
-            console.get_by_role("link", name="Read the report and answer in Airflow").click()
-            _approve(looked)
+            _approve(looked, console)
     assert attempt.replay.answer == "approved"
     assert attempt.replay.answered_by == ANSWERER
     assert live(grown)[JOB] == attempt.replay.versions[JOB]
@@ -108,9 +107,12 @@ def _explain(looked: Looked, console: FrameLocator) -> None:
     looked.picture("live-point")
 
 
-def _approve(looked: Looked) -> None:
-    looked.page.get_by_text("row").first.wait_for()
+def _approve(looked: Looked, console: FrameLocator) -> None:
+    """The answer, beside what the validation found."""
+    console.get_by_text(re.compile("^The validation passed: ")).wait_for()
+    console.get_by_text("The whole report, as the validation wrote it").wait_for()
     looked.picture("live-question")
-    looked.page.get_by_role("button", name="Approve").click()
-    looked.page.get_by_text("Approve").first.wait_for()
+    console.get_by_role("button", name=re.compile("^Approve ")).click()
+    console.get_by_role("button", name="Yes, approve").click()
+    console.get_by_text(f'Airflow took "Approve" from {ANSWERER}.').wait_for()
     looked.picture("live-answered")

@@ -1,7 +1,7 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
 import {airflow, ask, bytes, el, every, fill, head, remind, seconds, section, utc, verbs, whole} from "./page.js";
-import {count, gaps, Plot} from "./plots.js";
+import {count, gaps, Plot, shares} from "./plots.js";
 
 head("now");
 const red = section("");
@@ -73,10 +73,12 @@ function capacity(version) {
   return version.state_partitions ? `${cores}, ${version.state_partitions} state partitions` : cores;
 }
 
-// What the newest batch's time is made of, as far as the driver's code tells it.
+// What the newest batch's time is made of, as far as the driver's code tells it: Spark's action reads and computes in one.
 function madeOf({batch_ms, action_ms}) {
   if (action_ms === null || action_ms > batch_ms) return "";
-  return `${seconds(action_ms / 1000)} to read and compute, ${seconds((batch_ms - action_ms) / 1000)} to commit; `;
+  const rest = batch_ms - action_ms, action = `${seconds(action_ms / 1000)} to read and compute`, commit = `${seconds(rest / 1000)} to commit`;
+  const key = (colour) => el("span", {class: `swatch ${colour}`, "aria-hidden": "true"});
+  return [shares(`${action}, ${commit}`, [[action_ms, "first"], [rest, "second"]]), key("first"), `${action}, `, key("second"), `${commit}; `];
 }
 
 function facts(version) {
@@ -88,7 +90,7 @@ function facts(version) {
     fact("unread", `${whole(version.lag_events)} records`, `the oldest waits ${seconds(version.lag_seconds)}`),
     fact("append to visible", latency.p50 === null ? "not seen yet" : `${seconds(latency.p50)} / ${seconds(latency.p99)}`, latency.p50 === null ? "told while this page is open" : `p50 / p99, ${of}`),
     fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `in the last minute; ${whole(version.minute_rows)} rows changed`),
-    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), `${madeOf(version)}${whole(version.minute_batches)} batches in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`),
+    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), [madeOf(version), `${whole(version.minute_batches)} batches in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`]),
     fact("state, for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
     fact("final up to", utc(version.complete_through), `no record can change a window that ended before it; ${version.watermark_at ? `its state is kept back to ${utc(version.watermark_at)}` : "no watermark"}`),
     fact("runs on", capacity(version), `artifact ${version.artifact}; ${held}`));
@@ -101,10 +103,13 @@ function card(version, name) {
     const lag = new Plot("unread records, as seen here", count);
     const wait = new Plot("wait of the oldest unread record, as seen here", seconds);
     const pace = new Plot("seconds between batches, by minute", (value) => `${value.toFixed(1)} s`);
+    const visible = new Plot("append to visible, while a page was open", seconds);
+    const state = new Plot("rows of state, while a page was open", count);
+    const batch = new Plot("seconds of the newest batch, while a page was open", seconds);
     const facts = el("div"), advice = el("p", {class: "quiet"});
     const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
-      el("div", {class: "plots"}, read.host, lag.host, wait.host, pace.host));
-    held = {host, facts, advice, read, lag, wait, pace};
+      el("div", {class: "plots"}, read.host, pace.host, batch.host, visible.host, state.host, lag.host, wait.host));
+    held = {host, facts, advice, read, lag, wait, pace, visible, state, batch};
     fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
@@ -164,7 +169,17 @@ function drawLines() {
       const {at, values} = gaps(line.lag.at, seen, UNSEEN_SECONDS);
       plot.draw({at, lines: [{name, colour, fill: true, values}]});
     }
+    if (line.seen) drawSeen(held, line.seen);
   }
+}
+
+// What the registry does not keep: it is known of the times at which somebody looked, and of no other.
+function drawSeen(held, seen) {
+  const of = (name, by = 1) => gaps(seen.at, seen[name].map((value) => value === null ? null : value / by), UNSEEN_SECONDS);
+  const drawn = (plot, lines) => plot.draw({at: lines[0][2].at, lines: lines.map(([name, colour, {values}, fill]) => ({name, colour, fill, values}))});
+  drawn(held.visible, [["p50", "third", of("p50")], ["p99", "fifth", of("p99")]]);
+  drawn(held.state, [["rows", "sixth", of("state_rows"), true]]);
+  drawn(held.batch, [["all of it", "second", of("batch_ms", 1000), true], ["read and compute", "first", of("action_ms", 1000), true]]);
 }
 
 every(1000, () => "data/now", draw);

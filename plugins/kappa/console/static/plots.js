@@ -127,3 +127,19 @@ export function legend(lines) {
   return el("ul", {class: "legend"}, lines.map(([name, colour]) =>
     el("li", {}, el("span", {class: `swatch ${colour}`, "aria-hidden": "true"}), name)));
 }
+
+// Parts of a whole as one bar: [[number, colour]], told in words.
+export function shares(words, parts) {
+  const made = (kind, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", kind);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+    return element;
+  };
+  const all = parts.reduce((sum, [part]) => sum + part, 0) || 1, bar = made("svg", {class: "shares", width: "100%", height: 8, role: "img", "aria-label": words});
+  let before = 0;
+  for (const [part, colour] of parts) {
+    bar.append(made("rect", {x: `${100 * before / all}%`, width: `${100 * part / all}%`, height: 8, class: colour}));
+    before += part;
+  }
+  return bar;
+}

@@ -1,8 +1,12 @@
 // The page Replays: what is computed anew just now, how far it is, and what became of earlier ones.
 
+import {drawQuestions} from "./question.js";
 import {airflow, el, every, fill, head, moment, refill, seconds, section, table, utc, verbs, whole} from "./page.js";
 
 head("replays");
+const questions = section("Questions that wait");
+const none = el("p", {}, "Nobody is asked anything.");
+questions.append(none);
 const running = section("Under way");
 const ended = section("Ended");
 const actions = section("");
@@ -34,17 +38,19 @@ function progress(candidate) {
     windowed.includes(candidate.job) ? el("p", {}, el("a", {href: `releases?${new URLSearchParams({job: candidate.job, left: candidate.live, right: candidate.version})}`}, `Compare it with v${candidate.live}, window by window`)) : null);
 }
 
+const said = ({answer, answered_by}) => answer ? ` Answered: ${answer}${answered_by ? ` by ${answered_by}` : ""}.` : "";
+
 function replay(held) {
-  const page = `dags/reprocess_stream/runs/${encodeURIComponent(held.run_id)}`;
-  const question = held.phase === "waiting for an answer" ? el("p", {class: "red"}, el("b", {}, "A question waits. "), "The candidates passed their comparison with what serves: approved, they serve from then on; rejected, what serves stays. ", airflow(`${page}/required_actions`, "Read the report and answer in Airflow"), ". Whoever asked for it may not answer.") : null;
+  const run = held.dag_id ? airflow(`dags/${held.dag_id}/runs/${encodeURIComponent(held.run_id)}`, "Its run in Airflow") : "No run of Airflow: a command does it";
   return el("article", {class: "job"}, el("h3", {}, `${held.phase}: from ${held.from ? moment(held.from) : "the beginning of the log"}, parity ${held.parity} (${PARITY[held.parity]})`),
-    el("p", {}, `asked by ${held.asked_by} at ${utc(held.begun_at)}${held.reason ? `, because: ${held.reason}` : ""}. `, airflow(page, "Its run in Airflow")), question,
+    el("p", {}, `asked by ${held.asked_by} at ${utc(held.begun_at)}${held.reason ? `, because: ${held.reason}` : ""}.${said(held)} `, run),
     held.candidates.map(progress));
 }
 
 const names = (versions) => Object.entries(versions ?? {}).map(([job, version]) => `${job} v${version}`).join(", ");
 
 function draw(told) {
+  none.hidden = drawQuestions(questions, told.replays) > 0;
   refill(running, told.replays.length ? told.replays.map(replay) : el("p", {}, "No replay is under way."));
   fill(ended, table("The newest that are over", [["begun, UTC"], ["ended, UTC"], ["candidates"], ["asked by"], ["why"], ["validation"], ["answer"], ["outcome"]],
     told.ended.map((row) => [moment(row.begun_at), moment(row.ended_at), names(row.versions), row.asked_by, row.reason ?? "", row.validated === "true" ? "passed" : row.validated === "false" ? "NOT passed" : "none",

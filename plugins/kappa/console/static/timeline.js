@@ -3,7 +3,7 @@
 import {el, field, fill, moment, select, table} from "./page.js";
 
 const SPANS = [["", "all of it"], ["604800", "the last 7 days"], ["86400", "the last 24 hours"], ["3600", "the last hour"]];
-const HEIGHT = 22;
+const HEIGHT = 28;
 const SIGNS = {deployment: "\u25b2", promotion: "\u25b2", "roll-back": "\u25bc"};
 
 function drawn(kind, attributes, title = "") {
@@ -40,7 +40,11 @@ function sign(place, at, text, kind, title) {
 }
 
 const served = (lane) => lane.served.map(({since, until: end}) => `${moment(since)} to ${until(end)}`).join("; ");
-const told = (lane) => `was there from ${moment(lane.made)} to ${until(lane.ended)}; ${lane.served.length ? `served ${served(lane)}` : "never served"}`;
+const edges = ({from, to}) => `${from ? moment(from) : "the beginning"} to ${to ? moment(to) : "open"}`;
+const replayed = ({is, since, until: end, by, outcome}) => `${is} of ${by}, ${moment(since)} to ${until(end)}: ${outcome}`;
+const changed = ({verb, since, until: end, undone}) => `${verb}, ${moment(since)} to ${until(end)}: ${undone ? "undone, it runs as before" : end ? "done" : "under way"}`;
+const told = (lane) => [`was there from ${moment(lane.made)} to ${until(lane.ended)}`, lane.served.length ? `served ${served(lane)}` : "never served",
+  ...lane.windows.map((held) => `answers for windows ${edges(held)}`), ...lane.replays.map(replayed), ...lane.changes.filter((held) => !held.until || held.undone).map(changed)].join("; ");
 // Whether a release let a version serve the newest windows.
 const chose = (release, {job, version}) => release.jobs.includes(job)
   && release.segments_after.some((held) => held.job === job && held.version === version && held.to_window === "infinity");
@@ -54,14 +58,24 @@ function row(lane, history, from, to) {
     .map((entry) => sign(place, time(entry.at), "\u25cf", "sign", `${moment(entry.at)} ${entry.action} by ${entry.actor}${entry.reason ? `: ${entry.reason}` : ""}`));
   const moves = history.releases.filter((release) => chose(release, lane) && within(release.promoted_at))
     .map((release) => sign(place, time(release.promoted_at), SIGNS[release.kind], "sign", `${moment(release.promoted_at)} ${release.kind}, release ${release.release_id}, by ${release.promoted_by}`));
-  return [name(lane), lane.state, picture(told(lane), [life, ...serving, ...changes, ...moves])];
+  const shown = ({until: end}) => !end || within(end);
+  const replays = lane.replays.filter(shown).map((held) => bar(place, time(held.since), held.until ? time(held.until) : to, {y: 7, height: 8, class: "replayed"}, `${name(lane)}, ${replayed(held)}`));
+  // A change that was done has its sign from the audit, with who did it.
+  const undone = lane.changes.filter((held) => shown(held) && (held.undone || !held.until))
+    .map((held) => sign(place, held.until ? time(held.until) : to, held.undone ? "\u2715" : "\u25cb", held.undone ? "sign failed" : "sign", changed(held)));
+  const windows = lane.windows.filter((held) => !held.to || within(held.to))
+    .map((held) => bar(place, held.from ? time(held.from) : from, held.to ? time(held.to) : to, {y: 23, height: 3, class: "windows"}, `${name(lane)} answers for windows ${edges(held)}`));
+  return [name(lane), lane.state, picture(told(lane), [life, ...replays, ...serving, ...windows, ...changes, ...undone, ...moves])];
 }
 
 // A host and what draws it anew.
 export function timeline(host) {
   let span = "", latest = null, chosen = "";
   const lanes = el("div");
-  const legend = el("p", {class: "quiet"}, "Thin: it was there. Thick: it served the newest windows. \u25b2 a first deployment or a promotion, \u25bc a roll-back, \u25cf a change that a person or a run made; each tells more under the pointer, and the tables below have all of it.");
+  const keys = [["there", "it was there"], ["replayed", "a replay or a proof computed it"], ["served", "it served the newest windows"], ["windows", "windows that it answers for now, by their own time"]];
+  const legend = el("ul", {class: "legend"}, keys.map(([kind, text]) => el("li", {}, el("span", {class: `swatch ${kind}`}), text)),
+    ["\u25b2 a first deployment or a promotion", "\u25bc a roll-back", "\u25cf what a person or a run did", "\u2715 a change that failed and was undone", "\u25cb one under way"].map((text) => el("li", {}, text)),
+    el("li", {class: "quiet"}, "Each tells more under the pointer; the tables below have all of it."));
   host.append(el("form", {onsubmit: (event) => event.preventDefault()}, field("time line of", select("span", SPANS, "", (event) => { span = event.target.value; show(); }))), lanes, legend);
 
   function show() {

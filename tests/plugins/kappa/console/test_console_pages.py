@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.rig, pytest.mark.long(minutes=0.2)]
+NOTHING_FOUND = {"success": True, "compared_rows": 12, "comparisons": [], "results": [], "among": 0, "file": False}
 NOT_EQUAL = re.compile(rf"^NOT EQUAL, ad_ctr v{FIRST} against v{SECOND}: of ")
 
 
@@ -177,19 +179,21 @@ def test_a_replay_that_waits_says_what_is_to_be_decided_and_leads_to_its_numbers
     }  # fmt: skip
     replay = {
         "phase": "waiting for an answer", "parity": "exact", "from": None, "run_id": "run 1", "asked_by": "ada",
+        "dag_id": "reprocess_stream", "replay_id": str(uuid4()), "refused": None, "answer": None,
         "begun_at": "2026-11-26T10:00:00+00:00", "reason": "a new rule", "candidates": [candidate],
     }  # fmt: skip
     with looking(browser) as looked:
         replay["candidates"] = [candidate, {**candidate, "job": "quarantine", "version": 3}]
         told = {"replays": [replay], "ended": []}
         looked.page.route("**/data/replays", lambda route: route.fulfill(json=told))
+        looked.page.route("**/data/validation?*", lambda route: route.fulfill(json=NOTHING_FOUND))
         looked.page.goto(f"{base}/replays")
         looked.page.get_by_text("approved, they serve from then on; rejected, what serves stays.").wait_for()
         looked.page.get_by_text("parity exact (each row must equal the live one)").wait_for()
         looked.page.get_by_text("100.0\u00a0%: 1,000 records read, 4 unread, 1/s, it has caught up").first.wait_for()
         assert looked.against_access() == []
         looked.picture("question")
-        looked.page.get_by_role("heading", name="quarantine v3").wait_for()
+        looked.page.get_by_role("heading", name="quarantine v3 beside").wait_for()
         looked.page.get_by_role("link", name=f"Compare it with v{FIRST}, window by window").click()  # there is but one
         looked.page.get_by_text(NOT_EQUAL).wait_for()
         assert looked.wrong == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from kappa.console.latency import Look
-from kappa.console.now import HOURS, LOOK_SECONDS, TREND_SECONDS, by_version, thinned
+from kappa.console.now import HOURS, LOOK_SECONDS, TREND_SECONDS, Trend, by_version, thinned
 
 
 def look(at: float) -> Look:
@@ -41,3 +41,15 @@ def test_a_version_that_committed_nothing_has_noughts_since_it_was_first_seen() 
 
 def test_a_version_that_was_last_seen_before_the_hours_began_has_no_lines() -> None:
     assert by_version([], {("ad_ctr", 1): [look(65.0)]}, 65 + (HOURS + 1) * 3_600) == {}
+
+
+def test_the_trend_keeps_a_point_every_few_seconds_for_as_long_as_the_lines_go() -> None:
+    trend = Trend()
+    for second in range(0, (HOURS + 1) * 3_600):
+        row = {"state_rows": second, "batch_ms": 400, "action_ms": 310}
+        trend.add(float(second), row, {"p50": None, "p99": 2.0})
+    told = trend.columns()
+    assert set(told) == {"at", "p50", "p99", "state_rows", "batch_ms", "action_ms"}
+    assert (len(told["at"]), told["at"][-1]) == (HOURS * 3_600 / TREND_SECONDS, (HOURS + 1) * 3_600 - TREND_SECONDS)
+    assert (told["p50"][0], told["p99"][0], told["action_ms"][0]) == (None, 2.0, 310)
+    assert told["state_rows"] == told["at"]

@@ -26,6 +26,9 @@ def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Bro
     with looking(browser) as looked:
         opened(looked, base, "now")
         looked.page.get_by_text("310 ms to read and compute, 90 ms to commit; ").wait_for()
+        made = looked.page.get_by_role("img", name="310 ms to read and compute, 90 ms to commit")
+        widths = [float(part.get_attribute("width").rstrip("%")) for part in made.locator("rect").all()]
+        assert widths == pytest.approx([77.5, 22.5])
         looked.page.get_by_text("5 of 12").wait_for()
         looked.page.get_by_text("12,288 of 24,576 MB").wait_for()
         looked.page.route("**/data/capacity", lambda route: route.fulfill(status=503, json={"refused": "It is away."}))
@@ -94,6 +97,25 @@ def test_the_lag_is_drawn_in_records_and_in_time(browser: Browser, base: str) ->
             looked.page.get_by_role("img", name=re.compile(f"^{what}$")).wait_for()
         assert looked.against_access() == []
         looked.picture("lag")
+        assert looked.wrong == []
+
+
+def test_what_pages_saw_is_drawn_as_lines_and_said_to_be_no_more_than_that(browser: Browser, base: str) -> None:
+    seen = {"at": [1_800_000_000, 1_800_000_010], "p50": [None, 0.8], "p99": [None, 1.6], "state_rows": [5_000, 6_000],
+            "batch_ms": [400, 500], "action_ms": [300, None]}  # fmt: skip
+    lines = {"minute": [], "read": [], "batches": [], "lag": {"at": [], "events": [], "seconds": []}, "seen": seen}
+    with looking(browser) as looked:
+        told = {"hours": 3, "versions": {f"ad_ctr v{FIRST}": lines}}
+        looked.page.route("**/data/hours", lambda route: route.fulfill(json=told))
+        looked.page.goto(f"{base}/now")
+        for what in (
+            "append to visible, while a page was open, from .*: p50 last 800 ms, most 800 ms; p99 last 1.6 s, .*",
+            "rows of state, while a page was open, from .*: rows last 6,000, most 6,000",
+            "seconds of the newest batch, .*: all of it last 500 ms, most 500 ms; read and compute last 300 ms, .*",
+        ):
+            looked.page.get_by_role("img", name=re.compile(f"^{what}$")).wait_for()
+        looked.picture("trends")
+        assert looked.against_access() == []
         assert looked.wrong == []
 
 

@@ -39,7 +39,28 @@ def test_what_was_never_released_serves_since_it_was_made() -> None:
     [lane] = lanes([version(1, 0, "LIVE")], [], serving(1))
     assert lane == {
         "job": "ad_ctr", "version": 1, "state": "LIVE", "made": at(0), "ended": None, "served": spans((0, None)),
+        "windows": [{"from": None, "to": None}], "replays": [], "changes": [],
     }  # fmt: skip
+
+
+def test_a_lane_has_the_windows_that_its_version_answers_for() -> None:
+    first, second = lanes([version(1, 0), version(2, 1)], [], serving(1, 2))
+    edge = datetime(2026, 3, 2, tzinfo=UTC)
+    assert first["windows"] == [{"from": None, "to": edge}]
+    assert second["windows"] == [{"from": edge, "to": None}]
+
+
+def test_a_replay_lies_in_the_lanes_of_its_candidates_and_a_change_in_that_of_its_version() -> None:
+    replay = {"versions": {"ad_ctr": 2, "client_spend": 5}, "begun_at": at(1), "ended_at": None, "promote": True,
+              "asked_by": "ada", "outcome": None}  # fmt: skip
+    change = {"job": "ad_ctr", "version": 1, "verb": "rescale", "phase": "undone", "begun_at": at(2), "ended_at": at(3)}
+    first, second = lanes([version(1, 0), version(2, 1)], [], serving(1), [replay], [change])
+    assert (first["replays"], second["changes"]) == ([], [])
+    assert second["replays"] == [{"since": at(1), "until": None, "is": "replay", "by": "ada", "outcome": "under way"}]
+    assert first["changes"] == [{"since": at(2), "until": at(3), "verb": "rescale", "undone": True}]
+    proof = {**replay, "promote": False, "ended_at": at(4), "outcome": "equal"}
+    [_, proved] = lanes([version(1, 0), version(2, 1)], [], serving(1), [proof])
+    assert proved["replays"] == [{"since": at(1), "until": at(4), "is": "proof", "by": "ada", "outcome": "equal"}]
 
 
 def test_a_promotion_that_is_rolled_back_lets_the_first_version_serve_twice() -> None:

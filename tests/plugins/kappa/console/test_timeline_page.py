@@ -38,9 +38,17 @@ VERSIONS = [
     _version(2, "RETIRED", f"{DAY}4T09:00:00+00:00", f"{DAY}5T11:00:00+00:00"),
 ]
 RELEASES = [_release(2, "roll-back", BACK, 2, 1), _release(1, "promotion", PROMOTED, 1, 2)]
+REPLAYS = [{
+    "versions": {"ad_ctr": 2}, "begun_at": f"{DAY}4T09:00:00+00:00", "ended_at": PROMOTED, "promote": True,
+    "asked_by": "eve", "outcome": "promoted",
+}]  # fmt: skip
+CHANGES = [
+    {"job": "ad_ctr", "version": 1, "verb": "rescale", "phase": phase, "begun_at": at, "ended_at": at}
+    for phase, at in (("done", f"{DAY}2T10:00:00+00:00"), ("undone", f"{DAY}3T10:00:00+00:00"))
+]
 HISTORY = {
     "at": f"{DAY}6T10:00:00+00:00",
-    "lanes": lanes(VERSIONS, RELEASES, _segments(1)),
+    "lanes": lanes(VERSIONS, RELEASES, _segments(1), REPLAYS, CHANGES),
     "releases": RELEASES,
     "versions": [],
     "segments": _segments(1),
@@ -58,15 +66,21 @@ def test_a_lane_tells_when_a_version_was_there_when_it_served_and_what_was_done(
         lane = looked.page.get_by_role("img", name=re.compile("^was there from 2026-11-21 10:00:00 to now; served "))
         lane.wait_for()
         assert lane.get_attribute("aria-label").endswith(
-            "served 2026-11-21 10:00:00 to 2026-11-24 10:00:00; 2026-11-25 10:00:00 to now"
+            "served 2026-11-21 10:00:00 to 2026-11-24 10:00:00; 2026-11-25 10:00:00 to now; answers for windows the "
+            "beginning to open; rescale, 2026-11-23 10:00:00 to 2026-11-23 10:00:00: undone, it runs as before"
         )
         assert lane.locator("rect.served").count() == 2
         told = [sign.text_content() for sign in lane.locator("text").all()]
         assert told == [
-            "2026-11-22 10:00:00 rescale.done by ada: more of it●", "2026-11-25 10:00:00 roll-back, release 2, by ada▼",
+            "2026-11-22 10:00:00 rescale.done by ada: more of it●",
+            "rescale, 2026-11-23 10:00:00 to 2026-11-23 10:00:00: undone, it runs as before✕",
+            "2026-11-25 10:00:00 roll-back, release 2, by ada▼",
         ]  # fmt: skip
         gone = looked.page.get_by_role("img", name=re.compile("to 2026-11-25 11:00:00; served "))
         assert gone.locator("text.sign").text_content() == "2026-11-24 10:00:00 promotion, release 1, by ada▲"
+        assert gone.locator("rect.replayed").text_content() == (
+            "ad_ctr v2, replay of eve, 2026-11-24 09:00:00 to 2026-11-24 10:00:00: promoted"
+        )
         assert looked.page.get_by_role("cell", name="roll-back", exact=True).count() == 1
         assert looked.against_access() == []
         looked.picture("timeline")

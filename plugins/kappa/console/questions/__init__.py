@@ -1,0 +1,1 @@
+"""What is shown beside the question whether a replay's candidates may serve."""
