@@ -12,8 +12,8 @@ from bench.database import Filling
 from kappa.console.app import router
 from kappa.core.installation.settings import Settings
 
-LEFT_OUT = {"", "{page}", "static/{name}", "page/verbs", "data/value"}
-"""Files, of which two are asked for, names, and the bytes of a refused record, of which there is none."""
+LEFT_OUT = {"", "{page}", "static/{name}", "page/verbs", "data/value", "data/validation", "data/report"}
+"""Files, of which two are asked for, names, and what is there of a refused record or a replay, of which there is none."""
 
 
 def test_each_route_that_reads_is_asked(tmp_path: Path) -> None:
