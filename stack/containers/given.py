@@ -24,7 +24,9 @@ SECRETS: Mapping[Group, tuple[str, ...]] = {
     Group.BROKER: (CA, brokers.KEY, CLUSTER_ID, "kafka_admin.properties"),
     Group.POSTGRES: ("postgres.pem", "postgres.key"),
     Group.MASTER: ("spark-master.properties",),
-    Group.WORKER: (CA, "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"),
+    Group.WORKER: (
+        CA, "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
+    ),
     Group.AIRFLOW: (
         CA, "airflow-users.json", "airflow.pgpass", "spark-rest.key", "kafka_control.properties",
         # Finite work runs beside the task that waits for it: a trial reads the log and writes nothing.

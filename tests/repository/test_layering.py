@@ -21,6 +21,7 @@ KAPPA = (
     "airflow_api",
     "airflow_sign_in",
     "platform",
+    "signed_requests",
     "standalone_cluster",
     "status",
     "console",

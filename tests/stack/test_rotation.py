@@ -51,9 +51,10 @@ def rotated(layout: Layout, name: str) -> Iterator[Path]:
 
 
 def test_every_file_of_a_secret_can_be_replaced(down: Layout) -> None:
-    """But for what the master of Spark reads, which is made of two others."""
-    held = {file.name for file in down.settings.secrets.iterdir()} - {passwords.spark_master(down.settings).name}
-    assert {secret.file.name for secret in rotation.known(down)} == held
+    """But for what Spark's master and workers read, which is made of two others."""
+    made = {passwords.spark_master(down.settings), passwords.spark_worker(down.settings)}
+    held = set(down.settings.secrets.iterdir()) - made
+    assert {secret.file for secret in rotation.known(down)} == held
 
 
 @pytest.mark.rig

@@ -34,8 +34,9 @@ JVM_OPTIONS = (
 )
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = f"{_OF_EACH_JVM} -XX:TieredStopAtLevel=1"
-_AUTHENTICATED = {"spark.authenticate": "true"}
-"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
+_GUARDED = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
+"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033); a
+driver has no page, which would tell whoever asks."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
 
 
@@ -51,9 +52,9 @@ class NoCheckpointJar(Refusal):
 
 
 def guarded(settings: Settings) -> dict[str, str]:
-    """Settings of every Spark process: who connects is asked for the secret, and what leaves a machine is encrypted.
-    Masters and workers that are not the embedded stack's must have the same."""
-    return _AUTHENTICATED | ({} if settings.is_embedded else _ENCRYPTED)
+    """Settings of every Spark application: who connects is asked for the secret, and what leaves a machine is
+    encrypted. Masters and workers that are not the embedded stack's must have the same, and sign their pages."""
+    return _GUARDED | ({} if settings.is_embedded else _ENCRYPTED)
 
 
 def application_name(job: str, version: int) -> str:
