@@ -117,6 +117,12 @@ def host_of(worker: Mapping[str, Any]) -> Host:
     return Host(*(int(worker[name]) for name in ("cores", "coresfree", "memory", "memoryfree")))
 
 
+_OF_ITS_JVM = (
+    "spark.driver.extraJavaOptions", "spark.authenticate", "spark.ui.enabled", "spark.network.crypto.enabled",
+)  # fmt: skip
+"""What of its configuration a driver's JVM is given by the worker that starts it, before there is a session."""
+
+
 def creation(submission: Submission) -> dict[str, Any]:
     """The master's request: SparkSubmit itself is the main class, since a standalone cluster takes no
     Python driver."""
@@ -125,9 +131,39 @@ def creation(submission: Submission) -> dict[str, Any]:
         "clientSparkVersion": SPARK_VERSION,
         "appResource": "",
         "mainClass": "org.apache.spark.deploy.SparkSubmit",
-        "appArgs": list(submission.arguments),
+        "appArgs": [*_options(submission), *submission.arguments],
         "environmentVariables": dict(submission.environment),
-        "sparkProperties": dict(submission.properties),
+        "sparkProperties": _properties(submission),
+    }
+
+
+def _options(submission: Submission) -> list[str]:
+    """What SparkSubmit is told: executors of the cluster do the work, or the driver's own process on its worker
+    (decision 0011)."""
+    master = submission.cluster if submission.executors else f"local[{submission.executor_cores}]"
+    options = ["--master", master, "--deploy-mode", "client", "--name", submission.name]
+    options += ["--jars", submission.jars] if submission.jars else []
+    options += ["--properties-file", str(submission.secret)] if submission.secret else []
+    configuration = {
+        "spark.cores.max": str(max(1, submission.executors) * submission.executor_cores),
+        "spark.executor.cores": str(submission.executor_cores),
+        "spark.driver.memory": f"{submission.driver_memory_mb}m",
+        **submission.configuration,
+    }
+    return options + [word for key, value in configuration.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _properties(submission: Submission) -> dict[str, str]:
+    """What the worker needs to start and supervise the driver's JVM."""
+    return {
+        "spark.app.name": submission.name,
+        "spark.master": submission.cluster,
+        "spark.submit.deployMode": "cluster",
+        "spark.driver.supervise": str(submission.supervised).lower(),
+        "spark.driver.memory": f"{submission.driver_memory_mb}m",
+        "spark.driver.cores": str(submission.driver_cores),
+        "spark.jars": "",
+        **{key: submission.configuration[key] for key in _OF_ITS_JVM if key in submission.configuration},
     }
 
 
