@@ -22,7 +22,7 @@ class CpuMeter:
     """
 
     def __init__(self, settings: Settings, every: float = SAMPLE_SECONDS) -> None:
-        self._census, self._applications = Census(settings.home), Applications(settings.spark_ui[0])
+        self._census, self._applications = Census(settings.home), Applications(settings)
         self._every = every
         self._first: dict[Key, float] = {}
         self._last: dict[Key, float] = {}

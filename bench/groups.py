@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from kappa.core.installation.settings import Settings
+from kappa.signed_requests import signature
 from stack.layout import MARKER
 
 OTHER = "other"
@@ -68,8 +70,8 @@ def _after(option: str, words: list[str]) -> str:
 class Applications:
     """The names of Spark's applications by id, from the master's page; an unknown id asks again."""
 
-    def __init__(self, spark_ui: str) -> None:
-        self._page = f"{spark_ui}/json/"
+    def __init__(self, settings: Settings) -> None:
+        self._page, self._key = f"{settings.spark_ui[0]}/json/", settings.spark_key
         self._names: dict[str, str] = {}
 
     def __call__(self, application_id: str) -> str:
@@ -80,7 +82,8 @@ class Applications:
 
     def _ask(self) -> None:
         try:
-            with urllib.request.urlopen(self._page, timeout=2) as answer:
+            asked = urllib.request.Request(self._page, headers=signature(self._key))
+            with urllib.request.urlopen(asked, timeout=2) as answer:
                 state = json.load(answer)
         except (OSError, ValueError):
             return

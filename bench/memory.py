@@ -31,7 +31,7 @@ def by_group(sizes: Mapping[psutil.Process, int], applications: Applications) ->
 def main(as_json: report.Json = False) -> None:
     """Measure the memory (PSS: shared pages are counted once) of the stack named by KAPPA_HOME, now."""
     stack = settings()
-    groups = by_group(memory_by_process(stack.home), Applications(stack.spark_ui[0]))
+    groups = by_group(memory_by_process(stack.home), Applications(stack))
     total = sum(size for _, size in groups.values())
     if as_json:
         parts = {name: {"processes": count, "bytes": size} for name, (count, size) in groups.items()}

@@ -22,7 +22,7 @@ case $1 in
         export SPARK_LOCAL_IP="$address"
         set -- -Dspark.worker.cleanup.enabled=true -Dspark.worker.cleanup.interval=600 \
             -Dspark.worker.cleanup.appDataTtl=2592000 -cp "$SPARK_HOME/jars/*" \
-            org.apache.spark.deploy.worker.Worker --properties-file /run/kappa/spark-auth.properties \
+            org.apache.spark.deploy.worker.Worker --properties-file /run/kappa/spark-worker.properties \
             --host "$address" --port 7078 --webui-port 8081 --cores "$SPARK_WORKER_CORES" \
             --memory "$SPARK_WORKER_MEMORY" --work-dir /kappa/state/spark "spark://$SPARK_MASTER_NAME:7077"
         ;;

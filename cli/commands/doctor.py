@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -14,6 +15,7 @@ from cli.doctor import (
     airflow_parts,
     certificate_ends,
     client_zones,
+    cluster_hosts,
     database_roles,
     host_files,
     spark_cluster,
@@ -27,6 +29,7 @@ from kappa.core.installation.settings import Settings
 
 PARTS = (host_files, certificate_ends, database_roles, client_zones, topic_shape, spark_cluster, airflow_parts)
 AT_ONCE = 8
+Hosts = Annotated[bool, typer.Option("--hosts", help="Also look at each host of Spark, which takes a free core of it.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,21 +37,24 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def trials(installation: Settings) -> Iterator[Trial]:
-    """All that is tried: on a host that was given the secrets of its roles, nothing that goes by others."""
+def trials(installation: Settings, hosts: bool = False) -> Iterator[Trial]:
+    """All that is tried: on a host that was given the secrets of its roles, nothing that goes by others; `hosts`: each
+    host of Spark, too."""
     wanted = host_files.wanted(installation)
     for part in PARTS:
         yield from (one for one in part.trials(installation) if wanted(one.secret))
+    if hosts:
+        yield from cluster_hosts.trials(installation)
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(hosts: Hosts = False, as_json: Json = False) -> None:
     """Try each part of the installation with each role, and say what is missing and how to get it.
 
     Changes nothing; the exit code is 1 where anything is wrong.
     """
     installation = settings()
     with working("trying each part"), ThreadPoolExecutor(AT_ONCE) as pool:
-        tried = list(pool.map(carry_out, trials(installation)))
+        tried = list(pool.map(carry_out, trials(installation, hosts)))
     wrong = list(findings(tried))
     if as_json:
         typer.echo(json.dumps([_json(one) for one in tried], indent=2))

@@ -18,9 +18,10 @@ TIMEOUT_SECONDS = 10.0
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """The submission server with our key and without one, then the workers."""
+    """The submission server with our key and without one, the page without one, then the workers."""
     yield Trial(PART, "requests with our key", partial(_signed, settings), settings.spark_key.name)
     yield Trial(PART, "requests of strangers", partial(_strangers, settings))
+    yield Trial(PART, "pages for strangers", partial(_pages, settings))
     yield Trial(PART, "workers", partial(_workers, settings))
 
 
@@ -37,22 +38,35 @@ def _signed(settings: Settings) -> str:
 
 def _strangers(settings: Settings) -> str:
     for server in settings.spark_rest:
-        _ask_as_stranger(server)
+        answered = _ask_as_stranger(f"{server}/v1/submissions/status/{NO_DRIVER}")
+        if answered != httpx.codes.FORBIDDEN:
+            raise Wrong(
+                f"{server} answered {answered} to a request without a signature: whoever reaches it may run code as "
+                "Spark's user",
+                "Set spark.master.rest.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master.",
+            )
     return "refused (403)"
 
 
-def _ask_as_stranger(server: str) -> None:
-    url = f"{server}/v1/submissions/status/{NO_DRIVER}"
+def _pages(settings: Settings) -> str:
+    for page in settings.spark_ui:
+        answered = _ask_as_stranger(f"{page}/json/")
+        if answered != httpx.codes.FORBIDDEN:
+            raise Wrong(
+                f"{page} answered {answered} to a request without a signature: whoever reaches it sees which programs "
+                "run where, the environment and the logs",
+                "Set spark.ui.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master, and on each "
+                "worker (docs/clusters.md), or have the proxy before it refuse what has no signature.",
+            )
+    return "refused (403)"
+
+
+def _ask_as_stranger(url: str) -> int:
+    """The status of the answer to a request without a signature. Raises Unreachable."""
     try:
-        answer = httpx.get(url, timeout=TIMEOUT_SECONDS, trust_env=False)
+        return httpx.get(url, timeout=TIMEOUT_SECONDS, trust_env=False).status_code
     except httpx.HTTPError as error:
         raise Unreachable(PART, url, error or type(error).__name__) from error
-    if answer.status_code != httpx.codes.FORBIDDEN:
-        raise Wrong(
-            f"{server} answered {answer.status_code} to a request without a signature: whoever reaches it "
-            "may run code as Spark's user",
-            "Set spark.master.rest.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master.",
-        )
 
 
 def _workers(settings: Settings) -> str:

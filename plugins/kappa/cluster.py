@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
@@ -34,14 +35,28 @@ yet."""
 
 @dataclass(frozen=True)
 class Submission:
-    """The driver of a launch, to be started: arguments of SparkSubmit (without secrets), environment, and properties of
-    its JVM."""
+    """The driver of a launch, to be started, whichever manager the cluster has; no secret is in it.
+
+    `arguments`: the program, a file of Python, and its own arguments. `configuration`: Spark's, of driver and
+    executors, without what sizes and places them. `cluster`: the cluster's URL, by which a driver asks for executors.
+    `executors`: how many; 0: the driver's own process does their work, with as many cores as one has. `jars`: as Spark
+    takes them. `secret`: the file of what driver and executors know each other by, None where there are no executors.
+    `supervised`: the cluster starts a driver anew that ended in an error.
+    """
 
     launch_id: UUID
     name: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
-    properties: Mapping[str, str]
+    configuration: Mapping[str, str]
+    cluster: str
+    driver_cores: int
+    driver_memory_mb: int
+    executors: int
+    executor_cores: int
+    jars: str = ""
+    secret: Path | None = None
+    supervised: bool = True
 
 
 class SubmissionRefused(Refusal):

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +12,7 @@ import httpx
 
 from kappa.cluster import Capacity, DriverState, Host, Submission, SubmissionRefused
 from kappa.core.refusals import Refusal
+from kappa.signed_requests import signature
 from kappa.unavailable import Unreachable
 
 SPARK_VERSION = "4.2.0"
@@ -25,27 +21,15 @@ NO_DRIVER = "driver-00000000000000-0000"
 TIMEOUT_SECONDS = 20.0
 LEADS_SECONDS = 5.0
 """So long a master is asked whether it leads, before the next one is."""
-SIGNED_SECONDS = 60
-"""So long a signed request is taken: the clock of the master is this machine's."""
-
-
-class KeyMissing(Refusal):
-    """There is no key to sign requests with."""
-
-    def __init__(self, key: Path) -> None:
-        super().__init__(
-            f"the key that requests to Spark's submission server are signed with is missing: {key}. Nothing was asked "
-            "of Spark. './kappa down' and './kappa up' make it and put it into force."
-        )
 
 
 class KeyRefused(Refusal):
-    """The submission server does not take requests that are signed with this key."""
+    """A master does not take requests that are signed with this key."""
 
-    def __init__(self, url: str, key: Path) -> None:
+    def __init__(self, part: str, url: str, key: Path) -> None:
         super().__init__(
-            f"Spark's submission server at {url} refuses what is signed with {key}: it was started with another key. "
-            "It did nothing. './kappa down' and './kappa up' put that key into force."
+            f"{part} at {url} refuses what is signed with {key}: it was started with another key. It did nothing. "
+            "'./kappa down' and './kappa up' put that key into force."
         )
 
 
@@ -60,8 +44,7 @@ class Master:
 class StandaloneCluster:
     """The masters of a standalone cluster, of which one leads and the others stand by. Requests go to the submission
     server of the one that leads, each signed with the key in a file; drivers run on its workers, supervised. They are
-    found by their names, since a master knows of no launch. Beside what they name, all but `capacity` raise KeyMissing,
-    KeyRefused."""
+    found by their names, since a master knows of no launch. Beside what they name, all raise KeyMissing, KeyRefused."""
 
     def __init__(self, masters: Sequence[Master], key: Path, seconds: float = TIMEOUT_SECONDS) -> None:
         """`seconds` is the longest that the page of a master is waited for."""
@@ -86,7 +69,7 @@ class StandaloneCluster:
 
     def capacity(self) -> Capacity:
         """What its live hosts have, in all and free. Raises Unreachable."""
-        workers = _page(self._leader(), self._seconds)["workers"]
+        workers = self._page(self._leader(), self._seconds)["workers"]
         return Capacity(tuple(host_of(worker) for worker in workers if worker["state"] == "ALIVE"))
 
     def version(self) -> str | None:
@@ -102,57 +85,42 @@ class StandaloneCluster:
         """The master that leads: of one that stands by a driver's state is no answer. Raises Unreachable."""
         if len(self._masters) == 1:
             return self._masters[0]
-        leader = next(filter(_leads, self._masters), None)
+        leader = next(filter(self._leads, self._masters), None)
         if leader is None:
             asked = ", ".join(master.page for master in self._masters)
             raise Unreachable("Spark's master", asked, "none of them leads, as while one takes over from another")
         return leader
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        part, url = "Spark's submission server", f"{self._leader().rest}/v1/submissions/{path}"
-        answer = _request(part, method, url, body, {"Authorization": f"Bearer {self._token()}"})
-        if answer.status_code == httpx.codes.FORBIDDEN:
-            raise KeyRefused(url, self._key)
-        return _read(part, url, answer)
-
-    def _token(self) -> str:
+    def _leads(self, master: Master) -> bool:
         try:
-            return bearer(self._key.read_text().strip(), time.time())
-        except FileNotFoundError:
-            raise KeyMissing(self._key) from None
+            return bool(self._page(master, LEADS_SECONDS)["status"] == "ALIVE")
+        except Unreachable:
+            return False
 
+    def _page(self, master: Master, seconds: float) -> dict[str, Any]:
+        return self._signed("Spark's master", "GET", f"{master.page}/json/", seconds=seconds)
 
-_HEADER = b'{"alg":"HS256","typ":"JWT"}'
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return self._signed("Spark's submission server", method, f"{self._leader().rest}/v1/submissions/{path}", body)
 
-
-def bearer(key: str, now: float) -> str:
-    """A token that is signed with a key (base64url) and taken until SIGNED_SECONDS after `now`, in seconds since 1970:
-    HS256 of RFC 7515 with the claim `exp` of RFC 7519."""
-    claims = json.dumps({"exp": int(now) + SIGNED_SECONDS}).encode()
-    signed = f"{_base64url(_HEADER)}.{_base64url(claims)}"
-    secret = base64.urlsafe_b64decode(key + "=" * (-len(key) % 4))
-    return f"{signed}.{_base64url(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
-
-
-def _base64url(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
-def _page(master: Master, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
-    part, url = "Spark's master", f"{master.page}/json/"
-    return _read(part, url, _request(part, "GET", url, seconds=seconds))
-
-
-def _leads(master: Master) -> bool:
-    try:
-        return bool(_page(master, LEADS_SECONDS)["status"] == "ALIVE")
-    except Unreachable:
-        return False
+    def _signed(
+        self, part: str, method: str, url: str, body: Mapping[str, Any] | None = None, seconds: float = TIMEOUT_SECONDS
+    ) -> dict[str, Any]:
+        answer = _request(part, method, url, body, signature(self._key), seconds)
+        if answer.status_code == httpx.codes.FORBIDDEN:
+            raise KeyRefused(part, url, self._key)
+        return _read(part, url, answer)
 
 
 def host_of(worker: Mapping[str, Any]) -> Host:
     """A worker as the master's page tells of it."""
     return Host(*(int(worker[name]) for name in ("cores", "coresfree", "memory", "memoryfree")))
+
+
+_OF_ITS_JVM = (
+    "spark.driver.extraJavaOptions", "spark.authenticate", "spark.ui.enabled", "spark.network.crypto.enabled",
+)  # fmt: skip
+"""What of its configuration a driver's JVM is given by the worker that starts it, before there is a session."""
 
 
 def creation(submission: Submission) -> dict[str, Any]:
@@ -163,9 +131,39 @@ def creation(submission: Submission) -> dict[str, Any]:
         "clientSparkVersion": SPARK_VERSION,
         "appResource": "",
         "mainClass": "org.apache.spark.deploy.SparkSubmit",
-        "appArgs": list(submission.arguments),
+        "appArgs": [*_options(submission), *submission.arguments],
         "environmentVariables": dict(submission.environment),
-        "sparkProperties": dict(submission.properties),
+        "sparkProperties": _properties(submission),
+    }
+
+
+def _options(submission: Submission) -> list[str]:
+    """What SparkSubmit is told: executors of the cluster do the work, or the driver's own process on its worker
+    (decision 0011)."""
+    master = submission.cluster if submission.executors else f"local[{submission.executor_cores}]"
+    options = ["--master", master, "--deploy-mode", "client", "--name", submission.name]
+    options += ["--jars", submission.jars] if submission.jars else []
+    options += ["--properties-file", str(submission.secret)] if submission.secret else []
+    configuration = {
+        "spark.cores.max": str(max(1, submission.executors) * submission.executor_cores),
+        "spark.executor.cores": str(submission.executor_cores),
+        "spark.driver.memory": f"{submission.driver_memory_mb}m",
+        **submission.configuration,
+    }
+    return options + [word for key, value in configuration.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _properties(submission: Submission) -> dict[str, str]:
+    """What the worker needs to start and supervise the driver's JVM."""
+    return {
+        "spark.app.name": submission.name,
+        "spark.master": submission.cluster,
+        "spark.submit.deployMode": "cluster",
+        "spark.driver.supervise": str(submission.supervised).lower(),
+        "spark.driver.memory": f"{submission.driver_memory_mb}m",
+        "spark.driver.cores": str(submission.driver_cores),
+        "spark.jars": "",
+        **{key: submission.configuration[key] for key in _OF_ITS_JVM if key in submission.configuration},
     }
 
 
@@ -173,9 +171,9 @@ def _request(
     part: str,
     method: str,
     url: str,
-    body: Mapping[str, Any] | None = None,
-    headers: Mapping[str, str] | None = None,
-    seconds: float = TIMEOUT_SECONDS,
+    body: Mapping[str, Any] | None,
+    headers: Mapping[str, str],
+    seconds: float,
 ) -> httpx.Response:
     try:
         with httpx.Client(timeout=seconds, trust_env=False) as client:

@@ -40,7 +40,9 @@ GIVEN: Mapping[HostRole, tuple[str, ...]] = {
     HostRole.BROKER: (KEY_AND_CERTIFICATE, CERTIFICATE, "kafka_admin.properties"),
     HostRole.POSTGRES: (KEY, CERTIFICATE, "postgres.pgpass"),
     HostRole.SPARK_MASTER: ("spark-master.properties",),
-    HostRole.SPARK_WORKER: ("spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"),
+    HostRole.SPARK_WORKER: (
+        "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
+    ),
     HostRole.AIRFLOW: (
         KEY, CERTIFICATE, "airflow-users.json", "airflow.pgpass", "spark-rest.key", "kafka_control.properties",
         # Finite work runs beside the task that waits for it: a trial reads the log and writes nothing.

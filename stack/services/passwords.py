@@ -7,11 +7,13 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from kappa.airflow_sign_in import users_file
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import ROLES, Settings
+from kappa.signed_requests import worker_key
 from stack.services import kafka_users
 
 SUPERUSER = "postgres"
@@ -46,7 +48,7 @@ def make(settings: Settings) -> None:
         write_spark_key(settings)
     if not settings.spark_auth.exists():
         write_spark_auth(settings)
-    _make_spark_master(settings)
+    _make_spark_parts(settings)
 
 
 def write_role(settings: Settings, role: str) -> None:
@@ -132,6 +134,12 @@ def spark_master(settings: Settings) -> Path:
     return settings.secrets / "spark-master.properties"
 
 
+def spark_worker(settings: Settings) -> Path:
+    """The properties of Spark's workers: the secret of its processes, and the key of their pages, which starts no
+    driver."""
+    return settings.secrets / "spark-worker.properties"
+
+
 def write_private(file: Path, text: str) -> None:
     """Write a file of mode 0600, whole or not at all; it is on the disk before anybody is told of what it holds."""
     new = file.with_name(file.name + ".new")
@@ -158,10 +166,16 @@ def airflow_keys_file(settings: Settings) -> Path:
     return settings.secrets / "airflow-keys.json"
 
 
-def _make_spark_master(settings: Settings) -> None:
-    """What Spark's master reads, made anew at each start from the two secrets."""
-    signed = f"spark.master.rest.filters={_SIGNED}\nspark.{_SIGNED}.param.secretKey={settings.spark_key.read_text()}\n"
-    write_private(spark_master(settings), settings.spark_auth.read_text() + signed)
+def _make_spark_parts(settings: Settings) -> None:
+    """What Spark's master and workers read, made anew at each start from the two secrets."""
+    key = settings.spark_key.read_text().strip()
+    write_private(spark_master(settings), _spark_part(settings, ("master.rest.filters", "ui.filters"), key))
+    write_private(spark_worker(settings), _spark_part(settings, ("ui.filters",), worker_key(key)))
+
+
+def _spark_part(settings: Settings, filters: Iterable[str], key: str) -> str:
+    guards = "".join(f"spark.{name}={_SIGNED}\n" for name in filters)
+    return f"{settings.spark_auth.read_text()}{guards}spark.{_SIGNED}.param.secretKey={key}\n"
 
 
 def _new_keys() -> dict[str, str]:

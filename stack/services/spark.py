@@ -6,6 +6,7 @@ import json
 import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from kappa.core.installation.addresses import LOOPBACK
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.signed_requests import signature
 from stack.layout import Layout, package_folder
 from stack.programs import Program
 from stack.services import passwords
@@ -51,7 +53,7 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
     """Master and worker; a stop of the worker signals the drivers and executors that it started, too."""
     ports, cluster = layout.settings.ports, layout.settings.cluster
     rest = {"master.rest.enabled": "true", "master.rest.host": LOOPBACK, "master.rest.port": str(ports.spark_rest)}
-    # The pages show and do nothing: whoever is on the machine may open them.
+    # The pages want a signature, and show and do nothing.
     shows = {"ui.killEnabled": "false", "master.ui.decommission.allow.mode": "DENY"}
     tidy = {"worker.cleanup.enabled": "true", "worker.cleanup.interval": "600", "worker.cleanup.appDataTtl": str(MONTH)}
     master = ("--host", LOOPBACK, "--port", str(ports.spark_master), "--webui-port", str(ports.spark_ui))
@@ -74,19 +76,21 @@ def programs(layout: Layout, java_path: str) -> list[Program]:
             WORKER,
             "worker.Worker",
             tidy | {"ui.killEnabled": "false"},
-            ("--properties-file", str(layout.settings.spark_auth), *worker, *offer, *place),
+            ("--properties-file", str(passwords.spark_worker(layout.settings)), *worker, *offer, *place),
             ("spark_worker", "spark_worker_ui"),
         ),
     ]
 
 
 def healthy(settings: Settings) -> bool:
-    """The master has one live worker, and its submission server answers: without a signature, that it asks for one."""
+    """The master has one live worker, and its submission server answers: without a signature, that it asks for one.
+    A master that has run since before the key was replaced is well, too; whoever asks it is told."""
+    state: dict[str, Any] = {}
     try:
-        state = _get(f"{settings.spark_ui[0]}/json/")
-        _get(f"{settings.spark_rest[0]}/v1/submissions/readyz")
+        state = _get(f"{settings.spark_ui[0]}/json/", signature(settings.spark_key))
+        _get(f"{settings.spark_rest[0]}/v1/submissions/readyz", {})
     except urllib.error.HTTPError as refused:
-        return refused.code == HTTPStatus.FORBIDDEN and state.get("aliveworkers") == 1
+        return refused.code == HTTPStatus.FORBIDDEN and state.get("aliveworkers", 1) == 1
     except (OSError, ValueError):
         return False
     return state.get("aliveworkers") == 1
@@ -117,7 +121,7 @@ def _program(
     return Program(name, command, layout.spark, environment, ports, uses_store=name == WORKER)
 
 
-def _get(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+def _get(url: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers)), timeout=5) as answer:
         document: dict[str, Any] = json.load(answer)
     return document

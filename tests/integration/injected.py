@@ -44,7 +44,7 @@ def process_of(stack: Stack, kind: str, job: str) -> psutil.Process:
 
 def processes_of(stack: Stack, kind: str, job: str) -> list[psutil.Process]:
     """The processes of that kind that work for a job."""
-    names = Applications(stack.settings.spark_ui[0])
+    names = Applications(stack.settings)
     return _processes(stack, lambda command: group(command, names) == f"{kind} {job}")
 
 

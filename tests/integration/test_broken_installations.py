@@ -126,7 +126,7 @@ BROKEN: dict[str, tuple[Break, dict[str, str]]] = {
     ),
     "another key of Spark": (
         _file(lambda settings: settings.spark_key, _other_key),
-        {"requests with our key": "it was started with another key"},
+        {"requests with our key": "it was started with another key", "workers": "it was started with another key"},
     ),
     "a right in the database is missing": (
         _database("revoke insert on registry.audit from kappa_registry",

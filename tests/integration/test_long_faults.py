@@ -109,7 +109,7 @@ def _has_committed(stack: Stack, job: str, batches_then: int) -> bool:
 
 def _spark_megabytes(stack: Stack) -> float:
     """What drivers and executors hold in memory, shared pages once."""
-    names, sizes = Applications(stack.settings.spark_ui[0]), memory_by_process(stack.settings.home)
+    names, sizes = Applications(stack.settings), memory_by_process(stack.settings.home)
     return sum(size for process, size in sizes.items() if _is_spark(process, names)) / 2**20
 
 

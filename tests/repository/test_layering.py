@@ -21,6 +21,7 @@ KAPPA = (
     "airflow_api",
     "airflow_sign_in",
     "platform",
+    "signed_requests",
     "standalone_cluster",
     "status",
     "console",
@@ -113,6 +114,29 @@ def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
     held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
     assert {folder: count for folder, count in held.items() if count > MOST_MODULES} == {}
     assert max(held.values()) > MOST_MODULES // 2, "nothing was counted"
+
+
+OF_STANDALONE = (
+    r"spark://|cores\.max|SparkSubmit\b|deploy-mode|deployMode|driver\.supervise|v1/submissions|submissionId"
+)
+KNOWS_STANDALONE = {
+    "plugins/kappa/standalone_cluster.py",
+    "cli/doctor/spark_cluster.py",
+    # How the settings name the cluster, and what Airflow lacks to start finite work beside a task.
+    "plugins/kappa/core/installation/settings.py",
+    "plugins/kappa/core/installation/addresses.py",
+    "plugins/kappa/core/installation/connections.py",
+    "plugins/kappa/core/installation/needs.py",
+    # Each other manager ends the application of a driver that is lost by itself.
+    "jobs/driver/applications.py",
+}
+
+
+def test_only_the_adapter_knows_how_a_standalone_cluster_is_spoken_to() -> None:
+    """Another manager of clusters is another module beside it (docs/clusters.md); the embedded stack has this one."""
+    files = {file for importer in FOLDERS if importer != "stack" for _, file in _modules(importer)}
+    found = {str(file.relative_to(ROOT)) for file in files if re.search(OF_STANDALONE, file.read_text())}
+    assert found == KNOWS_STANDALONE
 
 
 AT_LOOPBACK = {"plugins/kappa/core/installation/addresses.py"}

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from stack.services import passwords
 from stack.waiting import until
 
 START_SECONDS = 240
+DATABASE = "airflow.db"
 VIEWER = "viewer"
 """A user of the embedded stack's Airflow that only these tests have: one who may look, and nothing else."""
 TELLS = """
@@ -48,6 +50,16 @@ class ApiServer:
     settings: Settings
     process: subprocess.Popen[bytes]
     told: Path
+    environment: Mapping[str, str]
+
+    @property
+    def database(self) -> Path:
+        """The file of SQLite that it keeps everything in."""
+        return self.told.with_name(DATABASE)
+
+    def airflow(self, *words: str, **variables: str) -> None:
+        """Run a command of Airflow's beside it, with these variables, too."""
+        _ran([sys.executable, "-m", "airflow", *words], {**self.environment, **variables}, self.told.parent)
 
     def modules(self) -> dict[str, str]:
         """The modules in its memory that come from a file, by name."""
@@ -75,7 +87,7 @@ def api_server(folder: Path, checkout: Path) -> Iterator[ApiServer]:
     try:
         if not until(lambda: airflow_api.health(settings) is not None, START_SECONDS):
             pytest.fail(f"the api-server did not answer:\n{log.read_text()[-6000:]}")
-        yield ApiServer(settings, started, folder / "modules.json")
+        yield ApiServer(settings, started, folder / "modules.json", environment)
     finally:
         started.terminate()
         started.wait(60)
@@ -86,7 +98,7 @@ def _environment(layout: Layout, folder: Path) -> dict[str, str]:
     tells.mkdir()
     (tells / "sitecustomize.py").write_text(TELLS)
     given = {**layout.surroundings, **control.environment(layout)}
-    database = folder / "airflow.db"
+    database = folder / DATABASE
     return {
         **given,
         "PYTHONPATH": f"{tells}:{given['PYTHONPATH']}",

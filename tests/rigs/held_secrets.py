@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.settings import ROLES, Settings
+from kappa.signed_requests import worker_key
 from stack.services import passwords
 
 
@@ -18,7 +19,8 @@ def secrets_of(settings: Settings, roles: Iterable[str] = (), keys: Iterable[Pat
     of each private key; by name."""
     held = {role: passwords.password(settings, role) for role in (*ROLES, passwords.SUPERUSER, *roles)}
     held |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
-    held |= {"spark": passwords.spark_secret(settings), "spark-rest": settings.spark_key.read_text().strip()}
+    key = settings.spark_key.read_text().strip()
+    held |= {"spark": passwords.spark_secret(settings), "spark-rest": key, "pages of workers": worker_key(key)}
     return held | {str(key): key.read_text().splitlines()[1] for key in keys}
 
 

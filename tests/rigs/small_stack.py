@@ -54,15 +54,20 @@ def small_cluster() -> Iterator[Layout]:
     """Spark's master and worker alone, on ports and folders of their own; ended and deleted afterwards. Raises
     NotHealthy."""
     with folder(1) as layout:
-        prepare(layout)
-        programs = spark.programs(layout, spark.java(layout))
-        supervisor = Supervisor(layout)
-        supervisor.start(programs)
-        supervisor.begin(program.name for program in programs)
-        if not until(lambda: spark.healthy(layout.settings), PATIENCE_SECONDS):
-            log = layout.logs / f"{spark.MASTER}.log"
-            raise NotHealthy(spark.MASTER, f"was not healthy within {PATIENCE_SECONDS} s", log)
+        start_cluster(layout)
         yield layout
+
+
+def start_cluster(layout: Layout) -> None:
+    """Start Spark's master and worker, of a stack that is down. Raises NotHealthy."""
+    prepare(layout)
+    programs = spark.programs(layout, spark.java(layout))
+    supervisor = Supervisor(layout)
+    supervisor.start(programs)
+    supervisor.begin(program.name for program in programs)
+    if not until(lambda: spark.healthy(layout.settings), PATIENCE_SECONDS):
+        log = layout.logs / f"{spark.MASTER}.log"
+        raise NotHealthy(spark.MASTER, f"was not healthy within {PATIENCE_SECONDS} s", log)
 
 
 @contextmanager

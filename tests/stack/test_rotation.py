@@ -12,19 +12,24 @@ import psycopg
 import pytest
 from kafka.errors import SaslAuthenticationFailedError
 
+from bench.report import say
 from kappa.core.installation.addresses import Postgres
 from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
 from kappa.core.installation.kafka_client import NotLetInError
 from kappa.core.installation.needs import NOTES_CONNECTION
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import KafkaLog
+from kappa.platform import cluster_of
+from kappa.standalone_cluster import SPARK_VERSION, KeyRefused, Master, StandaloneCluster
 from stack import rotation
+from stack.down import down as stop
 from stack.layout import Layout
 from stack.rotation import Effect, NeedsStackDown, NeedsStackUp, NotEmbedded, NotTold, UnknownSecret
 from stack.services import airflow_connections, kafka, passwords, postgres
 from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
 from tests.rigs.plain_passwords import by_scram
+from tests.rigs.small_stack import small_cluster, start_cluster
 
 
 @pytest.fixture
@@ -51,9 +56,10 @@ def rotated(layout: Layout, name: str) -> Iterator[Path]:
 
 
 def test_every_file_of_a_secret_can_be_replaced(down: Layout) -> None:
-    """But for what the master of Spark reads, which is made of two others."""
-    held = {file.name for file in down.settings.secrets.iterdir()} - {passwords.spark_master(down.settings).name}
-    assert {secret.file.name for secret in rotation.known(down)} == held
+    """But for what Spark's master and workers read, which is made of two others."""
+    made = {passwords.spark_master(down.settings), passwords.spark_worker(down.settings)}
+    held = set(down.settings.secrets.iterdir()) - made
+    assert {secret.file for secret in rotation.known(down)} == held
 
 
 @pytest.mark.rig
@@ -97,6 +103,26 @@ def test_of_a_stack_that_is_down_the_files_are_replaced_and_the_next_start_tells
     assert passwords.airflow_keys(down.settings)["fernet_key"] == kept, "Airflow could read none of its connections"
     with pytest.raises(NeedsStackUp, match="kappa up first"):
         rotation.rotate(down, SUPERUSER)
+
+
+@pytest.mark.rig
+def test_from_the_next_start_on_spark_knows_its_new_secrets_and_no_others(tmp_path: Path) -> None:
+    """A worker that had another secret than its master would be none of its cluster."""
+    with small_cluster() as layout:
+        settings, former = layout.settings, tmp_path / "former.key"
+        before = passwords.spark_secret(settings)
+        former.write_text(settings.spark_key.read_text())
+        stop(settings, layout.checkout, say)
+        for name in ("spark-auth", "spark-rest"):
+            rotation.rotate(layout, name)
+        start_cluster(layout)
+        assert before != passwords.spark_secret(settings)
+        assert all(before not in file.read_text() for file in settings.secrets.glob("spark-*"))
+        cluster = cluster_of(settings)
+        assert cluster.version() == SPARK_VERSION
+        assert len(cluster.capacity().hosts) == 1
+        with pytest.raises(KeyRefused, match=str(former)):
+            StandaloneCluster([Master(settings.spark_rest[0], settings.spark_ui[0])], former).capacity()
 
 
 def test_a_server_that_does_not_take_it_keeps_what_was(down: Layout, monkeypatch: pytest.MonkeyPatch) -> None:

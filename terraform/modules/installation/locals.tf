@@ -111,7 +111,7 @@ locals {
       "-Dspark.ui.killEnabled=false", "-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.interval=600",
       "-Dspark.worker.cleanup.appDataTtl=2592000",
       ], local.classes.spark, [
-      "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-auth.properties",
+      "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-worker.properties",
       "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", local.work,
       "spark://${local.master}:7077",
     ])

@@ -52,11 +52,20 @@ def at(home: Path, url: str) -> Settings:
     return replace(Settings(home), spark=Spark("spark://m", (url,), (url,)), airflow=Airflow(url))
 
 
+def _put_key(home: Path) -> None:
+    key = home / "secrets" / "spark-rest.key"
+    key.parent.mkdir()
+    key.write_text("QUJD")
+
+
 def test_a_server_that_takes_anybodys_requests_is_named_with_the_filter_that_guards_it(tmp_path: Path) -> None:
+    _put_key(tmp_path)
     with answering({"workers": [{"state": "ALIVE", "cores": 4, "coresfree": 1, "memory": 1, "memoryfree": 1}]}) as url:
         finding = found(at(tmp_path, url))
     assert "whoever reaches it may run code" in finding["requests of strangers"].wrong
     assert "JWSFilter" in finding["requests of strangers"].remedy
+    assert "whoever reaches it sees" in finding["pages for strangers"].wrong
+    assert "spark.ui.filters" in finding["pages for strangers"].remedy
     assert "workers" not in finding
 
 
@@ -67,9 +76,7 @@ def test_a_server_that_takes_anybodys_requests_is_named_with_the_filter_that_gua
 def test_a_master_of_another_version_is_named_before_a_driver_is_sent_to_it(
     tmp_path: Path, told: str | None, wrong: str | None
 ) -> None:
-    key = tmp_path / "secrets" / "spark-rest.key"
-    key.parent.mkdir()
-    key.write_text("QUJD")
+    _put_key(tmp_path)
     with answering({"workers": [], "serverSparkVersion": told} if told else {"workers": []}) as url:
         finding = found(at(tmp_path, url)).get("requests with our key")
     assert (finding.wrong if finding else None) == wrong
@@ -79,10 +86,12 @@ def test_a_master_of_another_version_is_named_before_a_driver_is_sent_to_it(
 def test_a_missing_key_is_named_with_its_file(tmp_path: Path) -> None:
     with answering({"workers": []}) as url:
         finding = found(at(tmp_path, url))
-    assert str(tmp_path / "secrets" / "spark-rest.key") in finding["requests with our key"].wrong
+    key = str(tmp_path / "secrets" / "spark-rest.key")
+    assert all(key in finding[tried].wrong for tried in ("requests with our key", "workers"))
 
 
 def test_a_master_whose_workers_are_all_dead_is_named(tmp_path: Path) -> None:
+    _put_key(tmp_path)
     with answering({"workers": [{"state": "DEAD", "cores": 4, "coresfree": 4}]}) as url:
         assert found(at(tmp_path, url))["workers"].wrong == "the master has no live worker"
 
@@ -94,6 +103,7 @@ def test_airflows_parts_that_are_not_healthy_are_named(tmp_path: Path) -> None:
 
 
 def test_where_nobody_listens_it_is_said_of_each_part(tmp_path: Path) -> None:
+    _put_key(tmp_path)
     with answering({}) as url:
         pass
     finding = found(at(tmp_path, url))

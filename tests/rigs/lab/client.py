@@ -31,6 +31,7 @@ from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.platform import connect
+from kappa.signed_requests import signature
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.steps import carry_out
 from oracle.postgres import PostgresDatabase
@@ -187,7 +188,8 @@ def leader(settings: Settings) -> object:
     """The host of the master that leads."""
     for url in settings.spark_ui:
         with suppress(httpx.HTTPError):
-            if httpx.get(f"{url}/json/", timeout=5, trust_env=False).json()["status"] == "ALIVE":
+            page = httpx.get(f"{url}/json/", headers=signature(settings.spark_key), timeout=5, trust_env=False)
+            if page.json()["status"] == "ALIVE":
                 return urlsplit(url).hostname
     return None
 

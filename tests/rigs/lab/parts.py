@@ -141,7 +141,7 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
         place = ["--host", host, "--port", "7077", "--webui-port", "8080"]
         parts[host] = Part([common[0], *said, *common[1:], *master, *place], environment)
     for host in WORKERS:
-        worker = ["org.apache.spark.deploy.worker.Worker", "--properties-file", str(settings.spark_auth)]
+        worker = ["org.apache.spark.deploy.worker.Worker", "--properties-file", str(passwords.spark_worker(settings))]
         offer = ["--host", host, "--cores", str(cores), "--memory", "8g"]
         offer += ["--work-dir", str(folder / "spark" / host)]
         keys = s3_server.KEYS if settings.places.store else {}

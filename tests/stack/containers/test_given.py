@@ -54,9 +54,9 @@ def test_every_file_that_a_start_names_is_given(target: Path, group: Group) -> N
     named = set(re.findall(rf"{names.GIVEN}/([\w.-]+)", (CHECKOUT / SCRIPTS[group]).read_text()))
     named = {name.replace("server-", "server-1.properties") if name == "server-" else name for name in named}
     if group is Group.MASTER:
-        assert named == {"spark-master.properties", "spark-auth.properties"}
-        assert "spark-auth.properties" in seen(target, Group.WORKER)
-        named -= {"spark-auth.properties"}
+        assert named == {"spark-master.properties", "spark-worker.properties"}
+        assert "spark-worker.properties" in seen(target, Group.WORKER)
+        named -= {"spark-worker.properties"}
     assert named
     assert named <= set(seen(target, group))
 
@@ -99,7 +99,10 @@ def test_no_group_sees_a_secret_that_it_has_no_use_for(target: Path) -> None:
         "ca.key", "kafka.key", "postgres.both.pem", "airflow-keys.json",
     }  # fmt: skip
     worker = private & set(seen(target, Group.WORKER))
-    assert worker == {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
+    assert worker == {
+        "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
+    }  # fmt: skip
+    assert (target / "secrets" / "spark-rest.key").read_text() not in "".join(seen(target, Group.WORKER).values())
     assert not private & set(seen(target, Group.MASTER)) - {"spark-master.properties"}
     assert private & set(seen(target, Group.MONITOR)) == {"kafka_control.properties", "kappa_operator.pgpass"}
 

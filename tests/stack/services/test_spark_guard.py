@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import socket
-import struct
 import time
 import urllib.error
 import urllib.request
@@ -23,7 +20,8 @@ import pytest
 from kappa.cluster import DriverState, Submission
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
-from kappa.standalone_cluster import SPARK_VERSION, KeyMissing, KeyRefused, Master, StandaloneCluster, bearer
+from kappa.signed_requests import KeyMissing, bearer, signature, worker_key
+from kappa.standalone_cluster import SPARK_VERSION, KeyRefused, Master, StandaloneCluster
 from kappa.verbs.drivers.submission import submission
 from stack import leftovers
 from stack.layout import Layout
@@ -31,16 +29,16 @@ from stack.services import passwords
 from stack.services import spark as cluster
 from stack.waiting import until
 from tests.rigs.small_stack import small_cluster
+from tests.rigs.spark_processes import EXECUTOR, drivers, environment, forged, listening, rpc, running, status, words
 
 pytestmark = pytest.mark.rig
 NOWHERE, PATIENCE = Master("http://127.0.0.1:1", "http://127.0.0.1:1"), 180
-EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 # A driver as the stack starts one: a session, a job in executors or in its own process, and then it stays.
 DRIVER = """
 import os, pathlib, sys, time
 parent = os.getppid()
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+spark = SparkSession.builder.getOrCreate()
 assert spark.sparkContext.parallelize(range(8), 2).sum() == 28
 home = sys.argv[sys.argv.index("--home") + 1]
 pathlib.Path(home, sys.argv[sys.argv.index("--launch") + 1]).write_text("worked")
@@ -94,47 +92,9 @@ def driver(request: pytest.FixtureRequest, spark: Layout) -> Iterator[str]:
     worked.unlink()
 
 
-def drivers(layout: Layout) -> list[psutil.Process]:
-    """The JVMs of drivers."""
-    return running(layout, "org.apache.spark.deploy.worker.DriverWrapper")
-
-
-def running(layout: Layout, main: str) -> list[psutil.Process]:
-    """The JVMs of the stack with this main class."""
-    return [process for process in leftovers.marked(layout.home) if main in words(process)]
-
-
-def words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
-
-
 def answer(layout: Layout, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
     """The status of an answer of the submission server."""
-    data = json.dumps(body).encode() if body is not None else None
-    url = f"{layout.settings.spark_rest[0]}/v1/submissions/{path}"
-    typed = {"Content-Type": "application/json", **headers}
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, typed, method=method), timeout=20) as reply:
-            return int(reply.status)
-    except urllib.error.HTTPError as refused:
-        return refused.code
-
-
-def forged(layout: Layout) -> dict[str, dict[str, str]]:
-    """What somebody else can put into the header, by name."""
-    head, body, _ = bearer(layout.settings.spark_key.read_text(), time.time()).split(".")
-    none = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
-    other = base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
-    tokens = {
-        "another key": bearer(other, time.time()),
-        "no signature": f"{none}.{body}.",
-        "a signature of something else": f"{head}.{body}.{'A' * 43}",
-        "signed an hour ago": bearer(layout.settings.spark_key.read_text(), time.time() - 3600),
-    }
-    return {"nothing": {}, **{name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}}
+    return status(method, f"{layout.settings.spark_rest[0]}/v1/submissions/{path}", headers, body)
 
 
 def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver: str) -> None:
@@ -145,7 +105,7 @@ def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver:
     }  # fmt: skip
     asked = {
         (how, path): answer(spark, method, path, headers, body)
-        for how, headers in forged(spark).items()
+        for how, headers in forged(spark.settings.spark_key.read_text()).items()
         for method, path, body in (
             ("POST", "create", create),
             ("POST", f"kill/{driver}", {}),
@@ -174,7 +134,8 @@ def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
 
 def test_no_port_of_sparks_rpc_reads_a_message_of_who_does_not_know_the_secret(spark: Layout, driver: str) -> None:
     """Each would else read an object in Java's serialisation, which is a way to run code. Of the other ports those of
-    pages and submissions want a signature or only show, that of a driver's Python process waits for a token."""
+    pages and submissions want a signature, that of a driver's Python process waits for a token, and no driver has a
+    page."""
     ports, said = spark.settings.ports, {port: rpc(port) for port in listening(spark)}
     asked = {port for port, answer in said.items() if b"Expected SaslMessage" in answer}
     assert {ports.spark_master, ports.spark_worker} < asked
@@ -184,28 +145,54 @@ def test_no_port_of_sparks_rpc_reads_a_message_of_who_does_not_know_the_secret(s
     assert [said[port] for port in set(said) - asked - http] == [b""], "Py4J's, which waits for its token"
 
 
-def listening(layout: Layout) -> set[int]:
-    """Every port that a JVM of the stack listens on."""
-    jvms = [process for process in leftovers.marked(layout.home) if "bin/java" in "".join(words(process)[:1])]
-    return {c.laddr.port for jvm in jvms for c in jvm.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+OF_BOTH = ("/", "/json/", "/metrics/json/", "/logPage/", "/log/", "/static/webui.js", "/nothing/")
+OF_MASTER = (
+    *OF_BOTH,
+    "/app/",
+    "/environment/",
+    "/workers/kill/",
+    "/metrics/master/json/",
+    "/metrics/applications/json/",
+)
+"""Paths of pages, known and unknown. What is no page of theirs is refused before it is looked for."""
 
 
-def rpc(port: int) -> bytes:
-    """What a port answers to a request of Spark's RPC: length, type, id, and an object's bytes."""
-    body = b"\xac\xed\x00\x05"
-    message = struct.pack(">bqi", 3, 42, len(body)) + body
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        connection.settimeout(3)
-        connection.sendall(struct.pack(">q", len(message) + 8) + message)
-        with suppress(TimeoutError):
-            return connection.recv(4096)
-    return b""
+def worker_page(layout: Layout) -> str:
+    return f"http://127.0.0.1:{layout.settings.ports.spark_worker_ui}"
+
+
+def test_no_page_of_master_or_worker_answers_who_does_not_sign(spark: Layout, driver: str) -> None:
+    key, master = spark.settings.spark_key.read_text(), spark.settings.spark_ui[0]
+    of_worker = {"what a worker has": {"Authorization": f"Bearer {bearer(worker_key(key), time.time())}"}}
+    asked = {
+        (url, how): status("GET", url, headers)
+        for page, paths, headers_by_name in (
+            (master, OF_MASTER, forged(key) | of_worker),
+            (worker_page(spark), OF_BOTH, forged(worker_key(key))),
+        )
+        for how, headers in headers_by_name.items()
+        for url in (f"{page}{path}" for path in paths)
+    }
+    assert set(asked.values()) == {403}, {key: status for key, status in asked.items() if status != 403}
+
+
+def test_who_signs_sees_the_pages(spark: Layout, driver: str) -> None:
+    key, master = spark.settings.spark_key, spark.settings.spark_ui[0]
+    with urllib.request.urlopen(urllib.request.Request(f"{master}/json/", headers=signature(key)), timeout=20) as said:
+        assert driver in said.read().decode()
+    log = f"/logPage/?driverId={driver}&logType=stderr"
+    for url in (f"{master}/", f"{master}/environment/"):
+        assert status("GET", url, signature(key)) == 200
+    for url in (f"{worker_page(spark)}{path}" for path in ("/", "/json/", log)):
+        assert status("GET", url, signature(key, of_worker=True)) == 200
+    assert answer(spark, "GET", "readyz", signature(key, of_worker=True)) == 403, "a worker's key starts no driver"
 
 
 def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) -> None:
     body = f"id={driver}&terminate=true&host=127.0.0.1".encode()
+    signed = signature(spark.settings.spark_key)
     for action in ("driver/kill", "app/kill", "workers/kill"):
-        request = urllib.request.Request(f"{spark.settings.spark_ui[0]}/{action}/", body, method="POST")
+        request = urllib.request.Request(f"{spark.settings.spark_ui[0]}/{action}/", body, signed, method="POST")
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=20).close()
     ended = until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5)
@@ -220,28 +207,23 @@ def test_the_secrets_are_in_their_files_and_in_the_environment_of_what_the_worke
 ) -> None:
     """Nowhere else: no command line, no file of the state folder, no page, no other environment."""
     settings = spark.settings
-    secrets = {settings.spark_key.read_text().strip(), passwords.spark_secret(settings)}
-    assert len(secrets) == 2
+    key = settings.spark_key.read_text().strip()
+    secrets = {key, worker_key(key), passwords.spark_secret(settings)}
+    assert len(secrets) == 3
     everybody = list(psutil.process_iter())
     assert not [p for p in everybody if any(secret in " ".join(words(p)) for secret in secrets)]
     started = leftovers.family(drivers(spark) + running(spark, EXECUTOR))
     holders = {p for p in everybody if passwords.spark_secret(settings) in environment(p)}
     assert holders
     assert holders <= started, "drivers, executors and their Python processes"
-    assert not [p for p in everybody if settings.spark_key.read_text() in environment(p)]
+    assert not [p for p in everybody if any(each in environment(p) for each in (key, worker_key(key)))]
     for file in files(spark):
         assert not [secret for secret in secrets if secret.encode() in file.read_bytes()], file
     for page in (f"{settings.spark_ui[0]}/environment/", f"{settings.spark_ui[0]}/json/"):
-        shown = urllib.request.urlopen(page, timeout=20).read().decode()
+        asked = urllib.request.Request(page, headers=signature(settings.spark_key))
+        shown = urllib.request.urlopen(asked, timeout=20).read().decode()
         assert len(shown) > 100
         assert not [secret for secret in secrets if secret in shown], page
-
-
-def environment(process: psutil.Process) -> str:
-    try:
-        return str(process.environ())
-    except psutil.Error:
-        return ""
 
 
 def files(layout: Layout) -> list[Path]:

@@ -89,7 +89,6 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
         configuration={
             **OF_ITS_OWN_PROCESS,
             "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",
-            "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
             **guarded(settings),
         },

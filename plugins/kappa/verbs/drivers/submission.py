@@ -1,5 +1,4 @@
-"""How a version's driver is started: its command line, its environment and the size of its JVM; no secret
-among them."""
+"""How a version's driver is started: its program, its environment and its size; no secret among them."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.core.installation.settings import Settings, variables
-from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS, working_cores
+from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal
 from kappa.core.spark_environment import (
     ALLOCATION,
@@ -34,8 +33,9 @@ JVM_OPTIONS = (
 )
 # What is over soon, or only plans and waits: the second compiler never pays for itself there.
 SHORT_JVM_OPTIONS = f"{_OF_EACH_JVM} -XX:TieredStopAtLevel=1"
-_AUTHENTICATED = {"spark.authenticate": "true"}
-"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033)."""
+_GUARDED = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
+"""Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033); a
+driver has no page, which would tell whoever asks."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
 
 
@@ -51,9 +51,9 @@ class NoCheckpointJar(Refusal):
 
 
 def guarded(settings: Settings) -> dict[str, str]:
-    """Settings of every Spark process: who connects is asked for the secret, and what leaves a machine is encrypted.
-    Masters and workers that are not the embedded stack's must have the same."""
-    return _AUTHENTICATED | ({} if settings.is_embedded else _ENCRYPTED)
+    """Settings of every Spark application: who connects is asked for the secret, and what leaves a machine is
+    encrypted. Masters and workers that are not the embedded stack's must have the same, and sign their pages."""
+    return _GUARDED | ({} if settings.is_embedded else _ENCRYPTED)
 
 
 def application_name(job: str, version: int) -> str:
@@ -64,37 +64,25 @@ def application_name(job: str, version: int) -> str:
 def submission(settings: Settings, version: Version, launch_id: UUID, standby: bool = False) -> Submission:
     """The submission of one launch of a version's driver, from the version's own artifact; `standby`: the driver warms
     up and waits until the launch, which bears the id of a change, is there."""
-    artifact = settings.artifacts / version.artifact
-    name = application_name(version.job, version.version)
-    options = [
-        "--master",
-        _master(settings, version.settings),
-        "--deploy-mode",
-        "client",
-        "--name",
-        name,
-        "--jars",
-        jars(settings),
-    ]
-    # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
-    options += ["--properties-file", str(settings.spark_auth)] if version.settings[EXECUTORS] else []
-    for key, value in _configuration(settings, artifact, version.settings).items():
-        options += ["--conf", f"{key}={value}"]
+    artifact, size = settings.artifacts / version.artifact, size_of(version.settings)
     driver = [str(artifact / "jobs" / "run.py"), "--home", str(settings.home), "--job", version.job]
     driver += ["--version", str(version.version), "--launch", str(launch_id)]
     driver += ["--standby"] if standby else []
     return Submission(
-        launch_id,
-        name,
-        (*options, *driver),
-        environment(artifact, settings.spark.python or sys.executable) | variables(settings),
-        _properties(settings, name, version.settings),
+        launch_id=launch_id,
+        name=application_name(version.job, version.version),
+        arguments=tuple(driver),
+        environment=environment(artifact, settings.spark.python or sys.executable) | variables(settings),
+        configuration=_configuration(settings, artifact, version.settings),
+        cluster=settings.spark_master,
+        driver_cores=size.driver_cores,
+        driver_memory_mb=size.driver_memory_mb,
+        executors=version.settings[EXECUTORS],
+        executor_cores=version.settings[EXECUTOR_CORES],
+        jars=jars(settings),
+        # Executors must know the secret of master and worker; in its own process a driver makes up one for itself.
+        secret=settings.spark_auth if version.settings[EXECUTORS] else None,
     )
-
-
-def _master(settings: Settings, given: Mapping[str, int]) -> str:
-    """Who does the work: executors of the cluster, or the driver's own process on its worker (decision 0011)."""
-    return settings.spark_master if given[EXECUTORS] else f"local[{given[EXECUTOR_CORES]}]"
 
 
 def _driver_jvm_options(settings: Settings, given: Mapping[str, int]) -> str:
@@ -115,12 +103,9 @@ def jars(settings: Settings) -> str:
 
 
 def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int]) -> dict[str, str]:
-    """What sizes and places the application; the query's own configuration is the driver's."""
+    """What driver and executors are given; the query's own configuration is the driver's."""
     return {
-        "spark.cores.max": str(working_cores(given)),
-        "spark.executor.cores": str(given[EXECUTOR_CORES]),
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
-        "spark.driver.memory": f"{size_of(given).driver_memory_mb}m",
         **({} if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
@@ -128,19 +113,4 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         **guarded(settings),
         "spark.executorEnv.PYTHONPATH": search_path(artifact),
         **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
-    }
-
-
-def _properties(settings: Settings, name: str, given: Mapping[str, int]) -> dict[str, str]:
-    """What the worker needs to start and supervise the driver's JVM."""
-    return {
-        "spark.app.name": name,
-        "spark.master": settings.spark_master,
-        "spark.submit.deployMode": "cluster",
-        "spark.driver.supervise": "true",
-        "spark.driver.memory": f"{size_of(given).driver_memory_mb}m",
-        "spark.driver.cores": str(size_of(given).driver_cores),
-        "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
-        "spark.jars": "",
-        **guarded(settings),
     }

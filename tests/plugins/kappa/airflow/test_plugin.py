@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 
@@ -94,6 +97,45 @@ def test_airflow_shows_the_console_in_its_navigation_and_on_dags(server: ApiServ
     [plugin] = Airflow(embedded(server.settings, VIEWER)).ask("to list plugins", "GET", "/api/v2/plugins")["plugins"]
     shown = {(view["destination"], view["name"], view["href"]) for view in plugin["external_views"]}
     assert shown == {("nav", "Streams", "kappa/console/"), ("dag", "Streams", "kappa/console/?dag={DAG_ID}")}
+
+
+@pytest.mark.long(minutes=2)
+def test_five_builds_make_no_new_version_of_any_dag(server: ApiServer, tmp_path: Path) -> None:
+    server.airflow(*SERIALIZE, **NOW)
+    with closing(sqlite3.connect(server.database)) as database, database:
+        database.execute(RUN_ONCE)
+    first = dag_versions(server)
+    assert len(first) == 11
+    artifacts.copy_sources(CHECKOUT, tmp_path)
+    for number in range(5):
+        (tmp_path / "jobs" / "metrics.py").open("a").write(f"# {number}\n")
+        artifacts.build(tmp_path, server.settings.artifacts, datetime.now(UTC))
+    assert len(artifacts.known(server.settings.artifacts)) == 5
+    server.airflow(*SERIALIZE, **NOW)
+    assert dag_versions(server) == first
+    server.airflow(*SERIALIZE, **NOW, KAPPA__RELEASES__PROVE_CRON="1 2 3 4 5")
+    changed = {dag for dag, found in dag_versions(server).items() if found != first[dag]}
+    assert changed == {"prove_replay"}, "another file would be a new version"
+
+
+SERIALIZE = ("dags", "reserialize")
+NOW = {"AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0"}
+"""Airflow looks at once, not after 30 s only, whether a DAG is another one."""
+RUN_ONCE = """
+insert into task_instance (id, task_id, dag_id, run_id, map_index, pool, pool_slots, try_number, dag_version_id)
+select id, 'lease', dag_id, 'run', -1, 'default_pool', 1, 1, id from dag_version"""
+"""Each version of a DAG has run: Airflow changes one that has not in its place."""
+
+
+def dag_versions(server: ApiServer) -> dict[str, list[tuple[int, str]]]:
+    """By DAG, the number and the hash of each version."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    asked = """select v.dag_id, v.version_number, s.dag_hash from dag_version v
+    join serialized_dag s on s.dag_version_id = v.id order by 1, 2"""
+    with closing(sqlite3.connect(server.database)) as database:
+        for dag, *version in database.execute(asked):
+            found.setdefault(dag, []).append(tuple(version))
+    return found
 
 
 def test_a_process_that_loads_the_plugin_does_not_load_what_only_the_api_server_needs() -> None:

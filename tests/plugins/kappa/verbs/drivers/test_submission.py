@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
-from kappa.cluster import Submission
 from kappa.core.installation.addresses import Spark
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
+from kappa.standalone_cluster import creation
 from kappa.verbs.drivers.submission import (
     JVM_OPTIONS,
     SHORT_JVM_OPTIONS,
@@ -48,7 +48,16 @@ def test_an_application_has_all_jars_of_their_folder_and_none_without_the_keeper
     assert jars(settings) == f"{settings.jars}/another.jar,{settings.jars}/checkpoint-files.jar"
 
 
-def _submission(standby: bool = False, settings: Settings = HERE, **given: int) -> Submission:
+@dataclass(frozen=True)
+class Asked:
+    """What a standalone master is asked for a submission."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    properties: dict[str, str]
+
+
+def _submission(standby: bool = False, settings: Settings = HERE, **given: int) -> Asked:
     version: dict[str, Any] = {
         "job": "ad_ctr",
         "version": 2,
@@ -63,10 +72,11 @@ def _submission(standby: bool = False, settings: Settings = HERE, **given: int) 
         "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
         "start_offsets": {0: 0},
     }
-    return submission(settings, Version(**version), UUID(int=1), standby)
+    asked = creation(submission(settings, Version(**version), UUID(int=1), standby))
+    return Asked(tuple(asked["appArgs"]), asked["environmentVariables"], asked["sparkProperties"])
 
 
-def _option(made: Submission, name: str) -> str:
+def _option(made: Asked, name: str) -> str:
     return made.arguments[made.arguments.index(name) + 1]
 
 
