@@ -13,7 +13,7 @@ from kappa.console.app import router
 from kappa.core.installation.settings import Settings
 
 LEFT_OUT = {"", "{page}", "static/{name}", "page/verbs", "data/value", "data/validation", "data/report"}
-"""Files, of which two are asked for, names, and what is there of a refused record or a replay, of which there is none."""
+"""Files, of which two are asked for; names; what there is of a refused record or a replay, and here of none."""
 
 
 def test_each_route_that_reads_is_asked(tmp_path: Path) -> None:

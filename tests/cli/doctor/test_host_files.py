@@ -72,7 +72,7 @@ def test_a_host_needs_the_secrets_of_its_roles_and_no_others(settings: Settings)
     there = of_host(settings, "w1=spark_worker")
     tried = {one.what for one in map(carry_out, host_files.trials(there)) if one.finding is None}
     assert {what.removeprefix("secret ") for what in tried if what.startswith("secret ")} == {
-        "ca.pem", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
+        "ca.pem", "spark-auth.properties", "spark-worker.properties", "kafka_stream.properties", "kappa_writer.pgpass",
     }  # fmt: skip
     assert wrong(there) == {}
     (there.secrets / "kappa_writer.pgpass").unlink()

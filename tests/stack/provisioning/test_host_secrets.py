@@ -45,7 +45,7 @@ GIVEN = {
     "k1": {"tls/k1.pem", "tls/k1.crt", "kafka_admin.properties"},
     "pg": {"tls/pg.key", "tls/pg.crt", "postgres.pgpass"},
     "m1": {"spark-master.properties"},
-    "w1": OF_WORKER,
+    "w1": OF_WORKER | {"spark-worker.properties"},
     "a1": OF_WORKER | OF_POSTGRES | CERTIFICATES | {
         "tls/a1.key", "airflow-users.json", "airflow.pgpass", "spark-rest.key",
         "kafka_control.properties",

@@ -38,7 +38,8 @@ def test_a_role_has_the_files_that_its_unit_names(role: HostRole) -> None:
 
 def test_a_worker_has_the_users_and_roles_that_drivers_and_executors_go_by() -> None:
     assert asked("jobs") == {"kafka_stream.properties", "kappa_writer.pgpass"}
-    assert asked("jobs") | {"spark-auth.properties"} == set(GIVEN[HostRole.SPARK_WORKER])
+    own = {"spark-auth.properties", "spark-worker.properties"}
+    assert asked("jobs") | own == set(GIVEN[HostRole.SPARK_WORKER])
 
 
 def test_the_monitor_only_looks() -> None:
