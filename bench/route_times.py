@@ -1,6 +1,6 @@
 """Each route of the console over many served rows, asked over HTTP: how long an answer takes that somebody waits for.
 
-Command: python -m bench.console_routes [--ads 10000] [--clients 500] [--minutes 1000] [--times 100] [--json]
+Command: python -m bench.route_times [--ads 10000] [--clients 500] [--minutes 1000] [--times 100] [--json]
 
 The routes are those of `kappa.console.app`, in a server of the bench's own, without Airflow's sign-in before them. A
 page that asks for the same twice is given what was read a moment ago: so each question is about another client, ad or

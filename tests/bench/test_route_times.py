@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from bench.console_routes import CAPACITY, questions
+from bench.route_times import CAPACITY, questions
 from bench.database import Filling
 from kappa.console.app import router
 from kappa.core.installation.settings import Settings
