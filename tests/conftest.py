@@ -23,7 +23,7 @@ from tests.integration.replays.edge import Edge
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.running_stack import IN_THEIR_DRIVERS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
 from tests.rigs.s3_server import KEYS, s3_server
-from tests.rigs.small_stack import small_stack
+from tests.rigs.small_stack import small_cluster, small_stack
 from tests.rigs.staged_driver import local_spark
 from tests.tally import minutes
 
@@ -166,6 +166,13 @@ def deployed(live: Stack, edge: Edge) -> Stack:
 def parts() -> Iterator[Layout]:
     """Rig R0: Kafka with the topic, and Postgres with the schema, on ports and folders of their own; no whole stack."""
     with small_stack(partitions=2) as layout:
+        yield layout
+
+
+@pytest.fixture(scope="session")
+def lone_cluster() -> Iterator[Layout]:
+    """Spark's master and worker and nothing else; who starts drivers on it ends them."""
+    with small_cluster() as layout:
         yield layout
 
 
