@@ -1,9 +1,11 @@
-"""The parts of the test suite as processes: started side by side, each with its own output, all ended together."""
+"""The parts of the test suite: where their tests lie, and each as a process, with its own output, all ended
+together."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -11,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +25,21 @@ MEMORY = Path("/dev/shm")
 WRITTEN_BYTES, WORKING_BYTES = 6 << 30, 10 << 30
 """What the tests that are not long have on the disk at one time, half as much again as was seen, and what their
 processes take beside it."""
+
+PLACES = {
+    "faults": ("tests/faults",),
+    "stack": (
+        "tests/integration",
+        "tests/stack/test_wipe.py",
+        "tests/cli/test_job_detail.py",
+        "tests/cli/commands/test_audit_command.py",
+    ),
+}
+"""Where all tests of a part lie, of which the others need not be read: half a minute sooner the stack is begun."""
+WORDS = {"servers": r"\brig\b", "rigs": r"\b(rig|spark): |mark\.spark\b"}
+"""What each file with tests of a part says somewhere, so that the others need not be read: they import Airflow and what
+else takes seconds. The first is the mark, the second a fixture; tests/conftest.py refuses a test whose file is silent.
+"""
 
 
 @dataclass(frozen=True)
@@ -160,6 +178,20 @@ class Run:
                     self.interrupt()
                 self.codes[step.name] = self._process.wait()
         self.seconds = time.monotonic() - self._begun
+
+
+def places(part: str, checkout: Path) -> Sequence[str]:
+    """The files and folders that a part's pytest reads, as seen from the checkout; empty: all that there are."""
+    if part not in WORDS:
+        return PLACES.get(part, ())
+    files = sorted((checkout / "tests").rglob("test_*.py"))
+    return [str(file.relative_to(checkout)) for file in files if is_read(part, file)]
+
+
+@cache
+def is_read(part: str, file: Path) -> bool:
+    """Whether a part that goes by WORDS reads a file of tests."""
+    return re.search(WORDS[part], file.read_text()) is not None
 
 
 def end(runs: Sequence[Run], patience: float = PATIENCE_SECONDS) -> None:

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 from random_order.config import Config as RandomOrder
 
-from cli.commands.test import PLACES
 from cli.entry import CHECKOUT
+from cli.suite import PLACES, WORDS, is_read
 from jobs import session
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
@@ -23,7 +23,7 @@ from tests.integration.replays.edge import Edge
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.running_stack import IN_THEIR_DRIVERS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
 from tests.rigs.s3_server import KEYS, s3_server
-from tests.rigs.small_stack import small_stack
+from tests.rigs.small_stack import small_cluster, small_stack
 from tests.rigs.staged_driver import local_spark
 from tests.tally import minutes
 
@@ -66,18 +66,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A long test that does not say how long it takes is refused in every run, also in those that leave it out, and so
-    is one of the stack where its part does not look. What needs Spark is marked so, and as on a rig, so that the parts
-    have fewer sessions between them; faults on the rig R1 are marked, for they are a part, too."""
+    is one where its part does not look. What needs Spark is marked so, and as on a rig, so that the parts have fewer
+    sessions between them; faults on the rig R1 are marked, for they are a part, too."""
     minutes(item)
     needed = set(getattr(item, "fixturenames", ()))
-    of_stack = item.get_closest_marker("integration") is not None and TESTS in item.path.parents
-    if of_stack and not item.nodeid.startswith(PLACES["stack"]):
-        raise pytest.UsageError(f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it")
     if "spark" in needed:
         item.add_marker(pytest.mark.rig)
         item.add_marker(pytest.mark.spark)
+    if TESTS in item.path.parents:
+        _check_place(item)
     if item.nodeid.startswith(PLACES["faults"]) and {"spark", "cases"} <= needed:
         item.add_marker(pytest.mark.r1_fault)
+
+
+def _check_place(item: pytest.Item) -> None:
+    """Refuse a test that its part would not read."""
+    if item.get_closest_marker("integration") is not None:
+        if not item.nodeid.startswith(PLACES["stack"]):
+            raise pytest.UsageError(
+                f"{item.nodeid} needs the whole stack and lies outside of {PLACES['stack']}: move it"
+            )
+    elif item.get_closest_marker("rig") is not None:
+        part = "rigs" if item.get_closest_marker("spark") is not None else "servers"
+        if not is_read(part, item.path):
+            raise pytest.UsageError(
+                f"{item.nodeid} is of the part '{part}', which reads only files in which /{WORDS[part]}/ is found, and "
+                "this is none: name the fixture or the mark in it, or say in its first sentence that it needs the rig"
+            )
 
 
 def pytest_collection_finish() -> None:
@@ -151,6 +166,13 @@ def deployed(live: Stack, edge: Edge) -> Stack:
 def parts() -> Iterator[Layout]:
     """Rig R0: Kafka with the topic, and Postgres with the schema, on ports and folders of their own; no whole stack."""
     with small_stack(partitions=2) as layout:
+        yield layout
+
+
+@pytest.fixture(scope="session")
+def lone_cluster() -> Iterator[Layout]:
+    """Spark's master and worker and nothing else; who starts drivers on it ends them."""
+    with small_cluster() as layout:
         yield layout
 
 

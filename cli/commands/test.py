@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.entry import CHECKOUT
-from cli.suite import Count, Part, Run, Step, end, memory_for_files
+from cli.suite import Count, Part, Run, Step, end, memory_for_files, places
 from kappa.core.refusals import Refusal
 from stack.provisioning import providers
 from stack.provisioning.terraform import executable
@@ -41,16 +41,6 @@ NEEDS = {
 """The parts, which run side by side, and the marks of their tests: what they need. Faults on the rig R1 are one of
 them, as they are half of what needs Spark, and what needs real servers and no Spark is another. So divided, the
 processors are seldom idle: each part but the first waits for others half of its time."""
-PLACES = {
-    "faults": ("tests/faults",),
-    "stack": (
-        "tests/integration",
-        "tests/stack/test_wipe.py",
-        "tests/cli/test_job_detail.py",
-        "tests/cli/commands/test_audit_command.py",
-    ),
-}
-"""Where all tests of a part lie, of which the others need not be read: half a minute sooner the stack is begun."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
 USUAL_MINUTES = {"units": 13, "servers": 13, "rigs": 15, "faults": 15, "stack": 14}
@@ -72,7 +62,8 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
     """What runs side by side. With arguments of its own there is one pytest for all tests, whose output is live."""
     if extra:
         return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
-    return [CLASSES, _checks(checkout), *(_tests(folder, name, marks, long) for name, marks in NEEDS.items())]
+    tests = (_tests(folder, name, marks, long, places(name, checkout)) for name, marks in NEEDS.items())
+    return [CLASSES, _checks(checkout), *tests]
 
 
 def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:
@@ -111,7 +102,7 @@ def _tests(folder: Path, name: str, which: str | None, long: bool, extra: Sequen
     marks = " and ".join(mark for mark in (which, left_out) if mark)
     chosen = ["-m", marks] if marks else []
     tally = ["-p", "tests.tally", "--tally", str(folder / f"{name}.json")]
-    command = [*_nice(name), sys.executable, "-m", "pytest", *tally, *chosen, *PLACES.get(name, ()), *extra]
+    command = [*_nice(name), sys.executable, "-m", "pytest", *tally, *chosen, *extra]
     return Part(name, [Step("pytest", command)], counts=True, live=bool(extra))
 
 

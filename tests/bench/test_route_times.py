@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from bench.route_times import CAPACITY, questions
 from bench.database import Filling
+from bench.route_times import CAPACITY, questions
 from kappa.console.app import router
 from kappa.core.installation.settings import Settings
 

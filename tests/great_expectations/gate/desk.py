@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from gate import running
 from gate.findings import Finding, Verdict
 
 from kappa.core import validation
@@ -123,6 +122,9 @@ class Desk:
 
     def judge(self, *jobs: str) -> Verdict:
         """What the gate says of these jobs' candidates."""
+        # Here, and not above: Great Expectations takes seconds to import, and each pytest reads this file.
+        from gate import running
+
         return running.judge(validation.read(json.loads(json.dumps(self.asked(*jobs)))))
 
     def _subject(self, job: str) -> Subject:

@@ -1,12 +1,15 @@
-"""The suites of the served tables, on the real database: what a candidate must show by itself."""
+"""The suites of the served tables, on the real database: which one a table has, and what a candidate must show by
+itself."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from kappa.core.validation import BadRequest, read
 from kappa.registry.postgres import PostgresRegistry
 from tests.great_expectations.gate.desk import (
     CANDIDATE,
@@ -20,9 +23,27 @@ from tests.great_expectations.gate.desk import (
     found,
     minute,
 )
+from tests.great_expectations.gate.test_validation_request import ASKED
 
 pytestmark = pytest.mark.rig
 ROWS = ad_rows(range(5))
+(AD_CTR,) = read(ASKED).subjects
+
+
+def test_a_served_table_has_a_suite_of_its_own_and_a_new_one_of_windows_what_all_must_show() -> None:
+    """It needs no database, but Great Expectations, which only the pytest of these tests imports: for seconds."""
+    from gate.running import suite_of
+    from gate.suites import ad_ctr_minute, windowed
+
+    assert suite_of(AD_CTR) is ad_ctr_minute
+    assert suite_of(replace(AD_CTR, table="slot_ctr_minute")) is windowed
+
+
+def test_records_without_windows_and_without_a_suite_are_refused() -> None:
+    from gate.running import suite_of
+
+    with pytest.raises(BadRequest, match="'strays' has no suite"):
+        suite_of(replace(AD_CTR, table="strays", measures=()))
 
 
 @pytest.mark.parametrize(

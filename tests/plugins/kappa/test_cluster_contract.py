@@ -24,7 +24,6 @@ from kappa.verbs.drivers.submission import submission
 from stack.waiting import until
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
 from tests.plugins.stages import put_checkpoint_jar
-from tests.rigs.small_stack import small_cluster
 
 PATIENCE = 100
 AWAY = Master("http://127.0.0.1:1", "http://127.0.0.1:1")
@@ -86,13 +85,12 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         put_checkpoint_jar(settings)
         yield Trial(FakeCluster(registry), settings)
         return
-    with small_cluster() as layout:
-        settings = layout.settings
-        program = settings.artifacts / "stays" / "jobs" / "run.py"
-        program.parent.mkdir(parents=True)
-        program.write_text(DRIVER)
-        master = Master(settings.spark_rest[0], settings.spark_ui[0])
-        yield Trial(StandaloneCluster([master], settings.spark_key), settings)
+    settings = request.getfixturevalue("lone_cluster").settings
+    program = settings.artifacts / "stays" / "jobs" / "run.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(DRIVER)
+    master = Master(settings.spark_rest[0], settings.spark_ui[0])
+    yield Trial(StandaloneCluster([master], settings.spark_key), settings)
 
 
 def test_a_launch_that_the_cluster_never_had_is_gone_and_may_be_killed(trial: Trial) -> None:

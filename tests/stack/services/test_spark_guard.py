@@ -28,7 +28,6 @@ from stack.layout import Layout
 from stack.services import passwords
 from stack.services import spark as cluster
 from stack.waiting import until
-from tests.rigs.small_stack import small_cluster
 from tests.rigs.spark_processes import EXECUTOR, drivers, environment, forged, listening, rpc, running, status, words
 
 pytestmark = pytest.mark.rig
@@ -49,13 +48,13 @@ os._exit(0)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Layout]:
-    """Master and worker, and an artifact whose driver only stays."""
-    with small_cluster() as layout:
-        program = layout.settings.artifacts / "stays" / "jobs" / "run.py"
-        program.parent.mkdir(parents=True)
-        program.write_text(DRIVER)
-        yield layout
+def guarded(lone_cluster: Layout) -> Layout:
+    """Master and worker, and an artifact whose driver works and then only stays."""
+    program = lone_cluster.settings.artifacts / "works" / "jobs" / "run.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(DRIVER)
+    assert until(lambda: not drivers(lone_cluster), 60), "a driver of other tests outlives its kill"
+    return lone_cluster
 
 
 def port(layout: Layout) -> StandaloneCluster:
@@ -67,7 +66,7 @@ def staying(layout: Layout, executors: int) -> tuple[Submission, Path]:
     """A driver's submission, and the file that it writes when its work is done."""
     given = resolve(find("ad_ctr"), {"executors": executors, "executor_cores": 1})
     version: dict[str, Any] = {
-        "job": "ad_ctr", "version": 1, "artifact": "stays", "settings": given, "topic": "t", "topic_id": "i",
+        "job": "ad_ctr", "version": 1, "artifact": "works", "settings": given, "topic": "t", "topic_id": "i",
         "state_digest": "s", "result_digest": "r", "state": State.STAGED, "desired": Desired.RUNNING,
         "starts_at": datetime(2026, 1, 1, tzinfo=UTC), "start_offsets": {0: 0},
     }  # fmt: skip
@@ -79,16 +78,16 @@ def staying(layout: Layout, executors: int) -> tuple[Submission, Path]:
     scope="module",
     params=[pytest.param(0, id="own process", marks=pytest.mark.long(minutes=1)), pytest.param(1, id="an executor")],
 )
-def driver(request: pytest.FixtureRequest, spark: Layout) -> Iterator[str]:
+def driver(request: pytest.FixtureRequest, guarded: Layout) -> Iterator[str]:
     """The submission's id of a driver that has worked, and stays."""
-    made, worked = staying(spark, request.param)
-    submission_id = port(spark).submit(made)
+    made, worked = staying(guarded, request.param)
+    submission_id = port(guarded).submit(made)
     if not until(worked.exists, PATIENCE):
-        said = "\n".join(f"{file}\n{file.read_text()[-3000:]}" for file in spark.spark.rglob("std*"))
+        said = "\n".join(f"{file}\n{file.read_text()[-3000:]}" for file in guarded.spark.rglob("std*"))
         pytest.fail(f"the driver did not work: {said}")
     yield submission_id
-    port(spark).kill(uuid4(), [submission_id])
-    assert until(lambda: not drivers(spark), 60), "the driver outlived its kill"
+    port(guarded).kill(uuid4(), [submission_id])
+    assert until(lambda: not drivers(guarded), 60), "the driver outlived its kill"
     worked.unlink()
 
 
@@ -97,15 +96,15 @@ def answer(layout: Layout, method: str, path: str, headers: dict[str, str], body
     return status(method, f"{layout.settings.spark_rest[0]}/v1/submissions/{path}", headers, body)
 
 
-def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver: str) -> None:
+def test_who_does_not_sign_starts_ends_and_learns_nothing(guarded: Layout, driver: str) -> None:
     create = {
         "action": "CreateSubmissionRequest", "clientSparkVersion": "4.2.0", "appResource": "",
         "mainClass": "org.apache.spark.deploy.SparkSubmit", "appArgs": [], "environmentVariables": {},
-        "sparkProperties": {"spark.app.name": "theirs", "spark.master": spark.settings.spark_master},
+        "sparkProperties": {"spark.app.name": "theirs", "spark.master": guarded.settings.spark_master},
     }  # fmt: skip
     asked = {
-        (how, path): answer(spark, method, path, headers, body)
-        for how, headers in forged(spark.settings.spark_key.read_text()).items()
+        (how, path): answer(guarded, method, path, headers, body)
+        for how, headers in forged(guarded.settings.spark_key.read_text()).items()
         for method, path, body in (
             ("POST", "create", create),
             ("POST", f"kill/{driver}", {}),
@@ -115,14 +114,14 @@ def test_who_does_not_sign_starts_ends_and_learns_nothing(spark: Layout, driver:
         )
     }
     assert set(asked.values()) == {403}, {key: status for key, status in asked.items() if status != 403}
-    assert len(drivers(spark)) == 1
-    assert port(spark).state(uuid4(), [driver]) is DriverState.RUNNING
+    assert len(drivers(guarded)) == 1
+    assert port(guarded).state(uuid4(), [driver]) is DriverState.RUNNING
 
 
-def test_a_key_that_is_not_the_masters_is_a_refusal_that_names_its_file(spark: Layout, tmp_path: Path) -> None:
+def test_a_key_that_is_not_the_masters_is_a_refusal_that_names_its_file(guarded: Layout, tmp_path: Path) -> None:
     other = tmp_path / "spark-rest.key"
     other.write_text(base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("="))
-    settings = spark.settings
+    settings = guarded.settings
     with pytest.raises(KeyRefused, match=str(other)):
         StandaloneCluster([Master(settings.spark_rest[0], settings.spark_ui[0])], other).state(uuid4(), ["driver-1"])
 
@@ -132,14 +131,14 @@ def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
         StandaloneCluster([NOWHERE], tmp_path / "spark-rest.key").state(uuid4(), ["driver-1"])
 
 
-def test_no_port_of_sparks_rpc_reads_a_message_of_who_does_not_know_the_secret(spark: Layout, driver: str) -> None:
+def test_no_port_of_sparks_rpc_reads_a_message_of_who_does_not_know_the_secret(guarded: Layout, driver: str) -> None:
     """Each would else read an object in Java's serialisation, which is a way to run code. Of the other ports those of
     pages and submissions want a signature, that of a driver's Python process waits for a token, and no driver has a
     page."""
-    ports, said = spark.settings.ports, {port: rpc(port) for port in listening(spark)}
+    ports, said = guarded.settings.ports, {port: rpc(port) for port in listening(guarded)}
     asked = {port for port, answer in said.items() if b"Expected SaslMessage" in answer}
     assert {ports.spark_master, ports.spark_worker} < asked
-    executors = len(running(spark, EXECUTOR))
+    executors = len(running(guarded, EXECUTOR))
     assert len(asked) == 2 + 3 + executors, "a driver has three such ports, an executor has one"
     http = {ports.spark_rest, ports.spark_ui, ports.spark_worker_ui}
     assert [said[port] for port in set(said) - asked - http] == [b""], "Py4J's, which waits for its token"
@@ -161,14 +160,14 @@ def worker_page(layout: Layout) -> str:
     return f"http://127.0.0.1:{layout.settings.ports.spark_worker_ui}"
 
 
-def test_no_page_of_master_or_worker_answers_who_does_not_sign(spark: Layout, driver: str) -> None:
-    key, master = spark.settings.spark_key.read_text(), spark.settings.spark_ui[0]
+def test_no_page_of_master_or_worker_answers_who_does_not_sign(guarded: Layout, driver: str) -> None:
+    key, master = guarded.settings.spark_key.read_text(), guarded.settings.spark_ui[0]
     of_worker = {"what a worker has": {"Authorization": f"Bearer {bearer(worker_key(key), time.time())}"}}
     asked = {
         (url, how): status("GET", url, headers)
         for page, paths, headers_by_name in (
             (master, OF_MASTER, forged(key) | of_worker),
-            (worker_page(spark), OF_BOTH, forged(worker_key(key))),
+            (worker_page(guarded), OF_BOTH, forged(worker_key(key))),
         )
         for how, headers in headers_by_name.items()
         for url in (f"{page}{path}" for path in paths)
@@ -176,48 +175,48 @@ def test_no_page_of_master_or_worker_answers_who_does_not_sign(spark: Layout, dr
     assert set(asked.values()) == {403}, {key: status for key, status in asked.items() if status != 403}
 
 
-def test_who_signs_sees_the_pages(spark: Layout, driver: str) -> None:
-    key, master = spark.settings.spark_key, spark.settings.spark_ui[0]
+def test_who_signs_sees_the_pages(guarded: Layout, driver: str) -> None:
+    key, master = guarded.settings.spark_key, guarded.settings.spark_ui[0]
     with urllib.request.urlopen(urllib.request.Request(f"{master}/json/", headers=signature(key)), timeout=20) as said:
         assert driver in said.read().decode()
     log = f"/logPage/?driverId={driver}&logType=stderr"
     for url in (f"{master}/", f"{master}/environment/"):
         assert status("GET", url, signature(key)) == 200
-    for url in (f"{worker_page(spark)}{path}" for path in ("/", "/json/", log)):
+    for url in (f"{worker_page(guarded)}{path}" for path in ("/", "/json/", log)):
         assert status("GET", url, signature(key, of_worker=True)) == 200
-    assert answer(spark, "GET", "readyz", signature(key, of_worker=True)) == 403, "a worker's key starts no driver"
+    assert answer(guarded, "GET", "readyz", signature(key, of_worker=True)) == 403, "a worker's key starts no driver"
 
 
-def test_the_pages_of_master_and_worker_only_show(spark: Layout, driver: str) -> None:
+def test_the_pages_of_master_and_worker_only_show(guarded: Layout, driver: str) -> None:
     body = f"id={driver}&terminate=true&host=127.0.0.1".encode()
-    signed = signature(spark.settings.spark_key)
+    signed = signature(guarded.settings.spark_key)
     for action in ("driver/kill", "app/kill", "workers/kill"):
-        request = urllib.request.Request(f"{spark.settings.spark_ui[0]}/{action}/", body, signed, method="POST")
+        request = urllib.request.Request(f"{guarded.settings.spark_ui[0]}/{action}/", body, signed, method="POST")
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=20).close()
-    ended = until(lambda: port(spark).state(uuid4(), [driver]) is not DriverState.RUNNING, 5)
+    ended = until(lambda: port(guarded).state(uuid4(), [driver]) is not DriverState.RUNNING, 5)
     assert not ended, "a page ended the driver"
-    assert port(spark).capacity().free_cores >= 0
-    assert port(spark).version() == SPARK_VERSION
-    assert cluster.healthy(spark.settings)
+    assert port(guarded).capacity().free_cores >= 0
+    assert port(guarded).version() == SPARK_VERSION
+    assert cluster.healthy(guarded.settings)
 
 
 def test_the_secrets_are_in_their_files_and_in_the_environment_of_what_the_worker_starts(
-    spark: Layout, driver: str
+    guarded: Layout, driver: str
 ) -> None:
     """Nowhere else: no command line, no file of the state folder, no page, no other environment."""
-    settings = spark.settings
+    settings = guarded.settings
     key = settings.spark_key.read_text().strip()
     secrets = {key, worker_key(key), passwords.spark_secret(settings)}
     assert len(secrets) == 3
     everybody = list(psutil.process_iter())
     assert not [p for p in everybody if any(secret in " ".join(words(p)) for secret in secrets)]
-    started = leftovers.family(drivers(spark) + running(spark, EXECUTOR))
+    started = leftovers.family(drivers(guarded) + running(guarded, EXECUTOR))
     holders = {p for p in everybody if passwords.spark_secret(settings) in environment(p)}
     assert holders
     assert holders <= started, "drivers, executors and their Python processes"
     assert not [p for p in everybody if any(each in environment(p) for each in (key, worker_key(key)))]
-    for file in files(spark):
+    for file in files(guarded):
         assert not [secret for secret in secrets if secret.encode() in file.read_bytes()], file
     for page in (f"{settings.spark_ui[0]}/environment/", f"{settings.spark_ui[0]}/json/"):
         asked = urllib.request.Request(page, headers=signature(settings.spark_key))

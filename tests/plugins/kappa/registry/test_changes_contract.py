@@ -1,4 +1,4 @@
-"""What the registry promises of changes in place, asked of the fake and of the one in Postgres alike."""
+"""What the registry promises of changes in place, asked of the fake and of the one in Postgres alike, on rig R0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Releases promise of replays and standings, asked of the fake and of the ones in Postgres alike."""
+"""What Releases promise of replays and standings, asked of the fake and of the ones in Postgres alike, on rig R0."""
 
 from __future__ import annotations
 
