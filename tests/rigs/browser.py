@@ -38,8 +38,13 @@ class Looked:
         """Write down from now on what goes wrong."""
         self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.wrong.append(f"{request.url}: {request.failure}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("dialog", self._dialog)
+
+    def _failed(self, request: Any) -> None:
+        """What is on its way when somebody goes to another page is aborted, which is nobody's fault."""
+        if not str(request.failure).endswith("ERR_ABORTED"):
+            self.wrong.append(f"{request.url}: {request.failure}")
 
     def _dialog(self, dialog: Any) -> None:
         self.wrong.append(f"dialog: {dialog.message}")

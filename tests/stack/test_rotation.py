@@ -106,6 +106,7 @@ def test_of_a_stack_that_is_down_the_files_are_replaced_and_the_next_start_tells
 
 
 @pytest.mark.rig
+@pytest.mark.long(minutes=1)
 def test_from_the_next_start_on_spark_knows_its_new_secrets_and_no_others(tmp_path: Path) -> None:
     """A worker that had another secret than its master would be none of its cluster."""
     with small_cluster() as layout:

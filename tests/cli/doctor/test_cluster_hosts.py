@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,13 @@ from cli.doctor import cluster_hosts
 from cli.doctor.trial import Wrong
 from kappa.core.installation.settings import Settings
 from kappa.platform import cluster_of
+from stack.layout import Layout
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
-from tests.rigs.small_stack import small_cluster
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Settings]:
-    with small_cluster() as layout:
-        yield layout.settings
 
 
 @pytest.mark.rig
-def test_a_host_is_looked_at_and_a_secret_that_it_lacks_is_named(spark: Settings) -> None:
+def test_a_host_is_looked_at_and_a_secret_that_it_lacks_is_named(lone_cluster: Layout) -> None:
+    spark = lone_cluster.settings
     cluster, secret = cluster_of(spark), spark.passfile("kappa_writer")
     assert cluster_hosts.look_at_hosts(spark, cluster) == (
         "1 of 1 looked at: clocks, secrets, environment, room, store"
