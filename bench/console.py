@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from bench import report
-from bench.database import Filling, fill, own_postgres
+from bench.database import Ads, Clients, Filling, Minutes, fill, own_postgres
 from bench.percentiles import summary
 from kappa.console import comparison, fates, history, numbers
 from kappa.console.database import Database, TooSlow
@@ -34,9 +34,9 @@ group by grouping sets ((point, is_final), (client_id), (client_id, ad_id))"""
 
 
 def main(
-    ads: Annotated[int, typer.Option(min=1, help="A row of each in every minute.")] = 10_000,
-    clients: Annotated[int, typer.Option(min=1, help="Whose ads they are.")] = 500,
-    minutes: Annotated[int, typer.Option(min=1, help="How far back.")] = 1_000,
+    ads: Ads = 10_000,
+    clients: Clients = 500,
+    minutes: Minutes = 1_000,
     times: Annotated[int, typer.Option(min=1, help="How often each is read.")] = 5,
     as_json: report.Json = False,
 ) -> None:

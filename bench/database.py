@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
 import psycopg
+import typer
 
 from bench import report
 from cli.entry import CHECKOUT
@@ -49,6 +51,9 @@ select version, client_id, window_start, sum(impressions), sum(clicks), sum(impr
     sum(seen_impressions), sum(seen_clicks), sum(seen_impression_micros), sum(seen_click_micros)
 from data.ad_ctr_minute where version = %(version)s group by 1, 2, 3"""
 _STATEMENTS = {"ad_ctr": _ADS, "client_spend": _CLIENTS}
+Ads = Annotated[int, typer.Option(min=1, help="A row of each in every minute.")]
+Clients = Annotated[int, typer.Option(min=1, help="Whose ads they are.")]
+Minutes = Annotated[int, typer.Option(min=1, help="How far back.")]
 NEVER = 10**9
 """For `differs`: no row differs."""
 

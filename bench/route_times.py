@@ -26,7 +26,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from bench import report
-from bench.database import Filling, fill, free_port, own_postgres
+from bench.database import Ads, Clients, Filling, Minutes, fill, free_port, own_postgres
 from bench.percentiles import summary
 from kappa.cluster import Capacity, Host
 from kappa.console.app import protect, router
@@ -44,9 +44,9 @@ STARTS_SECONDS = 30.0
 
 
 def main(
-    ads: Annotated[int, typer.Option(min=1, help="A row of each in every minute.")] = 10_000,
-    clients: Annotated[int, typer.Option(min=1, help="Whose ads they are.")] = 500,
-    minutes: Annotated[int, typer.Option(min=1, help="How far back.")] = 1_000,
+    ads: Ads = 10_000,
+    clients: Clients = 500,
+    minutes: Minutes = 1_000,
     times: Annotated[int, typer.Option(min=1, help="How often each is asked.")] = 100,
     as_json: report.Json = False,
 ) -> None:
