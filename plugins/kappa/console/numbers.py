@@ -89,7 +89,9 @@ def read(database: Database, chosen: Choice) -> dict[str, Any]:
         clients: list[dict[str, Any]] = []
         if end is not None:
             rows = sums.serving(connection, source, end, chosen.minutes, chosen.only)
-            minutes, clients = rows.by_minute(connection), rows.ranked(connection, ["client_id"], TOP)
+            minutes = rows.by_minute(connection)
+            # Of one client that is what its minutes come to, and needs no second look at its rows.
+            clients = sums.whole(minutes, chosen.only) if chosen.client else rows.ranked(connection, ["client_id"], TOP)
         days = connection.execute(_DAYS, {"client": chosen.client}).fetchall() if chosen.client else []
     return {
         "choice": {"span": chosen.span, "client": chosen.client, "ad": chosen.ad},

@@ -98,5 +98,10 @@ def points(minutes: Sequence[Mapping[str, Any]], step: int) -> list[dict[str, An
     return [{"at": at, "is_final": is_final, **found[at, is_final]} for at, is_final in sorted(found)]
 
 
+def whole(minutes: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What these minutes come to, as `Rows.ranked` tells of what is named; nothing where there are none."""
+    return [{**names, **{name: sum(m[name] for m in minutes) for name in SUMMED}, "among": 1}] if minutes else []
+
+
 def _minute(row: Mapping[str, Any], is_final: bool) -> dict[str, Any]:
     return {"at": int(row["window_start"].timestamp()), "is_final": is_final, **{name: row[name] for name in SUMMED}}

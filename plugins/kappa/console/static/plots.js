@@ -33,7 +33,8 @@ export class Plot {
     this.picked = picked;
     this.picture = el("div", {role: "img", "aria-label": title});
     this.caption = el("figcaption", {}, title);
-    this.host = el("figure", {class: "plot"}, this.caption, this.picture);
+    this.none = el("p", {class: "quiet", "aria-hidden": "true"}, "nothing yet");
+    this.host = el("figure", {class: "plot"}, this.caption, this.none, this.picture);
     this.data = null;
     dark.addEventListener("change", () => this.again());
     new ResizeObserver(() => this.made && this.made.setSize(this.size())).observe(this.host);
@@ -53,6 +54,7 @@ export class Plot {
     const shape = JSON.stringify(data.lines.map((line) => line.name));
     this.data = data;
     this.picture.setAttribute("aria-label", words(this.title, data, this.show));
+    this.none.hidden = data.at.length > 0;
     if (this.made && shape === this.shape) this.made.setData(this.columns());
     else this.again();
     this.shape = shape;
