@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=5)]
 JOB = "client_spend"
 EXPLAINED = "ad_ctr"
 DRY_RUN_SECONDS = 120
+START_SECONDS = 240
+"""For the driver of a candidate, until it reads; on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def test_a_person_looks_asks_what_a_number_is_made_of_and_approves_a_replay(grow
         _explain(looked, console)
         with reprocessing(grown, JOB, reason="looked at") as attempt:
             console.get_by_role("link", name="Replays").click()
-            console.get_by_text(re.compile(f"{JOB} v.* beside v{before}: CATCHING_UP")).wait_for()
+            under_way = console.get_by_text(re.compile(f"{JOB} v.* beside v{before}: CATCHING_UP"))
+            under_way.wait_for(timeout=1_000 * START_SECONDS)
             looked.picture("live-replay")
             attempt.until_asked()
             _approve(looked, console)
