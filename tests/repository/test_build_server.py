@@ -37,7 +37,7 @@ def build(folder: Path, *programs: str) -> tuple[list[str], list[str]]:
     """What was called, and what was said, where these programs are."""
     for name in programs:
         program(folder / "bin" / name, folder)
-    for name in ("sh", "dirname"):
+    for name in ("sh", "dirname", "timeout"):
         (folder / "bin").mkdir(exist_ok=True)
         (folder / "bin" / name).symlink_to(str(shutil.which(name)))
     surroundings = {**os.environ, "PATH": str(folder / "bin")}
