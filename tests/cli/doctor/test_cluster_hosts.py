@@ -16,6 +16,7 @@ from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
 
 
 @pytest.mark.rig
+@pytest.mark.long(minutes=1)
 def test_a_host_is_looked_at_and_a_secret_that_it_lacks_is_named(lone_cluster: Layout) -> None:
     spark = lone_cluster.settings
     cluster, secret = cluster_of(spark), spark.passfile("kappa_writer")
