@@ -87,9 +87,12 @@ def test_a_host_sees_the_secrets_of_its_roles_only(provisioned: Provisioned, ins
         host: set(installed.lab.run(host, ["ls", str(provisioned.secrets)], 60).split()) for host in (FIRST, MASTERS[0])
     }
     assert seen == {
-        FIRST: {"ca.pem", "host", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"},
+        FIRST: {
+            "ca.pem", "host", "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties",
+            "kappa_writer.pgpass",
+        },
         MASTERS[0]: {"ca.pem", "host", "spark-master.properties"},
-    }
+    }  # fmt: skip
 
 
 def test_the_second_plan_changes_nothing(provisioned: Provisioned, installed: Installed) -> None:
