@@ -48,8 +48,9 @@ def make(settings: Settings, folder: Path, words: Sequence[str]) -> None:
 
 
 def _hand_out(settings: Settings, folder: Path, hosts: Sequence[Host]) -> None:
-    """A folder for each host with what it needs and nothing else, and none for a host that is no more. A file that is
-    not made yet, as the address of somebody to be told, is left out."""
+    """A folder for each host with what it needs and nothing else that is made here, and none for a host that is no
+    more. A file that is not made yet, as the address of somebody to be told, is left out; what others put there, as the
+    token of who signed in, stays."""
     made, places = folder / "secrets", folder / "given"
     places.mkdir(exist_ok=True, mode=0o700)
     for host in hosts:
@@ -61,7 +62,8 @@ def _hand_out(settings: Settings, folder: Path, hosts: Sequence[Host]) -> None:
             _put(place / name, (made / name).read_text())
         _put(place / HOST_FILE, f"{host}\n")
         for left in [file for file in place.rglob("*") if file.is_file()]:
-            if str(left.relative_to(place)) not in names | {HOST_FILE}:
+            name = str(left.relative_to(place))
+            if name not in names and (name.startswith("tls/") or (made / name).exists()):
                 left.unlink()
     for gone in {place.name for place in places.iterdir()} - {host.name for host in hosts}:
         shutil.rmtree(places / gone)

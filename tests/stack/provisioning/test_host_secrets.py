@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cli import sign_in
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import ROLES, Settings, load
 from stack.provisioning import host_secrets
@@ -116,6 +117,15 @@ def test_what_a_host_has_no_use_for_any_more_is_taken_out_of_its_folder(settings
     assert {folder.name for folder in (tmp_path / "given").iterdir()} == {"a1"}
     assert set(contents(tmp_path / "given" / "a1")) == OF_ALL | {"kafka_control.properties", "kappa_operator.pgpass"}
     assert (tmp_path / "secrets" / "spark-rest.key").exists(), "what was made stays"
+
+
+def test_who_signed_in_from_a_host_stays_signed_in(settings: Settings, tmp_path: Path) -> None:
+    """Where the folder itself is a host's, as on one machine, people's tokens come to lie in it."""
+    make(settings, tmp_path, HOSTS)
+    token = tmp_path / "given" / "a1" / sign_in.file(settings).name
+    token.write_text("{}")
+    make(settings, tmp_path, HOSTS)
+    assert token.exists()
 
 
 def test_a_new_secret_reaches_each_host_that_has_the_old_one(settings: Settings, tmp_path: Path) -> None:
