@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import httpx
@@ -37,26 +37,28 @@ def _signed(settings: Settings) -> str:
 
 
 def _strangers(settings: Settings) -> str:
-    for server in settings.spark_rest:
-        answered = _ask_as_stranger(f"{server}/v1/submissions/status/{NO_DRIVER}")
-        if answered != httpx.codes.FORBIDDEN:
-            raise Wrong(
-                f"{server} answered {answered} to a request without a signature: whoever reaches it may run code as "
-                "Spark's user",
-                "Set spark.master.rest.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master.",
-            )
-    return "refused (403)"
+    return _refused(
+        settings.spark_rest, f"/v1/submissions/status/{NO_DRIVER}", "may run code as Spark's user",
+        "Set spark.master.rest.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master.",
+    )  # fmt: skip
 
 
 def _pages(settings: Settings) -> str:
-    for page in settings.spark_ui:
-        answered = _ask_as_stranger(f"{page}/json/")
+    return _refused(
+        settings.spark_ui, "/json/", "sees which programs run where, the environment and the logs",
+        "Set spark.ui.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master, and on each worker "
+        "(docs/clusters.md), or have the proxy before it refuse what has no signature.",
+    )  # fmt: skip
+
+
+def _refused(servers: Iterable[str], path: str, allows: str, remedy: str) -> str:
+    """What is to be said where each server refuses a request without a signature. Raises Wrong, with what it allows to
+    whoever reaches it; Unreachable."""
+    for server in servers:
+        answered = _ask_as_stranger(f"{server}{path}")
         if answered != httpx.codes.FORBIDDEN:
             raise Wrong(
-                f"{page} answered {answered} to a request without a signature: whoever reaches it sees which programs "
-                "run where, the environment and the logs",
-                "Set spark.ui.filters=org.apache.spark.ui.JWSFilter and its secretKey on the master, and on each "
-                "worker (docs/clusters.md), or have the proxy before it refuse what has no signature.",
+                f"{server} answered {answered} to a request without a signature: whoever reaches it {allows}", remedy
             )
     return "refused (403)"
 

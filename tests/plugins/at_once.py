@@ -25,3 +25,10 @@ def until_blocked(settings: Settings, role: str) -> None:
     statement = "select 1 from pg_locks join pg_stat_activity using (pid) where not granted and usename = %s"
     with psycopg.connect(settings.dsn("kappa_registry"), autocommit=True) as connection:
         until(f"{role} waits for a lock", lambda: bool(connection.execute(statement, [role]).fetchall()))
+
+
+def turn_on_all_jobs_is_taken(settings: Settings) -> bool:
+    """Whether somebody has the turn on who serves."""
+    with psycopg.connect(settings.dsn("kappa_registry")) as connection:
+        statement = "select pg_try_advisory_xact_lock(hashtextextended('kappa', 0))"
+        return connection.execute(statement).fetchone() == (False,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import great_expectations.expectations as gxe
 from great_expectations.expectations.row_conditions import Column, Condition
 
@@ -30,7 +32,6 @@ def shape(subject: Subject) -> list[gxe.Expectation]:
     rows = looked_at(subject)
     some = [named("rows_present", gxe.ExpectTableRowCountToBeBetween, "the candidate has rows", min_value=1)]
     keys = [*subject.keys, "window_start"]
-    covers = [m for m in subject.measures if f"seen_{m}" in subject.measures]
     return [
         named(
             "keys_unique", gxe.ExpectCompoundColumnsToBeUnique, "a key has one row", row_condition=rows,
@@ -55,19 +56,22 @@ def shape(subject: Subject) -> list[gxe.Expectation]:
             )
             for measure in subject.measures
         ),
-        *(
-            named(
-                f"{measure}_seen",
-                gxe.ExpectColumnPairValuesAToBeGreaterThanB,
-                f"no more {measure} were counted than seen",
-                row_condition=rows,
-                column_A=f"seen_{measure}",
-                column_B=measure,
-                or_equal=True,
-            )
-            for measure in covers
-        ),
+        *_covered(subject, rows),
     ]  # fmt: skip
+
+
+def _covered(subject: Subject, rows: Condition | None) -> Iterator[gxe.Expectation]:
+    """Of each measure that is also kept of all that was seen, resent events with it: no more was counted than seen."""
+    for measure in (m for m in subject.measures if f"seen_{m}" in subject.measures):
+        yield named(
+            f"{measure}_seen",
+            gxe.ExpectColumnPairValuesAToBeGreaterThanB,
+            f"no more {measure} were counted than seen",
+            row_condition=rows,
+            column_A=f"seen_{measure}",
+            column_B=measure,
+            or_equal=True,
+        )
 
 
 def rules(subject: Subject) -> list[gxe.Expectation]:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
+from kappa.core.job_catalog import Job
+from kappa.core.measures import MEASURES
 from kappa.core.serialization import Serializable
 
 Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,62}\Z")]
@@ -75,6 +77,14 @@ class Span(Serializable):
     until: datetime
 
 
+class Held(NamedTuple):
+    """A version that is held against another one: where it starts (None: with the log), and what is final of it."""
+
+    version: int
+    starts_at: datetime | None
+    complete_through: datetime | None
+
+
 @dataclass(frozen=True)
 class Subject(Serializable):
     """A candidate and the live version that it is compared with; or a version that serves, which stands for both, and
@@ -96,6 +106,24 @@ class Subject(Serializable):
     candidate_through: datetime | None
     live_through: datetime | None
     served: Span | None = None
+
+    @classmethod
+    def of(cls, job: Job, candidate: Held, live: Held, served: Span | None = None) -> Subject:
+        """Two versions of a job."""
+        return cls(
+            job=job.name,
+            table=job.table,
+            keys=tuple(job.keys),
+            measures=MEASURES if job.stateful else (),
+            window=timedelta(milliseconds=job.window_ms),
+            candidate=candidate.version,
+            live=live.version,
+            candidate_starts=candidate.starts_at,
+            live_starts=live.starts_at,
+            candidate_through=candidate.complete_through,
+            live_through=live.complete_through,
+            served=served,
+        )
 
     @property
     def rows(self) -> str:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,9 +17,8 @@ from uuid import uuid4
 from kappa.core.environment import OWN_CODE
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
-from kappa.core.measures import MEASURES
 from kappa.core.replays import Replay, Standing
-from kappa.core.validation import Request, Subject
+from kappa.core.validation import Held, Request, Subject
 from kappa.core.versions import Version
 from kappa.platform import Platform
 from kappa.verbs.drivers.launch import version_of
@@ -137,19 +135,10 @@ crashed, problem."""
 
 def subject(candidate: Version, live: Version, reached: Standing, live_reached: Standing) -> Subject:
     """A candidate beside the live version of its job, and how far each is."""
-    job = find(candidate.job)
-    return Subject(
-        job=job.name,
-        table=job.table,
-        keys=tuple(job.keys),
-        measures=MEASURES if job.stateful else (),
-        window=timedelta(milliseconds=job.window_ms),
-        candidate=candidate.version,
-        live=live.version,
-        candidate_starts=candidate.starts_at,
-        live_starts=live.starts_at,
-        candidate_through=reached.complete_through,
-        live_through=live_reached.complete_through,
+    return Subject.of(
+        find(candidate.job),
+        Held(candidate.version, candidate.starts_at, reached.complete_through),
+        Held(live.version, live.starts_at, live_reached.complete_through),
     )
 
 

@@ -6,16 +6,14 @@ Expected is what needs no other version to be seen; nothing is started, stopped 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find
-from kappa.core.measures import MEASURES
 from kappa.core.refusals import Refusal
-from kappa.core.validation import Parity, Request, Subject
+from kappa.core.validation import Held, Parity, Request, Subject
 from kappa.core.verb_steps import Verb
 from kappa.registry.live_validations import Found, LiveValidations, Serving
 from kappa.registry.transactions import Database
@@ -92,22 +90,8 @@ def request(settings: Settings, planned: Iterable[Serving], by: Author) -> Reque
 
 def subject(of: Serving) -> Subject:
     """A version that serves, held against itself."""
-    job = find(of.job)
-    through = of.windows.until
-    return Subject(
-        job=job.name,
-        table=job.table,
-        keys=tuple(job.keys),
-        measures=MEASURES if job.stateful else (),
-        window=timedelta(milliseconds=job.window_ms),
-        candidate=of.version,
-        live=of.version,
-        candidate_starts=of.starts_at,
-        live_starts=of.starts_at,
-        candidate_through=through,
-        live_through=through,
-        served=of.windows,
-    )
+    itself = Held(of.version, of.starts_at, of.windows.until)
+    return Subject.of(find(of.job), itself, itself, of.windows)
 
 
 def found(of: Serving, outcome: Outcome) -> Found:

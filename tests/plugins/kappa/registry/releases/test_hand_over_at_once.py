@@ -19,7 +19,7 @@ from kappa.registry.releases import hand_over
 from kappa.registry.releases_port import SegmentsChanged
 from kappa.registry.transactions import take_turn
 from kappa.registry.versions import INSERT_SEGMENT
-from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, until, until_blocked
+from tests.plugins.at_once import HOLDS_OUT_SECONDS, PATIENCE_SECONDS, turn_on_all_jobs_is_taken, until, until_blocked
 from tests.plugins.registries import OTHER, version
 from tests.plugins.release_trials import PostgresReleaseTrial, author, candidates, picture, plan
 from tests.rigs.view_reader import await_looks, reading
@@ -170,7 +170,7 @@ def test_a_hand_over_is_checked_after_a_version_that_is_being_staged(
     def check() -> None:
         there.append(serving.registry.versions(job)[-1].version)
 
-    until("it is being staged", lambda: _turn_is_taken(serving))
+    until("it is being staged", lambda: turn_on_all_jobs_is_taken(serving.settings))
     moving = pool.submit(serving.releases.hand_over, plan(serving), author(), HOLDS_OUT_SECONDS, check)
     until_blocked(serving.settings, "kappa_registry")
     assert there == []
@@ -182,12 +182,6 @@ def test_a_hand_over_is_checked_after_a_version_that_is_being_staged(
 
 def _await(event: Event) -> None:
     assert event.wait(PATIENCE_SECONDS)
-
-
-def _turn_is_taken(serving: PostgresReleaseTrial) -> bool:
-    with psycopg.connect(serving.settings.dsn("kappa_registry")) as connection:
-        statement = "select pg_try_advisory_xact_lock(hashtextextended('kappa', 0))"
-        return connection.execute(statement).fetchone() == (False,)
 
 
 def test_a_version_that_gave_up_waits_for_the_hand_over_that_replaces_it_and_stays_failed(
