@@ -12,19 +12,23 @@ from kappa.core.installation.findings import Finding
 from kappa.core.installation.needs import POOLS, Seen, lacking
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.core.verb_steps import Verb
 from stack.waiting import until
 
 PART = "Airflow"
 DAG, LOOK = "check_installation", "look"
 RUN_SECONDS = 120
+SWITCHED_ON = {DAG} | {verb.dag_id for verb in Verb} - {Verb.PROVE.dag_id}
+"""A proof computes everything anew, so somebody has to want it."""
 PARTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """Its parts by what it says of them, a session, its pools, and what a task sees of the installation."""
+    """Its parts by what it says of them, a session, its pools, our DAGs, and what a task sees of the installation."""
     yield Trial(PART, "parts", partial(_parts, settings))
     yield Trial(PART, "sign-in", partial(_session, settings))
     yield Trial(PART, "pools", partial(_pools, settings))
+    yield Trial(PART, "DAGs", partial(_dags, settings))
     yield Trial(PART, f"what tasks see ({DAG})", partial(_tasks, settings))
 
 
@@ -49,6 +53,16 @@ def _pools(settings: Settings) -> str:
     held = session(settings).pools()
     _check(list(lacking(Seen(pools=held), settings.is_embedded)))
     return ", ".join(f"{pool.name} of {held[pool.name].slots}" for pool in POOLS)
+
+
+def _dags(settings: Settings) -> str:
+    """Of a paused one no run begins, and nobody is told: neither what somebody asks for nor what is due."""
+    told = session(settings).ask("to list its DAGs", "GET", "/api/v2/dags?paused=true&limit=100")["dags"]
+    paused = {dag["dag_id"] for dag in told}
+    if wrong := sorted(paused & SWITCHED_ON):
+        raise Wrong(f"paused, so that no run of them begins: {', '.join(wrong)}", "Switch them on in its list of DAGs.")
+    unproven = f" but {Verb.PROVE.dag_id}, which waits for somebody to switch it on"
+    return "none paused" + (unproven if Verb.PROVE.dag_id in paused else "")
 
 
 def _tasks(settings: Settings) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -25,11 +25,13 @@ FINDING = {"part": "connection spark_local", "wrong": "there is none", "remedy":
 def tried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Tried]]:
     """What comes of it with these pools, this answer to a run, and what its task saw."""
 
-    def make(pools: Any = POOLS, run: int = 200, saw: Any = None) -> dict[str, Tried]:
+    def make(pools: Any = POOLS, run: int = 200, saw: Any = None, paused: Sequence[str] = ()) -> dict[str, Tried]:
         def answer(request: httpx.Request) -> httpx.Response:
             path = request.url.path
             if path == "/api/v2/pools":
                 return httpx.Response(200, json={"pools": pools})
+            if request.url.params.get("paused") == "true":
+                return httpx.Response(200, json={"dags": [{"dag_id": name} for name in paused]})
             if request.method == "POST":
                 assert path == "/api/v2/dags/check_installation/dagRuns"
                 return httpx.Response(run, json={"detail": "Forbidden"})
@@ -74,3 +76,13 @@ def test_who_may_not_start_the_check_is_told_whom_to_sign_in_as(tried: Callable[
     assert finding is not None
     assert finding.wrong == "Airflow refused to run check_installation (403): Forbidden"
     assert "role operator: ./kappa login" in finding.remedy
+
+
+def test_a_dag_that_somebody_paused_is_named_for_it_runs_no_more(tried: Callable[..., dict[str, Tried]]) -> None:
+    """But for the one that is paused at first."""
+    assert tried()["DAGs"].found == "none paused"
+    assert tried(paused=["prove_replay"])["DAGs"].found.startswith("none paused but prove_replay, which waits for")
+    finding = tried(paused=["validate_live", "another", "prove_replay", "deploy_stream"])["DAGs"].finding
+    assert finding is not None
+    assert finding.wrong == "paused, so that no run of them begins: deploy_stream, validate_live"
+    assert finding.remedy == "Switch them on in its list of DAGs."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kappa.airflow.plugin import PAGE
 from kappa.airflow_sign_in import password_of
 from kappa.core.verb_steps import Verb
 from tests.rigs.api_server import ApiServer, api_server
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long(minutes=1)
 CHECKOUT = Path(__file__).resolve().parents[4]
 PERSON = "operator"
-DATA, SCRIPT, CONSOLE = "/kappa/console/data/now", "/kappa/console/static/page.js", "/kappa/console/"
+DATA, SCRIPT = f"/{PAGE}data/now", f"/{PAGE}static/page.js"
 RUNS = f"/api/v2/dags/{Verb.REPAIR.dag_id}/dagRuns"
 JSON = {"headers": {"Content-Type": "application/json"}}
 WANTED = '{"logical_date": null}'
@@ -118,8 +119,9 @@ def test_a_page_of_another_site_reads_and_shows_nothing_of_the_console(
     assert strange.evaluate(ASKS, [base + DATA, {}]) == "TypeError"
     assert strange.evaluate(ASKS, [base + DATA, {"mode": "no-cors"}]) == "TypeError"
     assert strange.evaluate(LOADS, ["script", base + SCRIPT]) == "refused"
-    strange.evaluate(LOADS, ["iframe", base + CONSOLE])
-    assert [frame.url for frame in strange.frames[1:]] == ["chrome-error://chromewebdata/"]
+    with strange.expect_event("framenavigated", lambda frame: frame.parent_frame is not None) as led:
+        strange.evaluate(LOADS, ["iframe", f"{base}/{PAGE}"])
+    assert led.value.url == "chrome-error://chromewebdata/"
 
 
 def test_a_page_of_another_site_starts_no_verb(server: ApiServer, signed_in: Looked, strange: Page) -> None:
