@@ -18,6 +18,9 @@ from stack.waiting import until
 PART = "Airflow"
 DAG, LOOK = "check_installation", "look"
 RUN_SECONDS = 120
+ANSWER_SECONDS = 60.0
+"""An api-server that has just started on a busy machine answers late; it is asked once here, and not called silent for
+that."""
 SWITCHED_ON = {DAG} | {verb.dag_id for verb in Verb} - {Verb.PROVE.dag_id}
 """A proof computes everything anew, so somebody has to want it."""
 PARTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
@@ -34,7 +37,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 def _parts(settings: Settings) -> str:
     try:
-        told = ask_health(settings)
+        told = ask_health(settings, seconds=ANSWER_SECONDS)
     except Refusal as silent:
         remedy = "Start its api-server, or correct airflow.url and airflow.ca in the settings."
         raise Wrong(str(silent), remedy) from silent

@@ -26,6 +26,8 @@ RESULT_TASK = "conclude"
 PATIENCE = httpx.Timeout(60.0, connect=20.0)
 """For an answer and for a connection, in seconds: a server that has just started on a busy machine answers late, and
 what it answers first is TLS's handshake."""
+HEALTH_SECONDS = 5.0
+"""For what Airflow says of its parts, by who looks again and again."""
 KNOWN_AFTER_SECONDS = 60.0
 LONGEST_NOTE = 1000
 """Characters that Airflow takes."""
@@ -190,11 +192,13 @@ def health(settings: Settings, transport: httpx.BaseTransport | None = None) -> 
         return None
 
 
-def ask_health(settings: Settings, transport: httpx.BaseTransport | None = None) -> dict[str, Any]:
-    """The same. Raises Unreachable, AirflowRefused, UnreadableAuthority."""
+def ask_health(
+    settings: Settings, transport: httpx.BaseTransport | None = None, seconds: float = HEALTH_SECONDS
+) -> dict[str, Any]:
+    """The same, waited for so long. Raises Unreachable, AirflowRefused, UnreadableAuthority."""
     url = settings.airflow_url
     try:
-        with client(url, settings.airflow.ca, 5.0, transport) as api:
+        with client(url, settings.airflow.ca, seconds, transport) as api:
             return _checked("to show its health", api.get("/api/v2/monitor/health"))
     except (httpx.HTTPError, ValueError) as error:
         raise Unreachable("Airflow", url, error or type(error).__name__) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 
 from cli.doctor import airflow_parts
 from cli.doctor.trial import Tried, carry_out
-from kappa.airflow_api import Airflow
+from kappa.airflow_api import Airflow, ask_health
 from kappa.airflow_sign_in import SignedIn
 from kappa.core.installation.settings import Settings
 
@@ -86,3 +87,18 @@ def test_a_dag_that_somebody_paused_is_named_for_it_runs_no_more(tried: Callable
     assert finding is not None
     assert finding.wrong == "paused, so that no run of them begins: deploy_stream, validate_live"
     assert finding.remedy == "Switch them on in its list of DAGs."
+
+
+def test_a_server_that_has_just_started_is_waited_for_longer_than_by_who_looks_again(
+    tried: Callable[..., dict[str, Tried]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={part: {"status": "healthy"} for part in airflow_parts.PARTS})
+
+    through = partial(ask_health, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(airflow_parts, "ask_health", through)
+    assert tried()["parts"].found.startswith("healthy: ")
+    assert asked == [airflow_parts.ANSWER_SECONDS]
