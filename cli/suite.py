@@ -64,7 +64,8 @@ class Part:
 @dataclass(frozen=True)
 class Count:
     """What a pytest has come to, as tests/tally.py writes it down. `reds`: the tests that failed, as they must, without
-    a safeguard, as lines under a line of the safeguard."""
+    a safeguard, as lines under a line of the safeguard; `measured`: the lines of a table of what
+    tests of faults measured, two for its head."""
 
     selected: int = 0
     deselected: int = 0
@@ -75,6 +76,7 @@ class Count:
     since: float = 0.0
     long_minutes: float = 0.0
     reds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    measured: Sequence[str] = ()
 
     @classmethod
     def read(cls, file: Path) -> Self | None:

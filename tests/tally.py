@@ -17,6 +17,8 @@ import pytest
 FAILED, SKIPPED, PASSED = "failed", "skipped", "passed"
 REDS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 """What went red without a safeguard, as tests/red_without.py tells it at the end of a run."""
+MEASURED = pytest.StashKey[Sequence[str]]()
+"""A table of what the tests of faults measured, as tests/measured.py tells it at the end of a run."""
 
 
 class Tally:
@@ -30,6 +32,7 @@ class Tally:
         self._selected = self._deselected = 0
         self._long_minutes = 0.0
         self._reds: Mapping[str, Sequence[str]] = {}
+        self._measured: Sequence[str] = ()
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Those that `-m` or `-k` left out."""
@@ -63,6 +66,7 @@ class Tally:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """The run is over; where it was interrupted, the file goes on to name the test that ran."""
         self._reds = session.config.stash.get(REDS, {})
+        self._measured = session.config.stash.get(MEASURED, ())
         if exitstatus != pytest.ExitCode.INTERRUPTED:
             self._running = None
         self._write()
@@ -78,7 +82,7 @@ class Tally:
             "selected": self._selected, "deselected": self._deselected, "passed": ended.count(PASSED),
             "skipped": ended.count(SKIPPED), "failed": [name for name, how in self._outcomes.items() if how == FAILED],
             "running": self._running, "since": self._since, "long_minutes": self._long_minutes,
-            "reds": self._reds,
+            "reds": self._reds, "measured": self._measured,
         }  # fmt: skip
 
 

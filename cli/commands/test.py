@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -212,6 +213,7 @@ def _sum_up(runs: Sequence[Run]) -> int:
         table.add_row(one.part.name, f"{one.seconds:.1f}", *map(str, cells))
     messages.print(table)
     _show_reds([count.reds for count in counts])
+    _show_measured([count.measured for count in counts if count.measured])
     faults = [fault for one in runs for fault in one.faults()]
     messages.print("".join(f"failed: {fault}\n" for fault in faults), markup=False, end="")
     skipped = sum(count.skipped for count in counts)
@@ -229,6 +231,13 @@ def _show_reds(parts: Sequence[Mapping[str, Sequence[str]]]) -> None:
         typer.echo("──── tests that went red with a safeguard taken away")
     for safeguard, lines in sorted(reds.items()):
         typer.echo("\n".join([safeguard, *lines]))
+
+
+def _show_measured(tables: Sequence[Sequence[str]]) -> None:
+    """What the tests of faults measured, as one table."""
+    if tables:
+        rows = sorted((row for table in tables for row in table[2:]), key=lambda row: int(re.split(r"\D+", row)[1]))
+        typer.echo("\n".join(["──── what the tests of faults measured", *tables[0][:2], *rows]))
 
 
 def closing(passed: int, failed: int, skipped: int) -> str:

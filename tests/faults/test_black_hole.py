@@ -63,6 +63,7 @@ def test_a_black_hole_ends_each_wait_and_loses_nothing(
         program.until("the driver gave its connections up, and tried to make others", is_seen)
         assert proxy.is_silent
         proxy.speak()
+        case.relieve()
         program.await_read()
     assert len(case.query("select 1 from registry.driver_start")) == 1, "nothing had to start it again"
     case.check()

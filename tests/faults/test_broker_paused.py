@@ -50,6 +50,7 @@ def test_a_broker_that_is_paused_is_waited_for(
             with paused(parts):
                 rest = pool.submit(case.produce, records[1_200:])
                 program.until("a question has timed out", lambda: "the broker does not answer" in caplog.text)
+            case.relieve()
             rest.result(PATIENCE_SECONDS)
         program.await_read()
         assert case.progress("ad_ctr") != before

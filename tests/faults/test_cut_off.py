@@ -45,6 +45,7 @@ def test_who_is_not_heard_begins_no_batch_and_goes_on_where_it_was_once_it_is(
         time.sleep(2 * LOST_SECONDS)
         after = states(case)
         proxy.speak()
+        case.relieve()
         program.await_read()
     assert after == before, BEGUN
     assert "no batch is begun until one does" in caplog.text

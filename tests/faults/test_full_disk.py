@@ -60,8 +60,10 @@ def test_a_driver_whose_checkpoint_has_no_space_says_so_and_goes_on_when_there_i
         case.produce(events(50))
         program.await_read()
         with disk.full():
+            case.strike()
             case.produce(events(50, 100))
             program.until("it is red", lambda: "No space left on device" in case.red().get("query", ""))
+        case.relieve()
         program.await_read()
         program.until("it is green", lambda: case.red() == {})
     case.check()

@@ -14,6 +14,7 @@ from kappa.status.causes import MEANINGS, Cause
 from stack.alerts import prometheus_rules
 from stack.services import monitor
 from tests.integration.injected import kill_and_await
+from tests.measured import Figure, note
 from tests.rigs.prometheus import PROMETHEUS, firing, scraping
 from tests.rigs.running_stack import Stack
 from tests.stack.alerts.receiver import Receiver, put_address, receiver
@@ -60,6 +61,8 @@ class Watched:
             return len(after) == len(looks)
 
         self.stack.until(f"{cause}: {', '.join(looks)}", all_seen, seconds)
+        if fires and "red line" in after:
+            note({Figure.RED: after["red line"]})
         return ", ".join(f"{what} after {second:.1f} s" for what, second in after.items())
 
 

@@ -13,6 +13,7 @@ from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await
 from tests.integration.versions import batches, epochs
+from tests.measured import Figure, note
 from tests.rigs.running_stack import JOBS, Stack
 
 
@@ -28,6 +29,7 @@ def while_postgres_is_away(stack: Stack, seconds: float) -> None:
     for job in JOBS:
         stack.until(f"{job} commits again", partial(_has_committed, stack, job, committed[job]))
     print(f"Postgres was away for {seconds:.0f} s; all jobs commit again after {time.monotonic() - begun:.1f} s")
+    note({Figure.RECOVERED: time.monotonic() - begun})
     assert epochs(stack) == before
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -25,9 +27,13 @@ from oracle.reconcile import SystemClock, reconcile
 from oracle.topic import KafkaTopic
 from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
+from tests.measured import Figure, note, of_verdict
 from tests.rigs.events import Sent
 from tests.rigs.program import PATIENCE_SECONDS, Program
 from tests.rigs.staged_driver import Staged
+
+RECOVERED_SECONDS, RED_SECONDS = 60, 30
+"""The longest from a fault's end to the next commit, and from its beginning to a red line (docs/faults.md)."""
 
 
 @dataclass
@@ -37,6 +43,8 @@ class Case:
     layout: Layout
     versions: dict[str, Staged] = field(default_factory=dict)
     _open: psycopg.Connection[DictRow] | None = None
+    _struck: float | None = None
+    _ends: list[datetime] = field(default_factory=list)
 
     @property
     def settings(self) -> Settings:
@@ -80,14 +88,27 @@ class Case:
             program.stop()
 
     def launch(self, job: str | None = None) -> Staged:
-        """The version, wanted running, with a launch that nobody has claimed."""
+        """The version, wanted running, with a launch that nobody has claimed. What is wrong with it begins now, and
+        if it is not the first one, what was wrong before is over."""
         staged = replace(self.version(job), launch=uuid.uuid4())
         key = {"job": staged.job, "version": staged.version, "launch": staged.launch}
         with self._connect(SUPERUSER) as connection:
             for statement in _LAUNCH:
                 connection.execute(statement, key)
+            started = connection.execute(_STARTED, [staged.job, staged.version]).fetchone()
         self.versions[staged.job] = staged
+        self.strike()
+        if started:
+            self._ends.append(started["now"])
         return staged
+
+    def strike(self) -> None:
+        """A fault begins now: how long it takes until there is a red line is measured from here."""
+        self._struck = time.monotonic()
+
+    def relieve(self) -> None:
+        """A fault is over now: how long it takes until something is committed is measured from here."""
+        self._ends.append(self.query("select clock_timestamp() as now")[0]["now"])
 
     def query(self, statement: str, *values: Any, role: str = SUPERUSER) -> list[DictRow]:
         """The rows of a statement."""
@@ -136,8 +157,12 @@ class Case:
         return str(found[0]["state"])
 
     def red(self, job: str | None = None) -> dict[str, str]:
-        """The version's red lines: what, detail."""
+        """The version's red lines: what, detail. The first ones after a fault began must have come in time (I9)."""
         found = self.query(_RED, *self._key(job))
+        if found and self._struck is not None:
+            seconds, self._struck = time.monotonic() - self._struck, None
+            note({Figure.RED: seconds})
+            assert seconds <= RED_SECONDS, f"red only after {seconds:.0f} s: {found}"
         return {row["what"]: row["detail"] for row in found}
 
     def checkpoint(self, job: str | None = None, folder: str = "g1") -> Checkpoint:
@@ -149,7 +174,9 @@ class Case:
         """Where what is served differs from what the oracle recomputes from the log, as far as each job has read."""
         topic = KafkaTopic(self.settings.kafka_access(KafkaUser.READER).librdkafka(), self.settings.topic.name)
         database = PostgresDatabase(self.settings.dsn("kappa_operator"))
-        return reconcile(topic, database, None, 0, SystemClock()).differences
+        verdict = reconcile(topic, database, None, 0, SystemClock())
+        note(of_verdict(asdict(verdict)))
+        return verdict.differences
 
     def check(self) -> None:
         """All that is in the log was read, each record has one fate, ranges of offsets join (I5), and the oracle finds
@@ -159,6 +186,14 @@ class Case:
             assert self.progress(job) == ends, f"{job} has not read the whole log"
             self.check_ranges(job)
         assert self.differences() == []
+        self._check_recovery()
+
+    def _check_recovery(self) -> None:
+        """The first commit after each fault's end came in time (I8), where there was one."""
+        first = [self.query(_FIRST_COMMIT, end, end)[0]["seconds"] for end in self._ends]
+        if seconds := [float(each) for each in first if each is not None]:
+            note({Figure.RECOVERED: max(seconds)})
+            assert max(seconds) <= RECOVERED_SECONDS, f"nothing was committed for {max(seconds):.0f} s after the fault"
 
     def check_ranges(self, job: str | None = None) -> None:
         """No gap and no overlap between the batches of a version."""
@@ -194,6 +229,12 @@ _LAUNCH = (
     "update registry.job_version set desired = 'running', updated_at = clock_timestamp() "
     "where job = %(job)s and version = %(version)s",
     "insert into registry.launch (launch_id, job, version) values (%(launch)s, %(job)s, %(version)s)",
+)
+_STARTED = (
+    "select clock_timestamp() as now where exists (select from registry.driver_start where (job, version) = (%s, %s))"
+)
+_FIRST_COMMIT = (
+    "select extract(epoch from min(committed_at) - %s) as seconds from registry.batch where committed_at > %s"
 )
 _PROGRESS = 'select "partition", next_offset from ops.progress where job = %s and version = %s'
 _RED = "select what, detail from registry.red_line where job = %s and version = %s"

@@ -28,6 +28,7 @@ from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.spark_environment import search_path
 from stack import leftovers
 from stack.down import down
+from tests.measured import note, of_verdict
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KAPPA = (sys.executable, "-m", "cli.main")
@@ -106,6 +107,7 @@ class Stack:
         for _ in range(RECONCILIATIONS):
             told = self.kappa("reconcile", "--json", "--wait", "300", expect=None, timeout=900)
             verdict: dict[str, Any] = json.loads(told.out)
+            note(of_verdict(verdict))
             assert told.exit_code == 0, f"{verdict['difference_count']} differences\n{told.out[:6000]}"
             if all(job["unread"] == 0 for job in verdict["jobs"]):
                 return verdict
