@@ -12,12 +12,12 @@ from kappa.core.verb_steps import Verb
 from stack.services.passwords import PERSON
 from tests.integration.beside import load
 from tests.integration.injected import changed
-from tests.rigs.running_stack import Stack
+from tests.rigs.running_stack import CADENCE_MS, Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.long(minutes=16)]
 JOB, CORES = "ad_ctr", 2
 RUNS = f"/api/v2/dags/{Verb.AUTOSCALE.dag_id}/dagRuns"
-SLOW_SECONDS = 7
+SLOW_SECONDS = CADENCE_MS // 1000 + 1
 BUSY_SECONDS = 1_000.0
 POLICY = "[autoscaling]\nenabled = true\ncool_down_minutes = 60\n"
 SLOW = f"""

@@ -36,12 +36,12 @@ JOBS = ("ad_ctr", "client_spend", "quarantine")
 CLUSTER = "[cluster]\nworker_cores = 12\n"
 SELDOM = '[releases]\nvalidate_cron = "0 0 1 1 *"\n'
 """Some tests alter what is served: a look at it in the middle of that would be red in other tests for an hour."""
-ALLOWED_LATENESS_MS = 300_000
+ALLOWED_LATENESS_MS, CADENCE_MS = 300_000, 9_000
 SETTINGS = (
     "--set",
     f"allowed_lateness_ms={ALLOWED_LATENESS_MS}",
     "--set",
-    "cadence_ms=9000",
+    f"cadence_ms={CADENCE_MS}",
     "--set",
     "executor_cores=1",
 )
