@@ -27,7 +27,7 @@ from tests.rigs.small_stack import small_cluster, small_stack
 from tests.rigs.staged_driver import local_spark
 from tests.tally import minutes
 
-pytest_plugins = ["tests.hung", "tests.measured", "tests.red_without", "tests.seeds"]
+pytest_plugins = ["tests.hung", "tests.red_without", "tests.measured", "tests.seeds"]
 UNIT, RIG, STACK, REPLAYS, LAST = range(5)
 """What a test needs: nothing, a rig of some parts, the whole stack, or one that has been at work for a while (`grown`),
 the last of all where it leaves that one unfit for others (the mark `last`)."""

@@ -1,84 +1,16 @@
-"""A pytest plugin for tests of faults: what each of them measured, and a table of that at the end of a run.
-
-Rigs note a figure where they compute it; of several notes of one test the largest counts. A dash stands for what a test
-does not measure.
-"""
+"""A pytest plugin for tests of faults: what each of them measured, in a table at the end of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from collections.abc import Generator
 
 import pytest
 
 from tests import tally
 from tests.red_without import WITHOUT
+from tests.rigs.figures import RUNNING, Measured, table
 
-NONE = "-"
-
-
-class Figure(StrEnum):
-    """What is measured of a fault: records that the test's log held, records without a fate, rows that differ from the
-    oracle's and by how many micros at most, seconds from the fault's end to the next commit, and seconds from its
-    beginning to the first red line."""
-
-    RECORDS = "records"
-    RESIDUAL = "without a fate"
-    ROWS = "rows differ"
-    MICROS = "by micros"
-    RECOVERED = "recovered after s"
-    RED = "red after s"
-
-
-HEAD = ("fault", "test", *Figure)
-
-
-@dataclass
-class Measured:
-    """A test, the faults it is marked with, and its figures."""
-
-    faults: Sequence[str]
-    test: str
-    figures: dict[Figure, float] = field(default_factory=dict)
-
-    def row(self) -> list[str]:
-        """The cells of HEAD."""
-        return [", ".join(self.faults), self.test, *(_cell(self.figures.get(figure)) for figure in Figure)]
-
-
-def _cell(figure: float | None) -> str:
-    if figure is None:
-        return NONE
-    return f"{figure:,.0f}" if figure == int(figure) else f"{figure:.1f}"
-
-
-_running: list[Measured] = []
-"""The test that runs, if it is one of faults."""
 DONE = pytest.StashKey[list[Measured]]()
-
-
-def note(figures: dict[Figure, float]) -> None:
-    """Keep what was measured now for the test that runs."""
-    for one in _running:
-        for figure, value in figures.items():
-            one.figures[figure] = max(value, one.figures.get(figure, value))
-
-
-def of_verdict(verdict: Mapping[str, Any]) -> dict[Figure, float]:
-    """What the oracle found, as `./kappa reconcile --json` has it: records that a job read and has no fate for, rows
-    that differ, and by how many micros at most."""
-    jobs = verdict["jobs"]
-    found = [one for job in jobs for one in job["differences"]] + list(verdict["across"])
-    rows = {(one["job"], one["view"], one["key"]) for one in found}
-    apart = [abs(int(one["expected"] or 0) - int(one["served"] or 0)) for one in found if "micros" in one["column"]]
-    return {
-        Figure.RECORDS: verdict["records"],
-        Figure.RESIDUAL: max(abs(job["read"] - sum(job["fates"].values())) for job in jobs),
-        Figure.ROWS: len(rows),
-        Figure.MICROS: max(apart, default=0),
-    }
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -93,11 +25,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if not faults or WITHOUT in pyfuncitem.stash:
         return (yield)
     one = Measured(faults, pyfuncitem.nodeid.removeprefix("tests/"))
-    _running.append(one)
+    RUNNING.append(one)
     try:
         done = yield
     finally:
-        _running.remove(one)
+        RUNNING.remove(one)
     pyfuncitem.config.stash[DONE].append(one)
     return done
 
@@ -114,10 +46,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("what the tests of faults measured")
         for line in lines:
             terminalreporter.line(line)
-
-
-def table(done: list[Measured]) -> list[str]:
-    """A row a test that measured something, below the two lines of a head, as Markdown has it; empty without one."""
-    told = [one for one in done if one.figures]
-    rows = [one.row() for one in sorted(told, key=lambda one: (int(one.faults[0][1:]), one.test))]
-    return [f"| {' | '.join(cells)} |" for cells in (HEAD, ["---"] * len(HEAD), *rows)] if rows else []

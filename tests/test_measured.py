@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.measured import Figure, of_verdict
+from tests.rigs.figures import Figure, of_verdict
 
 pytest_plugins = ["pytester"]
-HEAD = "import pytest\nfrom tests.measured import Figure, note\n"
+HEAD = "import pytest\nfrom tests.rigs.figures import Figure, note\n"
 Ran = Callable[[str], pytest.RunResult]
 
 
 @pytest.fixture
 def ran(pytester: pytest.Pytester) -> Ran:
     """A run of a file of tests."""
-    pytester.makeconftest('pytest_plugins = ["tests.measured", "tests.red_without"]')
+    pytester.makeconftest('pytest_plugins = ["tests.red_without", "tests.measured"]')
 
     def run(tests: str) -> pytest.RunResult:
         pytester.makepyfile(HEAD + tests)

@@ -191,31 +191,6 @@ def test_the_parts_cover_every_test_once() -> None:
     assert chosen(long=False) == [f"{which} and not long" for which in parted]
 
 
-def test_what_went_red_without_a_safeguard_is_one_table_of_all_parts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [Run(Part(name, [], counts=True), tmp_path, CHECKOUT) for name in "ab"]
-    for one, reds in zip(
-        runs, ({"fence: off": ["    t1: x"]}, {"fence: off": ["    t2: y"], "a": ["    t3: z"]}), strict=True
-    ):
-        one.tally.write_text(json.dumps({"selected": 1, "passed": 1, "reds": reds}))
-    testing._sum_up(runs)
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[1:-1] == ["a", "    t3: z", "fence: off", "    t1: x", "    t2: y"]
-
-
-def test_what_the_tests_of_faults_measured_is_one_table_of_all_parts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [Run(Part(name, [], counts=True), tmp_path, CHECKOUT) for name in "abc"]
-    head = ["| fault | test |", "| --- | --- |"]
-    for one, rows in zip(runs, (["| F9 | a |", "| F30 | b |"], [], ["| F2, F3 | c |", "| F10 | d |"]), strict=True):
-        one.tally.write_text(json.dumps({"selected": 1, "passed": 1, "measured": rows and head + rows}))
-    testing._sum_up(runs)
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[1:-1] == [*head, "| F2, F3 | c |", "| F9 | a |", "| F10 | d |", "| F30 | b |"]
-
-
 def chosen(long: bool) -> list[str]:
     """What the parts with tests choose them by."""
     commands = [part.steps[0].command for part in parts(CHECKOUT, Path("/f"), long, []) if part.counts]

@@ -14,7 +14,7 @@ from kappa.status.causes import MEANINGS, Cause
 from stack.alerts import prometheus_rules
 from stack.services import monitor
 from tests.integration.injected import kill_and_await
-from tests.measured import Figure, note
+from tests.rigs.figures import Figure, note
 from tests.rigs.prometheus import PROMETHEUS, firing, scraping
 from tests.rigs.running_stack import Stack
 from tests.stack.alerts.receiver import Receiver, put_address, receiver

@@ -13,7 +13,7 @@ from stack.services import kafka, postgres
 from tests.integration.beside import load
 from tests.integration.injected import away, kill_and_await
 from tests.integration.versions import batches, epochs
-from tests.measured import Figure, note
+from tests.rigs.figures import Figure, note
 from tests.rigs.running_stack import JOBS, Stack
 
 

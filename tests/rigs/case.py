@@ -27,8 +27,8 @@ from oracle.reconcile import SystemClock, reconcile
 from oracle.topic import KafkaTopic
 from stack.layout import Layout
 from stack.services.passwords import SUPERUSER
-from tests.measured import Figure, note, of_verdict
 from tests.rigs.events import Sent
+from tests.rigs.figures import Figure, note, of_verdict
 from tests.rigs.program import PATIENCE_SECONDS, Program
 from tests.rigs.staged_driver import Staged
 

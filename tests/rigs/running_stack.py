@@ -28,7 +28,7 @@ from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.spark_environment import search_path
 from stack import leftovers
 from stack.down import down
-from tests.measured import note, of_verdict
+from tests.rigs.figures import note, of_verdict
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KAPPA = (sys.executable, "-m", "cli.main")

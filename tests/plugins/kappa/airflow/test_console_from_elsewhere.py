@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -17,14 +16,13 @@ import pytest
 from kappa.airflow.plugin import PAGE
 from kappa.airflow_sign_in import password_of
 from kappa.core.verb_steps import Verb
-from tests.rigs.api_server import ApiServer, api_server
-from tests.rigs.browser import Looked, chromium, looking
+from tests.rigs.api_server import ApiServer
+from tests.rigs.browser import Looked, looking
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.long(minutes=1)
-CHECKOUT = Path(__file__).resolve().parents[4]
 PERSON = "operator"
 DATA, SCRIPT = f"/{PAGE}data/now", f"/{PAGE}static/page.js"
 RUNS = f"/api/v2/dags/{Verb.REPAIR.dag_id}/dagRuns"
@@ -76,18 +74,6 @@ def elsewhere() -> Iterator[str]:
         yield f"http://localhost:{server.server_address[1]}/"
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with api_server(tmp_path_factory.mktemp("airflow"), CHECKOUT) as started:
-        yield started
 
 
 @pytest.fixture

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kappa.airflow.plugin import PAGE
 from kappa.airflow_sign_in import password_of, sign_in
-from tests.rigs.api_server import VIEWER, ApiServer, api_server
-from tests.rigs.browser import SCHEMES, Looked, chromium, looking
+from tests.rigs.api_server import VIEWER, ApiServer
+from tests.rigs.browser import SCHEMES, Looked, looking
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator
 
 pytestmark = pytest.mark.long(minutes=1)
-CHECKOUT = Path(__file__).resolve().parents[4]
 AWAY = "Postgres at .* gave no answer"
 """This Airflow has no registry, so each page says so."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with api_server(tmp_path_factory.mktemp("airflow"), CHECKOUT) as started:
-        yield started
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import reduce
@@ -21,16 +20,10 @@ from kappa.airflow_sign_in import embedded, password_of, sign_in
 from kappa.code import artifacts
 from kappa.core import environment
 from kappa.core.spark_environment import search_path
-from tests.rigs.api_server import VIEWER, ApiServer, api_server
+from tests.rigs.api_server import VIEWER, ApiServer
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 PLUGINS = CHECKOUT / "plugins"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with api_server(tmp_path_factory.mktemp("airflow"), CHECKOUT) as started:
-        yield started
 
 
 @pytest.mark.long(minutes=1)
