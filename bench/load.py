@@ -52,11 +52,17 @@ def now_ms() -> int:
 
 
 class Background(Beside):
-    """Traffic at a rate on a thread of its own, from enter to exit, at most for `seconds`."""
+    """Traffic at a rate on a thread of its own, from enter to exit, at most for `seconds`.
 
-    def __init__(self, settings: Settings, seed: int, rate: float, seconds: float, knobs: Fractions = KNOBS) -> None:
+    Each record is sent at once, or with what follows it within `linger_ms`: a broker is as busy with one as with many.
+    """
+
+    def __init__(
+        self, settings: Settings, seed: int, rate: float, seconds: float, knobs: Fractions = KNOBS, linger_ms: int = 0
+    ) -> None:
         super().__init__("load")
         self._settings, self._rate, self._begun = settings, rate, threading.Event()
+        self._options = PATIENT if linger_ms == 0 else {**PATIENT, "linger.ms": linger_ms}
         self._shape = Shape(seed, max(1, round(rate * seconds)), fractions=knobs)
         self.played: Played | None = None
 
@@ -72,9 +78,8 @@ class Background(Beside):
     def work(self) -> None:
         """Play until it is enough."""
         try:
-            log = KafkaLog(
-                self._settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), self._settings.topic.name, PATIENT
-            )
+            access = self._settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
+            log = KafkaLog(access, self._settings.topic.name, self._options)
             plan = plan_synthetic(now_ms(), self._shape, 0, self._rate)
             self.played = play(self._until_stopped(iter(plan.records)), log, SystemClock(), plan.paced)
         finally:

@@ -27,9 +27,9 @@ from stack.provisioning.terraform import executable
 TYPED = (
     "jobs", "stack", "cli", "examples", "installed", "plugins/kappa", "dags", "great_expectations", "bench", "tests",
 )  # fmt: skip
-SCRIPTS = ("kappa", ".ci/run", "docker/*.sh", "examples/*.sh")
-NICENESS = {"checks": 10, "units": 5}
-"""Of what needs nothing but the processors: parts that wait for others half of their time go before it."""
+SCRIPTS = ("kappa", ".ci/*", "docker/*.sh", "examples/*.sh")
+NICENESS = {"classes": -10 if os.geteuid() == 0 else 0, "checks": 10, "units": 5}
+"""What every JVM of the tests maps is made before all else; what needs nothing but the processors comes last."""
 TOLD_EVERY_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NEEDS = {
@@ -47,10 +47,6 @@ PROVISIONING = "provisioning"
 USUAL_MINUTES = {"units": 17, "servers": 15, "rigs": 10, "faults": 16, "stack": 15}
 """What the parts take on two cores, side by side, without their long tests."""
 
-CLASSES = Part("classes", [Step("archive", [sys.executable, "-m", "stack.services.class_archive"])])
-"""What each JVM of the tests maps instead of reading it, made first: a stack makes it at the lowest priority, behind
-all of this. Who comes before it is there waits."""
-
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
@@ -64,7 +60,7 @@ def parts(checkout: Path, folder: Path, long: bool, extra: Sequence[str]) -> lis
     if extra:
         return [_checks(checkout), _tests(folder, "tests", None, long, extra)]
     tests = (_tests(folder, name, marks, long, places(name, checkout)) for name, marks in NEEDS.items())
-    return [CLASSES, _checks(checkout), *tests]
+    return [_classes(), _checks(checkout), *tests]
 
 
 def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra: Sequence[str]) -> list[Part]:
@@ -77,6 +73,11 @@ def applied(checkout: Path, folder: Path, environment: Mapping[str, str], extra:
     except Refusal as missing:
         messages.print(str(missing), markup=False)
     return [_tests(folder, PROVISIONING, PROVISIONING, True, ["-s", "-rs", *extra])]
+
+
+def _classes() -> Part:
+    """What each JVM of the tests maps instead of reading it: a stack makes it behind all else. Who needs it waits."""
+    return Part("classes", [Step("archive", [*_nice("classes"), sys.executable, "-m", "stack.services.class_archive"])])
 
 
 def _checks(checkout: Path) -> Part:
@@ -125,8 +126,8 @@ def _test(
 
 
 def run(planned: Sequence[Part], folder: Path, files: Path | None = None) -> int:
-    """Run the parts side by side to their end; returns how much failed. An interruption ends all of them, and shows
-    what they have come to. `files` is where they put what is temporary, if not where all programs do."""
+    """Run the parts side by side to their end; returns how much failed. An interruption ends all, and shows what they
+    have come to. `files` is where they put what is temporary, if not where all programs do."""
     runs = [Run(part, folder, CHECKOUT, files) for part in planned]
     left = list(runs)
     try:

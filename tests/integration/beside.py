@@ -9,11 +9,14 @@ from bench.beside import LONGEST_SECONDS, Beside
 from bench.load import Background
 from tests.rigs.running_stack import Command, Stack
 
+LINGER_MS = 500
+"""Traffic comes in groups: one request a record made the broker the part of a stack that computes most."""
+
 
 @contextmanager
 def load(stack: Stack, seed: int, rate: int = 100, seconds: float = LONGEST_SECONDS) -> Iterator[Background]:
     """Traffic that has something of everything, at a rate, until the body ends; what became of it is there after it."""
-    with Background(stack.settings, seed, rate, seconds) as traffic:
+    with Background(stack.settings, seed, rate, seconds, linger_ms=LINGER_MS) as traffic:
         yield traffic
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from oracle.decode import LogRecord
 from oracle.served import Snapshot
@@ -37,6 +38,19 @@ class FakeTopic:
             for record in self.logs.get(partition, ()):
                 if self.firsts.get(partition, 0) <= record.offset < end:
                     yield record
+
+    def since(self, append_ms: int) -> dict[int, int]:
+        return {p: min(self._from(p, append_ms), default=end) for p, (_, end) in self.bounds().items()}
+
+    def _from(self, partition: int, append_ms: int) -> Iterator[int]:
+        """The offsets that are there of what was appended then or later."""
+        first = self.firsts.get(partition, 0)
+        return (r.offset for r in self.logs[partition] if r.append_time >= append_ms and r.offset >= first)
+
+    def stretch(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int) -> Iterator[LogRecord]:
+        for partition, end in ends.items():
+            wanted = (r for r in self.logs[partition] if starts[partition] <= r.offset < end)
+            yield from takewhile(lambda record: not record.stamped or record.append_time < until_ms, wanted)
 
 
 class FakeDatabase:

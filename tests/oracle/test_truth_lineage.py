@@ -14,6 +14,7 @@ from oracle.decode import LogRecord
 from oracle.explain import Number, Part
 from oracle.lineage import Batch, Behind, Lineage, Moment, NoSuchNumber, OtherLog, RecordsGone, stretch_of, trace
 from oracle.postgres_lineage import split
+from tests.oracle.fake_ports import FakeTopic
 from tests.oracle.lineage_records import HOURS_2, MINUTE, MINUTES_5, NOON, NUMBER, RULES, part, record
 
 SERVED = {"impressions": 1, "clicks": 1, "spend_micros": 12, "duplicates": 1, "repeated_clicks": 0, "ctr": Decimal(1)}
@@ -44,23 +45,16 @@ class FakeRegistry:
         return self.made
 
 
-class FakeLog:
+class FakeLog(FakeTopic):
     """A log of one partition that keeps what was asked of it."""
 
     def __init__(self, log: Sequence[LogRecord], first: int = 0) -> None:
-        self._log, self._first = log, first
+        super().__init__({0: log}, {0: first})
         self.read: list[tuple[int, int, int]] = []
-
-    def bounds(self) -> dict[int, tuple[int, int]]:
-        return {0: (self._first, len(self._log))}
-
-    def since(self, append_ms: int) -> dict[int, int]:
-        here = self._log[self._first :]
-        return {0: next((each.offset for each in here if each.append_time >= append_ms), len(self._log))}
 
     def stretch(self, starts: Mapping[int, int], ends: Mapping[int, int], until_ms: int) -> Iterator[LogRecord]:
         self.read.append((starts[0], ends[0], until_ms))
-        return (each for each in self._log[starts[0] : ends[0]] if each.append_time < until_ms)
+        return super().stretch(starts, ends, until_ms)
 
 
 BATCHES = (batch(0, 0, 1), batch(1, 1, 3), batch(2, 3, 5))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pytest
 from kafka import KafkaAdminClient
@@ -14,13 +16,14 @@ from kappa.core.installation.settings import Settings
 from oracle.decode import LogRecord
 from oracle.postgres import DatabaseUnreadable, PostgresDatabase
 from oracle.served import Database
-from oracle.topic import KafkaTopic, LogUnreadable, Topic
+from oracle.topic import KafkaTopic, LogUnreadable
 from tests.oracle.fake_ports import FakeDatabase, FakeTopic
 from tests.oracle.served_for_real import Real, served_for_real
 from tests.rigs.events import Sent, events
 from tests.rigs.rig import Rig
 
 SENT: dict[int, list[Sent]] = {0: [*events(5, partition=0), Sent(None, None, 0)], 1: events(2, 10, partition=1), 2: []}
+APART_SECONDS = 0.003
 REAL = [pytest.param("real", marks=pytest.mark.rig)]
 
 
@@ -28,7 +31,7 @@ REAL = [pytest.param("real", marks=pytest.mark.rig)]
 class Log:
     """A topic on trial that holds SENT, and the hand of retention."""
 
-    topic: Topic
+    topic: FakeTopic | KafkaTopic
     settings: Settings | None = None
 
     def remove_before(self, partition: int, offset: int) -> None:
@@ -47,17 +50,25 @@ class Log:
             found.setdefault(record.partition, []).append(record.offset)
         return found
 
+    def times(self) -> dict[int, dict[int, int]]:
+        """When what is there was appended, by offset, by partition."""
+        found: dict[int, dict[int, int]] = {}
+        for record in self.topic.records({partition: end for partition, (_, end) in self.topic.bounds().items()}):
+            found.setdefault(record.partition, {})[record.offset] = record.append_time
+        return found
+
 
 @pytest.fixture(params=["fake", *REAL])
 def log(request: pytest.FixtureRequest) -> Log:
     if request.param == "fake":
-        held = {p: [LogRecord(p, at, 1_000, True, sent.key, sent.value) for at, sent in enumerate(records)]
+        held = {p: [LogRecord(p, at, 1_000 + at, True, sent.key, sent.value) for at, sent in enumerate(records)]
                 for p, records in SENT.items()}  # fmt: skip
         return Log(FakeTopic(held, {}))
     rig: Rig = request.getfixturevalue("cases")
     case = rig.case(partitions=3)
-    for records in SENT.values():
-        case.produce(records)
+    for sent in chain.from_iterable(SENT.values()):
+        case.produce([sent])
+        time.sleep(APART_SECONDS)
     return Log(
         KafkaTopic(case.settings.kafka_access(KafkaUser.READER).librdkafka(), case.settings.topic.name), case.settings
     )
@@ -88,6 +99,27 @@ def test_what_retention_removed_is_not_there_and_no_error(log: Log) -> None:
     log.remove_before(1, 2)
     assert log.topic.bounds() == {0: (4, 6), 1: (2, 2), 2: (0, 0)}
     assert log.read({0: 6, 1: 2, 2: 0}) == {0: [4, 5]}
+
+
+def test_a_part_begins_with_what_was_appended_at_a_time_or_later(log: Log) -> None:
+    log.remove_before(0, 2)
+    held, ends = log.times(), {0: 6, 1: 2, 2: 0}
+    assert len({at for times in held.values() for at in times.values()}) > 2, "no two records were appended apart"
+    for asked in {at + more for times in held.values() for at in times.values() for more in (-1, 0, 1)}:
+        first = {
+            p: min((o for o, at in held.get(p, {}).items() if at >= asked), default=end) for p, end in ends.items()
+        }
+        assert log.topic.since(asked) == first
+
+
+def test_a_part_ends_before_what_was_appended_at_a_time_or_later(log: Log) -> None:
+    held, starts, ends = log.times(), {0: 1, 1: 0, 2: 0}, {0: 5, 1: 2, 2: 0}
+    for until in {at + more for times in held.values() for at in times.values() for more in (0, 1)}:
+        found = [(record.partition, record.offset) for record in log.topic.stretch(starts, ends, until)]
+        wanted = [
+            (p, o) for p, times in held.items() for o, at in times.items() if starts[p] <= o < ends[p] and at < until
+        ]
+        assert sorted(found) == sorted(wanted)
 
 
 @pytest.fixture(scope="module")
