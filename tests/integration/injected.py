@@ -14,8 +14,10 @@ from bench.groups import Applications, group
 from kappa.core.installation.settings import Settings
 from stack import leftovers
 from stack.layout import Layout
+from stack.programs import Program
 from stack.services import kafka, monitor, postgres, spark
 from stack.supervision import Supervisor
+from tests.rigs.moved_broker import ahead, library
 from tests.rigs.running_stack import CHECKOUT, Stack
 from tests.rigs.small_stack import suspended
 
@@ -26,6 +28,7 @@ HEALTHY: dict[str, Callable[[Settings], bool]] = {
     spark.WORKER: spark.healthy,
 }
 """What tells that a supervised part works again."""
+_PROGRAMS: dict[str, Callable[[Layout], Program]] = {postgres.NAME: postgres.program}
 JVM, PYTHON, EXECUTOR = "driver JVM", "driver Python", "executor JVM"
 """The processes of a job, as `bench.groups` calls them."""
 
@@ -96,6 +99,25 @@ def away(stack: Stack, part: str, by: signal.Signals) -> Iterator[None]:
         yield
         assert not HEALTHY[part](stack.settings), f"{part} was not away"
     _await_back(stack, part, victim)
+
+
+@contextmanager
+def clock_moved(stack: Stack, part: str, seconds: int) -> Iterator[None]:
+    """The wall clock of a supervised part, and of no other, goes so many seconds ahead while the body runs: it is
+    started by hand, with libfaketime, and by its supervisor again afterwards. Raises NoFaketime."""
+    layout = Layout(stack.settings, CHECKOUT)
+    supervisor, program, faked = Supervisor(layout), _PROGRAMS[part](layout), ahead(library(None), seconds)
+    supervisor.stop([part])
+    given = {**layout.surroundings, **program.environment, **faked}
+    started = psutil.Popen(program.command, cwd=program.directory, env=given, user=program.user, extra_groups=[])
+    try:
+        stack.until(f"{part} is healthy with another clock", lambda: HEALTHY[part](stack.settings))
+        yield
+    finally:
+        started.send_signal(signal.SIGINT)
+        started.wait(60)
+        supervisor.begin([part])
+        stack.until(f"{part} is healthy again", lambda: HEALTHY[part](stack.settings))
 
 
 def _part(stack: Stack, part: str) -> psutil.Process:

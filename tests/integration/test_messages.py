@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -22,7 +23,8 @@ from stack.services import kafka, postgres
 from stack.status import outages
 from tests.integration.beside import load
 from tests.integration.duty import ROOM_BYTES, Watched, watching
-from tests.integration.injected import HEALTHY, PYTHON, changed, process_of
+from tests.integration.injected import HEALTHY, JVM, PYTHON, changed, clock_moved, kill_of, process_of
+from tests.integration.versions import batches
 from tests.rigs.running_stack import CHECKOUT, Stack
 from tests.rigs.small_stack import standing_still, suspended
 from traffic.log import KafkaLog
@@ -32,6 +34,10 @@ Fault = Callable[[Stack], AbstractContextManager[None]]
 FLOOD = 5_000
 STOPPED = "quarantine"
 PARTS = {Cause.POSTGRES: postgres.NAME, Cause.KAFKA: kafka.NAME}
+NO_RED_LINE = {Cause.DISK, Cause.CLOCK}
+AHEAD_SECONDS = 120
+QUIET_SECONDS = 60.0
+"""As long as a finding has to last before it is told, four times."""
 TOLD_SECONDS, OVER_SECONDS = 240.0, 600.0
 
 
@@ -109,6 +115,10 @@ def _broker_away(stack: Stack) -> AbstractContextManager[None]:
     return standing_still(Layout(stack.settings, CHECKOUT), kafka.NAME)
 
 
+def _other_clock(stack: Stack) -> AbstractContextManager[None]:
+    return clock_moved(stack, postgres.NAME, AHEAD_SECONDS)
+
+
 FAULTS: dict[Cause, Fault] = {
     Cause.SUPERVISOR: _supervisor_away,
     Cause.POSTGRES: _postgres_away,
@@ -116,6 +126,7 @@ FAULTS: dict[Cause, Fault] = {
     Cause.SILENT: _silent,
     Cause.QUERY: _crash_loop,
     Cause.DISK: _full_disk,
+    Cause.CLOCK: _other_clock,
     Cause.RETENTION: _short_of_time,
     Cause.DEAD_LETTER: _flood,
 }
@@ -125,7 +136,7 @@ FAULTS: dict[Cause, Fault] = {
 @pytest.mark.parametrize("cause", FAULTS, ids=str)
 def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: Cause) -> None:
     stack, before, fault = watched.stack, len(watched.duty.told), FAULTS[cause]
-    is_red = None if cause is Cause.DISK else partial(_is_red, watched, cause)  # it has no red line
+    is_red = None if cause in NO_RED_LINE else partial(_is_red, watched, cause)
     with fault(stack):
         begins = watched.see(cause, before, "red", is_red, TOLD_SECONDS)
     ends = watched.see(cause, before, "over", is_red, OVER_SECONDS)
@@ -133,6 +144,18 @@ def test_a_fault_is_told_once_and_that_it_is_over_once(watched: Watched, cause: 
     print(f"\n{cause}: {begins}; from its being undone: {ends}")
     print("\n".join(f"{message['title']}\n{message['message']}" for message in of_it))
     assert [message["title"].split(":")[0] for message in of_it] == ["red", "over"]
+
+
+def test_a_driver_that_is_killed_is_back_and_at_most_told_once(watched: Watched) -> None:
+    stack, before, begun = watched.stack, len(watched.duty.told), time.monotonic()
+    kill_of(stack, JVM, STOPPED)
+    made = batches(stack, STOPPED)
+    stack.until(f"{STOPPED} has committed again", lambda: batches(stack, STOPPED) > made)
+    committed = time.monotonic() - begun
+    time.sleep(QUIET_SECONDS)
+    told = watched.duty.titles[before:]
+    print(f"\na driver was killed: committed again after {committed:.1f} s; told: {told}")
+    assert sum(title.startswith("red") for title in told) <= 1, told
 
 
 def _is_red(watched: Watched, cause: Cause) -> bool:

@@ -57,6 +57,11 @@ class ApiServer:
         """The file of SQLite that it keeps everything in."""
         return self.told.with_name(DATABASE)
 
+    @property
+    def secret(self) -> str:
+        """What its tokens are signed with."""
+        return str(passwords.airflow_keys(self.settings)["jwt_secret"])
+
     def airflow(self, *words: str, **variables: str) -> None:
         """Run a command of Airflow's beside it, with these variables, too."""
         _ran([sys.executable, "-m", "airflow", *words], {**self.environment, **variables}, self.told.parent)

@@ -17,6 +17,8 @@ FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 LIBRARIES = ("libfaketimeMT.so.1", "libfaketime.so.1")
 """The first is made for threads: the other one's threads share the buffer that the offset is read into."""
 
+_ONLY_WALL_CLOCK = {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
+
 
 class NoFaketime(Refusal):
     """libfaketime is not installed."""
@@ -61,13 +63,12 @@ def _within(folder: str, name: str) -> list[Path]:
 
 def preload(to_load: Path, clock: BrokerClock) -> dict[str, str]:
     """The environment that moves a JVM's clock: wall clock only, since its waits go by the monotonic one."""
-    return {
-        "LD_PRELOAD": str(to_load),
-        "FAKETIME_TIMESTAMP_FILE": str(clock.file),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
+    return {**_ONLY_WALL_CLOCK, "LD_PRELOAD": str(to_load), "FAKETIME_TIMESTAMP_FILE": str(clock.file)}
+
+
+def ahead(to_load: Path, seconds: int) -> dict[str, str]:
+    """The environment in which a program's wall clock goes so many seconds ahead as long as it runs."""
+    return {**_ONLY_WALL_CLOCK, "LD_PRELOAD": str(to_load), "FAKETIME": f"{seconds:+d}s"}
 
 
 @contextmanager
