@@ -90,6 +90,26 @@ def test_the_workflow_brings_what_is_left_out_without_it() -> None:
     assert f"go-version-file: {newest.relative_to(CHECKOUT)}" in text
 
 
+def test_pages_are_looked_at_in_a_browser_or_it_says_that_there_is_none(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    shutil.copy(CHECKOUT / ".ci" / "browser", root / ".ci")
+    program(root / ".kappa" / "uv" / "bin" / "uv", root)
+    for name in ("sh", "dirname", "mkdir"):
+        (root / "bin").mkdir(exist_ok=True)
+        (root / "bin" / name).symlink_to(str(shutil.which(name)))
+    command, pictures = [str(root / ".ci" / "browser"), "-x"], root / "pictures"
+    surroundings = {"PATH": str(root / "bin"), "KAPPA_PICTURES": str(pictures)}
+    without = subprocess.run(command, env=surroundings, capture_output=True, text=True)
+    assert (without.returncode, (root / "calls").exists()) == (2, False)
+    assert "apt-get install chromium" in without.stderr
+    program(root / "bin" / "google-chrome", root)
+    subprocess.run(command, env=surroundings, check=True)
+    called = (root / "calls").read_text().splitlines()
+    assert [line.split()[0] for line in called] == ["kappa", "uv", "python"]
+    assert called[-1] == "python -P -m pytest -m long tests/plugins/kappa/console tests/plugins/kappa/airflow -x"
+    assert pictures.is_dir()
+
+
 def go(file: Path) -> tuple[int, ...]:
     """The version of Go that a module asks for."""
     (said,) = re.findall(r"^go ([\d.]+)$", file.read_text(), re.M)
