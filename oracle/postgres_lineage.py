@@ -57,7 +57,8 @@ with kept as (
 select generation, batch_id, epoch, committed_at, start_offsets, end_offsets, last_batch_id from kept b
 where job = %(job)s and version = %(version)s and exists (
     select from unnest(%(partitions)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[]) as near (number, first, last)
-    where (b.start_offsets ->> number)::bigint <= last and (b.end_offsets ->> number)::bigint > first)
+    where (b.start_offsets ->> number)::bigint <= last and (b.end_offsets ->> number)::bigint > first
+        and (b.start_offsets ->> number)::bigint < (b.end_offsets ->> number)::bigint)
 order by generation, batch_id
 """
 

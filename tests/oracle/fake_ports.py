@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 from oracle.decode import LogRecord
+from oracle.explain import Number, Part
+from oracle.lineage import Batch, Behind, Moment
 from oracle.served import Snapshot
 
 
@@ -64,3 +67,25 @@ class FakeDatabase:
 
     def snapshot(self, jobs: frozenset[str] | None) -> Snapshot:
         return replace(self.held, jobs=tuple(each for each in self.held.jobs if jobs is None or each.job in jobs))
+
+
+class FakeRegistry:
+    """One number, who serves it and their batches; `asked` are the questions for batches."""
+
+    def __init__(self, served: Mapping[str, Any] | None, parts: Sequence[Part], batches: Sequence[Batch]) -> None:
+        self.served, self.parts, self.made = served, parts, batches
+        self.asked: list[tuple[int, Mapping[int, tuple[int, int]]]] = []
+
+    def moment(self, number: Number) -> Moment:
+        return Moment(self.served, tuple(Behind(part, {"topic": "ads"}, None) for part in self.parts))
+
+    def batches(self, job: str, version: int, within: Mapping[int, tuple[int, int]]) -> Sequence[Batch]:
+        self.asked.append((version, within))
+        theirs = self.made if version in {part.version for part in self.parts} else ()
+        return [batch for batch in theirs if any(_reads(batch, p, *offsets) for p, offsets in within.items())]
+
+
+def _reads(batch: Batch, partition: int, first: int, last: int) -> bool:
+    """Whether it read anything of these offsets of a partition."""
+    start, end = batch.offsets.get(partition, (0, 0))
+    return max(start, first) < min(end, last + 1)

@@ -162,7 +162,7 @@ def _write(real: Real) -> None:
               'where "partition" = %s', end, end, utc(real.reach(partition)), partition)  # fmt: skip
     books = (("ad_ctr", 1, WHOLE), ("ad_ctr", 2, SINCE_SEAM), ("client_spend", 1, WHOLE), ("quarantine", 1, REFUSING))
     for job, version, fates in books:
-        _batch(real.case, job, version, fates, ends)
+        add_batch(real.case, job, version, fates, ends)
     for version in (1, 2):
         rows = ((("a1", first, MEASURES),) if version == 1 else ()) + (("a2", seam, AFTER_SEAM),)
         for ad, window, measures in rows:
@@ -177,12 +177,23 @@ def _write(real: Real) -> None:
                 value=sent.value, value_bytes=len(sent.value or b""))  # fmt: skip
 
 
-def _batch(case: Case, job: str, version: int, fates: Mapping[str, tuple[int, int]], ends: Mapping[int, int]) -> None:
+def add_batch(
+    case: Case,
+    job: str,
+    version: int,
+    fates: Mapping[str, tuple[int, int]],
+    ends: Mapping[int, int],
+    starts: Mapping[int, int] | None = None,
+    number: int = 0,
+) -> None:
+    """A batch's row in the books: `fates` are records and micros by fate; it read from `starts`, or from 0."""
     told: dict[str, Any] = {fate: fates.get(fate, (0, 0))[0] for fate in FATES}
     told |= {f"{fate}_micros": fates.get(fate, (0, 0))[1] for fate in FATES if fate != "dead_letter"}
-    zero, end = (json.dumps({str(p): offset for p, offset in held.items()}) for held in (dict.fromkeys(ends, 0), ends))
-    _insert(case, "registry.batch", job=job, version=version, generation=1, batch_id=0, epoch=1, topic_id="id",
-            start_offsets=zero, end_offsets=end, read=sum(ends.values()), rows_changed=1, **told)  # fmt: skip
+    begun = starts or dict.fromkeys(ends, 0)
+    start, end = (json.dumps({str(p): offset for p, offset in held.items()}) for held in (begun, ends))
+    _insert(case, "registry.batch", job=job, version=version, generation=1, batch_id=number, epoch=1, topic_id="id",
+            start_offsets=start, end_offsets=end, read=sum(ends.values()) - sum(begun.values()), rows_changed=1,
+            **told)  # fmt: skip
 
 
 def _insert(case: Case, table: str, **columns: Any) -> None:

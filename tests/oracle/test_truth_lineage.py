@@ -12,9 +12,9 @@ import pytest
 
 from oracle.decode import LogRecord
 from oracle.explain import Number, Part
-from oracle.lineage import Batch, Behind, Lineage, Moment, NoSuchNumber, OtherLog, RecordsGone, stretch_of, trace
+from oracle.lineage import Batch, Lineage, NoSuchNumber, OtherLog, RecordsGone, stretch_of, trace
 from oracle.postgres_lineage import split
-from tests.oracle.fake_ports import FakeTopic
+from tests.oracle.fake_ports import FakeRegistry, FakeTopic
 from tests.oracle.lineage_records import HOURS_2, MINUTE, MINUTES_5, NOON, NUMBER, RULES, part, record
 
 SERVED = {"impressions": 1, "clicks": 1, "spend_micros": 12, "duplicates": 1, "repeated_clicks": 0, "ctr": Decimal(1)}
@@ -30,19 +30,6 @@ DAY = Number("client_spend", "c1", day=date(2023, 11, 15))
 
 def batch(number: int, first: int, end: int) -> Batch:
     return Batch(1, number, 1, datetime(2023, 11, 15, tzinfo=UTC), {0: (first, end)})
-
-
-class FakeRegistry:
-    def __init__(self, served: Mapping[str, Any] | None, parts: Sequence[Part], batches: Sequence[Batch]) -> None:
-        self.served, self.parts, self.made = served, parts, batches
-        self.asked: list[tuple[int, Mapping[int, tuple[int, int]]]] = []
-
-    def moment(self, number: Number) -> Moment:
-        return Moment(self.served, tuple(Behind(part, {"topic": "ads"}, None) for part in self.parts))
-
-    def batches(self, job: str, version: int, within: Mapping[int, tuple[int, int]]) -> Sequence[Batch]:
-        self.asked.append((version, within))
-        return self.made
 
 
 class FakeLog(FakeTopic):
