@@ -20,6 +20,7 @@ from tests.integration.versions import JOB, batches, is_marked, runs_as
 from tests.rigs.running_stack import Stack
 
 pytestmark = pytest.mark.integration
+REPARTITION = "jobs/repartition.py"
 AHEAD_MS = 240_000
 """Less than the future that is allowed."""
 
@@ -143,9 +144,9 @@ def test_a_rescale_killed_in_the_repartition_ends_in_the_old_or_the_new_layout(d
     rng, before = random.Random(seed), runs_as(deployed)
     wanted = 2 if before["partitions"] != 2 else 3
     with load(deployed, seed, rate=300), in_background(deployed, *_rescale(wanted), expect=None):
-        deployed.until("the repartition runs", lambda: bool(processes(deployed, "jobs/repartition.py")))
+        deployed.until("the repartition runs", lambda: bool(processes(deployed, REPARTITION)))
         time.sleep(rng.random() * 5)
-        killed = [kill(deployed, word) for word in ("jobs/repartition.py", "scheduler", "triggerer")]
+        killed = [kill(deployed, word) for word in (REPARTITION, "scheduler", "triggerer")]
         assert all(killed), f"killed {killed}: the repartition was over before"
     deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=400)
     deployed.reconcile()
@@ -162,18 +163,23 @@ def test_an_orphaned_repartition_blocks_its_successor_until_it_ends(deployed: St
     before = runs_as(deployed)
     wanted = 3 if before["partitions"] != 3 else 2
     with in_background(deployed, *_rescale(wanted), expect=None):
-        deployed.until("the repartition runs", lambda: bool(processes(deployed, "jobs/repartition.py")))
-        orphans = {process.pid for process in processes(deployed, "jobs/repartition.py")}
-        for parent in {ancestor for pid in orphans for ancestor in psutil.Process(pid).parents()}:
-            if "airflow" in " ".join(parent.cmdline()) and "scheduler" not in " ".join(parent.cmdline()):
+        deployed.until("the repartition runs", lambda: any(map(_is_python, processes(deployed, REPARTITION))))
+        application = set(processes(deployed, REPARTITION))
+        for task in {parent for process in application for parent in process.parents()} - application:
+            if "airflow" in " ".join(task.cmdline()) and "scheduler" not in " ".join(task.cmdline()):
                 with suppress(psutil.NoSuchProcess):
-                    parent.kill()
-        assert {p.pid for p in processes(deployed, "jobs/repartition.py")} & orphans, (
-            "the application outlives its task"
-        )
+                    task.kill()
+        assert set(processes(deployed, REPARTITION)) & application, "the application outlives its task"
     deployed.until("no change is open", lambda: runs_as(deployed)["open"] == 0, seconds=400)
     deployed.reconcile()
     assert runs_as(deployed)["partitions"] in (before["partitions"], wanted)
+
+
+def _is_python(process: psutil.Process) -> bool:
+    """Whether it is the program itself, and not what starts it."""
+    with suppress(psutil.Error):
+        return "python" in Path(process.cmdline()[0]).name
+    return False
 
 
 @pytest.mark.long(minutes=3)
@@ -189,7 +195,7 @@ def test_killed_in_each_phase_the_layout_is_the_old_or_the_new_one(deployed: Sta
         deployed.until(f"{mark} is reached", partial(is_marked, deployed, mark))
         print(
             f"killed after {mark}:",
-            kill(deployed, "jobs/repartition.py"),
+            kill(deployed, REPARTITION),
             kill(deployed, "--standby"),
             kill(deployed, "airflow"),
         )
