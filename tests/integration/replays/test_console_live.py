@@ -100,14 +100,21 @@ def _opened(looked: Looked, stack: Stack) -> FrameLocator:
 def _explain(looked: Looked, console: FrameLocator) -> None:
     """From a client to an ad to one of its minutes."""
     console.get_by_role("link", name="Numbers").click()
-    console.get_by_role("table").nth(0).get_by_role("button").first.click()
-    console.get_by_role("table").nth(1).get_by_role("button").first.click()
+    _first_of(console, "Clients by spend")
+    console.get_by_role("table", name="Days of this client").wait_for()
+    _first_of(console, "Ads by spend")
+    console.get_by_text(re.compile(r"^\S+, \S+; to ")).wait_for()
     picture = console.get_by_role("img", name=re.compile("^impressions, by minute"))
     looked.picture("live-numbers")
     picture.locator(".u-over").click()
     console.get_by_role("heading", name=re.compile("What .* is made of")).wait_for()
     console.get_by_text(re.compile(f"./kappa explain {EXPLAINED} --client ")).wait_for()
     looked.picture("live-point")
+
+
+def _first_of(console: FrameLocator, table: str) -> None:
+    """Choose the greatest of them."""
+    console.get_by_role("table", name=re.compile(f"^{table}")).get_by_role("button").first.click()
 
 
 def _approve(looked: Looked, console: FrameLocator) -> None:
