@@ -109,7 +109,11 @@ def clock_moved(stack: Stack, part: str, seconds: int) -> Iterator[None]:
     supervisor, program, faked = Supervisor(layout), _PROGRAMS[part](layout), ahead(library(None), seconds)
     supervisor.stop([part])
     given = {**layout.surroundings, **program.environment, **faked}
-    started = psutil.Popen(program.command, cwd=program.directory, env=given, user=program.user, extra_groups=[])
+    with (layout.logs / f"{part}.log").open("ab") as log:
+        started = psutil.Popen(
+            program.command, cwd=program.directory, env=given, user=program.user, extra_groups=[],
+            stdout=log, stderr=log,
+        )  # fmt: skip
     try:
         stack.until(f"{part} is healthy with another clock", lambda: HEALTHY[part](stack.settings))
         yield
