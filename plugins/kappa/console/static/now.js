@@ -1,12 +1,14 @@
 // The page Now: red lines, each version with its figures, and the last hours as lines.
 
 import {airflow, ask, bytes, el, every, fill, head, remind, seconds, section, utc, verbs, whole} from "./page.js";
+import {drawGlance} from "./glance.js";
 import {count, gaps, Plot, shares} from "./plots.js";
 
 head("now");
 const red = section("");
-const jobs = section("");
+const glance = section("");
 const cluster = section("Capacity of the cluster");
+const jobs = section("");
 const actions = section("");
 const cards = new Map();
 const UNSEEN_SECONDS = 60;
@@ -150,6 +152,7 @@ function draw(found) {
   redNow = found.red;
   drawRed(found.red);
   const names = found.versions.map((version) => `${version.job} v${version.version}`);
+  drawGlance(glance, found.versions, names);
   const shown = found.versions.map((version, at) => card(version, names[at]));
   if (names.join() !== jobsTold) {
     jobsTold = names.join();

@@ -41,6 +41,7 @@ const names = (held, live) => held.candidates.map((each) => `${each.job} v${live
 // The buttons, and whether it was meant: an answer cannot be taken back. What came of it is said beside them.
 function answering(held, said) {
   const host = el("div", {class: "answer", role: "group", "aria-label": `Answer for ${names(held)}`});
+  let taken = false;
   const button = (text, onclick, name = text) => el("button", {type: "button", onclick, "aria-label": name}, text);
   const offer = () => fill(host, ...Object.keys(ANSWERS).map((option) => button(option, () => sure(option), `${option} ${names(held)}`)));
   function sure(option) {
@@ -53,15 +54,25 @@ function answering(held, said) {
     for (const each of host.querySelectorAll("button")) each.disabled = true;
     say(said, `Asking Airflow to take: ${option} ...`);
     try {
-      say(said, `Airflow took "${option}" from ${await give(held, option)}. The run reads it now; it counts once it is ${ANSWERS[option]} below.`);
+      say(said, `Airflow took "${option}" from ${await give(held, option)}. The run reads it now; once it has, this question is gone, and stands below as ${ANSWERS[option]}.`);
+      taken = true;
+      fill(host);
+      said.focus();
     } catch (problem) {
       say(said, problem.message, "bad");
+      offer();
+      host.querySelector("button").focus();
     }
+  }
+  // The answer that was taken did not count.
+  function again() {
+    if (!taken) return;
+    taken = false;
     offer();
-    host.querySelector("button").focus();
+    if (document.activeElement === said) host.querySelector("button").focus();
   }
   offer();
-  return host;
+  return {host, again};
 }
 
 function say(host, text, kind = "") {
@@ -107,18 +118,19 @@ function whole_report(held) {
 
 // A question with what changes in it: the answer that did not count, and what the validation found.
 function question(held) {
-  const said = el("p", {role: "status"}), refusal = el("p", {role: "alert"}), found = el("div", {}, el("p", {class: "quiet"}, "Reading what the validation found ..."));
+  const said = el("p", {role: "status", tabindex: -1}), refusal = el("p", {role: "alert"}), found = el("div", {}, el("p", {class: "quiet"}, "Reading what the validation found ..."));
   const leads = held.dag_id ? airflow(`dags/${held.dag_id}/runs/${encodeURIComponent(held.run_id)}/required_actions`, "Read the report and answer in Airflow") : null;
-  const answers = held.dag_id ? answering(held, said) : el("p", {}, "No run of Airflow asks it; somebody else than who asked answers by ", el("code", {}, `./kappa promote ${held.candidates.map(({job}) => job).join(" ")} --reason TEXT`), ".");
+  const answers = held.dag_id ? answering(held, said) : {again() {}, host: el("p", {}, "No run of Airflow asks it; somebody else than who asked answers by ", el("code", {}, `./kappa promote ${held.candidates.map(({job}) => job).join(" ")} --reason TEXT`), ".")};
   const host = el("article", {class: "job is-red"}, el("h3", {}, `Let ${names(held)} serve instead of ${names(held, true)}?`),
     el("p", {}, el("b", {}, "A question waits. "), "The candidates passed their comparison with what serves: approved, they serve from then on; rejected, what serves stays. ",
-      `Asked for by ${held.asked_by}${held.reason ? `, because: ${held.reason}` : ""}. Who asked for it may not approve it. `, leads, leads ? "." : null), found, answers, said, refusal);
+      `Asked for by ${held.asked_by}${held.reason ? `, because: ${held.reason}` : ""}. Who asked for it may not approve it. `, leads, leads ? "." : null), found, answers.host, said, refusal);
   ask(`data/validation?${new URLSearchParams({replay: held.replay_id})}`).then((told) => fill(found, report(told, held)), (problem) => fill(found, el("p", {class: "bad"}, problem.message)));
   let refusedAt = null;
   return {host, told({refused}) {
     if (!refused || refused.at === refusedAt) return;
     if (refusedAt !== null || said.textContent) say(said, "");
     refusedAt = refused.at;
+    answers.again();
     say(refusal, `An answer did not count, ${utc(refused.at)}: ${refused.sentence}`, "bad");
   }};
 }

@@ -24,7 +24,7 @@ function left(candidate) {
 
 function cost(candidate) {
   const told = candidate.cost, gap = (value) => `${value.toFixed(1)}\u00a0s`;
-  return told ? el("p", {}, `Batches of the live v${candidate.live} come ${gap(told.now_middle)} apart, and 99 of 100 within ${gap(told.now_most)}; in the hour before the replay it was ${gap(told.before_middle)} and ${gap(told.before_most)}.`) : null;
+  return told ? el("p", {}, `Batches of the live v${candidate.live} come ${gap(told.now_middle)} apart, and 99 of 100 within ${gap(told.now_most)}; before the replay, over an hour at most, it was ${gap(told.before_middle)} and ${gap(told.before_most)}.`) : null;
 }
 
 function progress(candidate) {

@@ -37,6 +37,34 @@ def test_now_tells_what_a_batch_is_made_of_and_what_the_cluster_has(browser: Bro
         looked.page.get_by_text("310 ms to read and compute").wait_for()
 
 
+def test_all_versions_are_seen_at_a_glance_above_their_cards(browser: Browser, base: str) -> None:
+    """Its words change where they stand: the table stays, and with it whoever is in it with the keyboard."""
+    unread = {"is": 1_234}
+
+    def changed(route: Route) -> None:
+        told = route.fetch().json()
+        told["versions"][0]["lag_events"] = unread["is"]
+        route.fulfill(json=told)
+
+    with looking(browser) as looked:
+        looked.page.route("**/data/now", changed)
+        opened(looked, base, "now")
+        glance = looked.page.get_by_role("region", name="At a glance")
+        first = glance.get_by_role("row").nth(1)
+        first.get_by_text("1,234").wait_for()
+        cards = looked.page.get_by_role("heading", name=re.compile(r"^\w+ v\d+ (serves|does not serve)$"))
+        assert glance.get_by_role("row").count() == cards.count() + 1
+        above, below = glance.bounding_box(), cards.first.bounding_box()
+        assert above is not None
+        assert below is not None
+        assert above["y"] + above["height"] < below["y"]
+        glance.focus()
+        unread["is"] = 5_678
+        first.get_by_text("5,678").wait_for()
+        assert glance.evaluate("it => it === document.activeElement")
+        assert looked.wrong == []
+
+
 def test_a_question_that_waits_is_told_on_each_page(browser: Browser, base: str) -> None:
     with looking(browser) as looked:
         for page in ("now", "releases"):

@@ -110,6 +110,11 @@ def test_an_answer_is_given_to_airflow_by_keyboard_and_only_once_it_is_meant(
         looked.page.keyboard.press("Enter")
         looked.page.get_by_text('Airflow took "Approve" from eve.').wait_for()
         assert sent == [("PATCH", {"chosen_options": ["Approve"], "params_input": {}})]
+        assert looked.page.get_by_role("button", name="Approve").count() == 0, "it is answered"
+        waiting["refused"] = {"at": "2026-11-26T10:05:00+00:00", "sentence": "ada asked, and ada would approve it."}
+        again = looked.page.get_by_role("button", name=f"Approve ad_ctr v{SECOND}")
+        again.wait_for()
+        assert again.evaluate("it => it === document.activeElement")
         assert looked.wrong == []
 
 
