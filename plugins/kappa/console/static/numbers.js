@@ -69,7 +69,7 @@ function drawTops(told) {
   const pick = (text, changes) => el("button", {type: "button", onclick: () => choose(changes)}, text);
   const clients = told.clients.rows.map((row) => [pick(row.client_id, {client: row.client_id, ad: ""}), ...sums(row)]);
   const ads = told.ads.rows.map((row) => [pick(row.ad_id, {client: row.client_id, ad: row.ad_id}), row.client_id, ...sums(row)]);
-  const of = (kind) => `${kind.rows.length} of ${whole(kind.among)}`;
+  const of = (kind) => `${kind.rows.length} of ${whole(kind.among)}, in the span of the plots${chosen.ad ? ", of this ad only" : ""}`;
   const adTable = told.ads.refused ? el("div", {}, el("h3", {}, "Ads by spend"), el("p", {class: "quiet"}, told.ads.refused))
     : table("Ads by spend", [["ad"], ["client"], ...columns], ads, of(told.ads));
   fill(tops,
