@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Self
 
 from bench.beside import Beside
@@ -52,17 +52,20 @@ def now_ms() -> int:
 
 
 class Background(Beside):
-    """Traffic at a rate on a thread of its own, from enter to exit, at most for `seconds`.
-
-    Each record is sent at once, or with what follows it within `linger_ms`: a broker is as busy with one as with many.
-    """
+    """Traffic at a rate on a thread of its own, from enter to exit, at most for `seconds`; `options` are the
+    producer's."""
 
     def __init__(
-        self, settings: Settings, seed: int, rate: float, seconds: float, knobs: Fractions = KNOBS, linger_ms: int = 0
+        self,
+        settings: Settings,
+        seed: int,
+        rate: float,
+        seconds: float,
+        knobs: Fractions = KNOBS,
+        options: Mapping[str, int] = PATIENT,
     ) -> None:
         super().__init__("load")
-        self._settings, self._rate, self._begun = settings, rate, threading.Event()
-        self._options = PATIENT if linger_ms == 0 else {**PATIENT, "linger.ms": linger_ms}
+        self._settings, self._rate, self._options, self._begun = settings, rate, options, threading.Event()
         self._shape = Shape(seed, max(1, round(rate * seconds)), fractions=knobs)
         self.played: Played | None = None
 
@@ -79,7 +82,7 @@ class Background(Beside):
         """Play until it is enough."""
         try:
             access = self._settings.kafka_access(KafkaUser.PRODUCER).librdkafka()
-            log = KafkaLog(access, self._settings.topic.name, self._options)
+            log = KafkaLog(access, self._settings.topic.name, dict(self._options))
             plan = plan_synthetic(now_ms(), self._shape, 0, self._rate)
             self.played = play(self._until_stopped(iter(plan.records)), log, SystemClock(), plan.paced)
         finally:

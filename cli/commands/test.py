@@ -39,9 +39,8 @@ NEEDS = {
     "faults": "r1_fault and not integration",
     "stack": "integration",
 }
-"""The parts, which run side by side, and the marks of their tests: what they need. Faults on the rig R1 are one of
-them, as they are half of what needs Spark, and what needs real servers and no Spark is another. So divided, the
-processors are seldom idle: each part but the first waits for others half of its time."""
+"""The parts, which run side by side, and the marks of their tests. Faults on the rig R1 are one of them, as they are
+half of what needs Spark; what needs real servers and no Spark is another: so the processors are seldom idle."""
 PROVISIONING = "provisioning"
 """What provisions an installation, applied for real; long tests all of them."""
 USUAL_MINUTES = {"units": 17, "servers": 15, "rigs": 10, "faults": 16, "stack": 15}

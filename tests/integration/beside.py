@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.beside import LONGEST_SECONDS, Beside
-from bench.load import Background
+from bench.load import PATIENT, Background
 from tests.rigs.running_stack import Command, Stack
 
-LINGER_MS = 500
+GROUPED = {**PATIENT, "linger.ms": 500}
 """Traffic comes in groups: one request a record made the broker the part of a stack that computes most."""
 
 
 @contextmanager
 def load(stack: Stack, seed: int, rate: int = 100, seconds: float = LONGEST_SECONDS) -> Iterator[Background]:
     """Traffic that has something of everything, at a rate, until the body ends; what became of it is there after it."""
-    with Background(stack.settings, seed, rate, seconds, linger_ms=LINGER_MS) as traffic:
+    with Background(stack.settings, seed, rate, seconds, options=GROUPED) as traffic:
         yield traffic
 
 

@@ -87,16 +87,7 @@ def test_batches_are_those_of_the_version_that_read_any_of_the_offsets(
     registry: Callable[[Asked], Registry], asked: Asked
 ) -> None:
     port, read = registry(asked), READ[asked.part.version]
-    for within in (
-        {0: (6, 6)},
-        {0: (6, 7)},
-        {0: (7, 8)},
-        {0: (9, 20)},
-        {1: (1, 2)},
-        {0: (0, 0), 1: (3, 3)},
-        {2: (0, 9)},
-        {},
-    ):
+    for within in ASKED:
         found = port.batches(JOB, asked.part.version, within)
         wanted = [number for number, offsets in enumerate(read) if _any_of(offsets, within)]
         assert [batch.batch_id for batch in found] == wanted, within

@@ -181,9 +181,19 @@ def suspended(parts: Layout) -> Iterator[None]:
 @contextmanager
 def _stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
     """Of Postgres a process may end by itself between being listed and being stopped."""
+    stopped = []
     with ExitStack() as held:
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.suspend()
                 held.callback(process.resume)
+                stopped.append(process)
+        assert until(lambda: all(map(_does_nothing, stopped)), PATIENCE_SECONDS), f"they go on: {stopped}"
         yield
+
+
+def _does_nothing(process: psutil.Process) -> bool:
+    """Stopped, or at its end."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE}
+    return True
