@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Annotated, Any
 
@@ -19,9 +20,9 @@ import psycopg
 import typer
 from psycopg.rows import dict_row
 
-from bench import load, replays, report
+from bench import batches, load, replays, report
 from bench.beside import Beside
-from bench.live import Database, ask
+from bench.live import Database, Version, ask
 from bench.load import Background
 from bench.serving_reader import JOBS
 from cli.entry import settings
@@ -40,6 +41,8 @@ STOPPED_SECONDS = 120.0
 """Within so long the candidates of the replay before have given their cores back."""
 Look = tuple[float, float | None]
 """When it was looked (epoch ms), and the seconds left that were told; None where none were."""
+Parts = tuple[float, float, float, float]
+"""When a replay was launched, had first committed, had read what the plan counted, and was ready (epoch ms)."""
 
 
 class NotSeen(Refusal):
@@ -51,11 +54,16 @@ class NotSeen(Refusal):
 
 @dataclass(frozen=True)
 class Judged:
-    """One replay: seconds from its launch until it was ready, as planned and as they were; how many looks told a time
-    left, how many told none, the share of them that was right within RIGHT_WITHIN, and their median ratio."""
+    """One replay: seconds from its launch until it was ready, as planned and as they were, and what they are made of:
+    up to the first commit, reading what the plan counted, and what followed until it was called ready; how many looks
+    told a time left, how many told none, the share of them that was right within RIGHT_WITHIN, and their median ratio.
+    """
 
     planned_s: float
     took_s: float
+    starting_s: float
+    reading_s: float
+    settling_s: float
     looks: int
     untold: int
     right: float
@@ -87,14 +95,19 @@ def main(
     report.document({"seed": seed, "replays": [asdict(one) for one in done]}) if as_json else _tell(done)
 
 
-def judged(looks: Sequence[Look], launched_ms: float, ready_ms: float, planned_s: float) -> Judged:
+def judged(looks: Sequence[Look], parts_ms: Parts, planned_s: float) -> Judged:
     """What the looks of one replay were worth; those before the launch and near the end do not count."""
+    launched_ms, ready_ms = parts_ms[0], parts_ms[-1]
+    starting_s, reading_s, settling_s = (round((until - since) / 1000, 1) for since, until in pairwise(parts_ms))
     held = [(at, left) for at, left in looks if launched_ms <= at <= ready_ms - 1000 * JUDGED_FROM_SECONDS]
     ratios = [left / ((ready_ms - at) / 1000) for at, left in held if left is not None]
     right = sum(abs(ratio - 1) <= RIGHT_WITHIN for ratio in ratios)
     return Judged(
         planned_s=round(planned_s, 1),
         took_s=round((ready_ms - launched_ms) / 1000, 1),
+        starting_s=starting_s,
+        reading_s=reading_s,
+        settling_s=settling_s,
         looks=len(ratios),
         untold=len(held) - len(ratios),
         right=round(right / len(held), 2) if held else 0.0,
@@ -111,9 +124,15 @@ def _replay(stack: Settings, database: Database, options: Sequence[str]) -> Judg
         raise NotSeen(replays.sentence(said))
     for job, version in found.versions.items():
         ask(stack, "retire", job, str(version), "--reason", replays.REASON)
-    marks = found.marks
-    planned = float(found.price["eta_seconds"])
-    return judged(looking.looks, marks["reprocess.launched"], marks["reprocess.caught_up"], planned)
+    return judged(looking.looks, _parts(database, found), float(found.price["eta_seconds"]))
+
+
+def _parts(database: Database, found: replays.Replayed) -> Parts:
+    """By the candidate that was the last in each."""
+    launched, ready = found.marks["reprocess.launched"], found.marks["reprocess.caught_up"]
+    done = [batches.since(database, Version(job, number, 1, ""), launched) for job, number in found.versions.items()]
+    read = [[one.committed_ms for one in replays.worked_off(each, found.expected)] or [ready] for each in done]
+    return launched, max(commits[0] for commits in read), min(max(commits[-1] for commits in read), ready), ready
 
 
 class _Looking(Beside):

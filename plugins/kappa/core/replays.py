@@ -139,13 +139,15 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 class Weighed:
     """What a version's rows take (bytes); how many records a second its job was seen to read in its newest replays, or
     else with a full backlog before it (None: never, or slowed down by its settings); how long its newest candidates, or
-    else its newest versions, took from their launch to their first commit (None: not known); and how much longer the
-    first full batch of its newest candidates took than those after it."""
+    else its newest versions, took from their launch to their first commit (None: not known); how much longer the first
+    full batch of its newest candidates took than those after it; and how long it took from their last large batch until
+    they were called ready (None: not known)."""
 
     rows_bytes: int
     replays_per_s: float | None
     start_s: float | None = None
     warming_s: float = 0.0
+    settling_s: float | None = None
 
 
 START_SECONDS = 30.0
@@ -154,8 +156,8 @@ ASSUMED_PER_SECOND = 7_000.0
 """Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
 read on two cores, for the live ones read on beside them."""
 SETTLING_SECONDS = 15.0
-"""From the batch that reads the last of what waited to being called ready: some smaller ones follow it, and several
-looks in a row have to agree (docs/decisions/0084)."""
+"""From the batch that reads the last of what waited to being called ready, where none was measured: some smaller ones
+follow it, and several looks in a row have to agree (docs/decisions/0084)."""
 TRUSTED_SECONDS = 10.0
 """So long a version has to read until its own speed counts for as much as the forecast."""
 
@@ -163,11 +165,13 @@ TRUSTED_SECONDS = 10.0
 @dataclass(frozen=True)
 class Forecast(Serializable):
     """How a version is expected to catch up, by what earlier ones did: the seconds from its launch to its first commit,
-    the records that it reads a second from then on, and the seconds that it loses to a JVM that is not warm yet."""
+    the records that it reads a second from then on, the seconds that it loses to a JVM that is not warm yet, and those
+    from its last large batch until it is called ready."""
 
     start_s: float
     per_s: float
     warming_s: float = 0.0
+    settling_s: float = SETTLING_SECONDS
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,9 @@ NOTHING_MEASURED = Forecast(START_SECONDS, ASSUMED_PER_SECOND)
 def forecast(weighed: Weighed, most_per_s: float) -> Forecast:
     """What is expected of a version whose settings let it read so many records a second."""
     start_s = START_SECONDS if weighed.start_s is None else weighed.start_s
-    return Forecast(start_s, min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s), weighed.warming_s)
+    settling_s = SETTLING_SECONDS if weighed.settling_s is None else weighed.settling_s
+    per_s = min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s)
+    return Forecast(start_s, per_s, weighed.warming_s, settling_s)
 
 
 def time_left(expected: Forecast, course: Course) -> float | None:
@@ -201,16 +207,16 @@ def time_left(expected: Forecast, course: Course) -> float | None:
     None: it comes no nearer, or should have been ready long before now.
     """
     if course.idle_s is not None and not course.unread:
-        return SETTLING_SECONDS
+        return expected.settling_s
     nearer = _speed(expected, course) - course.arrivals_per_s
     if nearer <= 0:
         return None
     starting = max(expected.start_s - course.age_s, 0.0) if course.idle_s is None else 0.0
     warming = 0.0 if course.reading_s else expected.warming_s
     reading, idle = warming + (course.unread + starting * course.arrivals_per_s) / nearer, course.idle_s or 0.0
-    if idle > 2 * reading + SETTLING_SECONDS:
+    if idle > 2 * reading + expected.settling_s:
         return None
-    return starting + max(reading - idle, 0.0) + SETTLING_SECONDS
+    return starting + max(reading - idle, 0.0) + expected.settling_s
 
 
 def _speed(expected: Forecast, course: Course) -> float:

@@ -16,7 +16,7 @@ MOST_RESULTS = 200
 MOST_ROWS = 10
 """Offending rows that are shown of an expectation; the report has more of them."""
 FOLDER, FILE = "validations", "report.html"
-_VALIDATION = "select validation from ops.replays where replay_id = %(replay)s"
+_VALIDATION = "select validation, validated_at from ops.replays where replay_id = %(replay)s"
 
 
 class NoReport(Refusal):
@@ -27,12 +27,13 @@ class NoReport(Refusal):
 
 
 def read(database: Database, shared: Path, replay: UUID) -> dict[str, Any]:
-    """{"success", "crashed", "problem", "compared_rows", "seconds", "comparisons", "among", "results", "file": whether
-    the whole report can be shown}: of `results` the ones that are not met come first, each with "columns" and "rows" of
-    what offends; of `comparisons` each has the "totals" that differ. Raises NoReport, NotReadable, TooSlow."""
+    """{"success", "crashed", "problem", "compared_rows", "seconds", "validated_at": None of one by an older release,
+    "comparisons", "among", "results", "file": whether the whole report can be shown}: of `results` the ones that are
+    not met come first, each with "columns" and "rows" of what offends; of `comparisons` each has the "totals" that
+    differ. Raises NoReport, NotReadable, TooSlow."""
     found = _validation(database, replay)
     results = sorted(found.get("results", ()), key=lambda one: (one["success"], one["severity"] != "block"))
-    same = ("success", "crashed", "problem", "compared_rows", "seconds")
+    same = ("success", "crashed", "problem", "compared_rows", "seconds", "validated_at")
     told: dict[str, Any] = plain({
         **{name: found.get(name) for name in same},
         "comparisons": [_comparison(one) for one in found.get("comparisons", ())],
@@ -56,8 +57,7 @@ def _validation(database: Database, replay: UUID) -> Mapping[str, Any]:
         row = connection.execute(_VALIDATION, {"replay": replay}).fetchone()
     if row is None or row["validation"] is None:
         raise NoReport(replay, "it was not validated" if row else "there is no such replay")
-    held: Mapping[str, Any] = row["validation"]
-    return held
+    return {**row["validation"], "validated_at": row["validated_at"]}
 
 
 def _file(shared: Path, found: Mapping[str, Any]) -> Path | None:

@@ -3,11 +3,18 @@
 import {fill, seconds, table, whole} from "./page.js";
 
 const COLUMNS = [["version"], ["readers"], ["state"], ["unread", "n"], ["oldest waits", "n"], ["append to visible, p50 / p99", "n"], ["records/s", "n"], ["committed", "n"]];
+const SILENT_SECONDS = 30;
 let drawn = null;
+
+// Whether a driver is at work; its state says only what place the version has among the others.
+function runs({beat_seconds, desired}) {
+  if (beat_seconds !== null && beat_seconds < SILENT_SECONDS) return "runs";
+  return desired === "stopped" ? "stopped" : "no driver is heard";
+}
 
 function cells(name, version) {
   const {p50, p99} = version.latency;
-  return [name, version.serves ? "serves" : "does not serve", version.state, whole(version.lag_events), seconds(version.lag_seconds),
+  return [name, version.serves ? "serves" : "does not serve", `${version.state}, ${runs(version)}`, whole(version.lag_events), seconds(version.lag_seconds),
     p50 === null ? "not seen yet" : `${seconds(p50)} / ${seconds(p99)}`, (version.minute_read / 60).toFixed(1), version.commit_seconds === null ? "never" : `${seconds(version.commit_seconds)} ago`];
 }
 

@@ -26,7 +26,7 @@ form.append(el("form", {onsubmit(event) { event.preventDefault(); choose({client
   field("client (empty: all)", clientInput), field("ad (empty: all)", adInput),
   el("button", {type: "submit"}, "Show"), el("button", {type: "button", onclick: () => choose({client: "", ad: ""})}, "All")), state);
 lines.append(el("div", {class: "plots"}, ctr.host, spend.host, impressions.host),
-  legend([["final: no record can change it any more", "first"], ["not final yet", "second"]]),
+  legend([["final: no record can change it any more", "first"], ["not final yet: clicks may still come, and of the last point impressions, too", "second"]]),
   el("form", {"aria-label": "Explain a point", onsubmit(event) { event.preventDefault(); pickMinute(minuteInput.value.trim()); }},
     field("a point's minute, UTC", minuteInput), el("button", {type: "submit"}, "Explain")));
 

@@ -91,6 +91,9 @@ function offending(found) {
     table(`Rows of ${found.expectation}`, found.columns.map((name) => [name]), found.rows.map((row) => row.map((cell) => cell === null ? "none" : String(cell)))));
 }
 
+const FEW_ROWS = 100;
+const few = (rows) => rows < FEW_ROWS ? el("p", {class: "warn"}, `Only ${whole(rows)} rows were compared, which is little to go by: look at the windows below, and at whether the candidate read what this change is about.`) : null;
+
 const COLUMNS = [["of"], ["that"], ["is"], ["found"], ["rows that differ"]];
 
 // What is met is folded away, so that the answer is not a page further down.
@@ -100,7 +103,8 @@ function report(told, held) {
   const compared = told.comparisons.map((found) => [`${found.job} v${found.candidate}`, `v${found.live}`, span(found), whole(found.compared),
     found.totals.length ? found.totals.map((one) => el("div", {}, `${one.measure}: ${figure(one.live)} to ${figure(one.candidate)}`)) : "none"]);
   const line = (found) => [found.suite, found.says, el("span", {class: found.success ? "good" : "bad"}, mark(found)), found.observed, offending(found)];
-  return [el("p", {class: told.success ? "good" : "bad"}, `${verdict}: ${whole(told.compared_rows)} rows compared, ${told.among - wrong.length} of ${told.among} expectations met.`),
+  return [el("p", {class: told.success ? "good" : "bad"}, `${verdict}: ${whole(told.compared_rows)} rows compared, ${told.among - wrong.length} of ${told.among} expectations met.`), few(told.compared_rows),
+    told.validated_at ? el("p", {class: "quiet"}, `Validated ${utc(told.validated_at)}; what came later was not compared.`) : null,
     table("What was compared", [["candidate"], ["with"], ["windows, UTC"], ["rows", "n"], ["totals that differ"]], compared),
     wrong.length ? table("What is not met", COLUMNS, wrong.map(line)) : null,
     met.length ? el("details", {}, el("summary", {}, `What is met: ${met.length} of ${told.among}`), table("What is met", COLUMNS, met.map(line))) : null,

@@ -179,7 +179,8 @@ def facts(load: Load) -> str:
     able = "" if load.able_per_second is None else f" of {load.able_per_second:,.0f} that it could"
     state = "" if load.state_rows is None else f", state {load.state_rows:,} rows"
     return (
-        f"{load.arriving_per_second:,.0f} records/s arrive, reads {load.reads_per_second:,.0f}{able}; {batch}; "
+        f"in the last {LOOK_SECONDS // 60} min {load.arriving_per_second:,.0f} records/s arrived, and it read "
+        f"{load.reads_per_second:,.0f}{able}; {batch}; "
         f"{load.lag_events:,} unread, the oldest {load.lag_seconds:,.0f} s{state}"
     )
 

@@ -24,9 +24,10 @@ cross join lateral (select jsonb_object_agg("partition", next_offset) as next_of
     from registry.progress r where (r.job, r.version) = (v.job, v.version)) p
 where v.job = %s and v.version = %s"""
 # By the middle one of the newest three replays: one beside much other work says little of the next. Their two ends are
-# in the audit for ever; they tell the records of all their jobs together. A candidate reads from its first commit on,
-# until a few looks agree that it is ready. One that read about as fast as its settings let it says nothing. Else by the
-# newest version that was seen to work flat out, in batches of the last days or in those folded since. A candidate
+# in the audit for ever; they tell the records of all their jobs together. As long as its batches are kept one by one, a
+# candidate reads from its first commit to its last large one, and settles from there until a few looks agree that it is
+# ready. One that read about as fast as its settings let it says nothing of either. Else by the newest version that was
+# seen to work flat out, in batches of the last days or in those folded since. A candidate
 # starts beside all that is live, so its start is the longer one; a version that is deployed over an empty log has
 # nothing to commit when it is ready. Before all that go full batches of candidates, while they are kept one by one: the
 # first one, in a JVM that is not warm, tells what it lost, those after it how fast the candidate is from then on.
@@ -69,26 +70,43 @@ with work as (
                 min(read) filter (where nth = 1) as first_read, min(seconds) filter (where nth = 1) as first_s
             from flat_out join marks using (version) where is_candidate and nth is not null
             group by version having count(*) > 1 order by version desc limit 3) newest
-), replayed as (
-    select (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
-            where (o.run_id, o.action) = (c.run_id, c.action)) as records,
-        extract(epoch from c.at - (l.evidence ->> 'began')::timestamptz)::double precision - coalesce(
-            (select seconds from first_commit f where f.version = c.version), (select seconds from start),
-            %(assumed_start)s) - %(settling)s as seconds, w.settings
+), caught_up as (
+    select c.version, c.at, w.settings, extract(epoch from c.at - (l.evidence ->> 'began')::timestamptz)
+            ::double precision as seconds,
+        (c.evidence ->> 'done')::double precision / (select count(*) from registry.audit o
+            where (o.run_id, o.action) = (c.run_id, c.action)) as records
     from registry.audit c
     join registry.audit l on (l.run_id, l.job, l.version, l.action) = (c.run_id, c.job, c.version, 'reprocess.launched')
     join registry.job_version w on (w.job, w.version) = (c.job, c.version)
     where c.job = %(job)s and c.action = 'reprocess.caught_up' order by c.version desc limit 3
+), course as (
+    select version, sum(read) filter (where nth > 1 and committed_at <= last_large) as records,
+        extract(epoch from last_large - min(committed_at))::double precision as seconds,
+        extract(epoch from at - last_large)::double precision as settling_s
+    from (select *, max(committed_at) filter (where read >= most / 10.0) over (partition by version) as last_large
+        from (select c.version, c.at, b.read, b.committed_at, max(b.read) over (partition by c.version) as most,
+                row_number() over (partition by c.version order by b.committed_at) as nth
+            from caught_up c join registry.batch b on (b.job, b.version) = (%(job)s, c.version)
+                and b.committed_at <= c.at) large) batches
+    group by version, at, last_large having count(*) > 1
+), replayed as (
+    select case when o.seconds > 0 then o.records else c.records end as records,
+        case when o.seconds > 0 then o.seconds else nullif(greatest(c.seconds - %(settling)s - coalesce(
+            (select seconds from first_commit f where f.version = c.version), (select seconds from start),
+            %(assumed_start)s), 10), 10) end as seconds, o.settling_s, c.settings
+    from caught_up c left join course o using (version)
 ), pace as (
-    select percentile_cont(0.5) within group (order by records / seconds) as per_s from replayed
-    where seconds >= 10 and records >= 1000 and records / seconds
+    select percentile_cont(0.5) within group (order by records / seconds) as per_s,
+        percentile_cont(0.5) within group (order by settling_s) as settling_s from replayed
+    where seconds > 0 and records >= 1000 and records / seconds
         < 0.8 * (settings ->> 'records_per_batch')::double precision
             / greatest((settings ->> 'cadence_ms')::double precision / 1000, 0.001)
 )
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
     as rows_bytes, coalesce((select per_s from warm), (select per_s from pace), (select per_s from speed))
     ::double precision as replays_per_s, (select seconds from start) as start_s,
-    coalesce((select warming_s from warm), 0)::double precision as warming_s
+    coalesce((select warming_s from warm), 0)::double precision as warming_s,
+    (select settling_s from pace) as settling_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """

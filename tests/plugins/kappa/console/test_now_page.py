@@ -52,6 +52,7 @@ def test_all_versions_are_seen_at_a_glance_above_their_cards(browser: Browser, b
         glance = looked.page.get_by_role("region", name="At a glance")
         first = glance.get_by_role("row").nth(1)
         first.get_by_text("1,234").wait_for()
+        first.get_by_text("LIVE, stopped").wait_for()
         cards = looked.page.get_by_role("heading", name=re.compile(r"^\w+ v\d+ (serves|does not serve)$"))
         assert glance.get_by_role("row").count() == cards.count() + 1
         above, below = glance.bounding_box(), cards.first.bounding_box()

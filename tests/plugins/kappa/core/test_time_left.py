@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kappa.core.replays import SETTLING_SECONDS, Course, Forecast, time_left
+from kappa.core.replays import SETTLING_SECONDS, Course, Forecast, Weighed, forecast, time_left
 
 EXPECTED = Forecast(start_s=90.0, per_s=8_000.0, warming_s=20.0)
 
@@ -34,3 +36,11 @@ def test_what_is_a_little_overdue_may_end_any_moment_and_what_is_long_overdue_sa
     seen = {"read": 200_000, "reading_s": 45.0, "unread": 8_000}
     assert left(**seen, idle_s=17.0) == 0
     assert left(**seen, idle_s=17.1) is None
+
+
+def test_the_looks_that_have_to_agree_take_as_long_as_they_took_before() -> None:
+    slower = replace(EXPECTED, settling_s=40.0)
+    assert time_left(slower, Course(age_s=100.0, unread=0, idle_s=1.0)) == 40.0
+    assert time_left(slower, Course(age_s=10.0, unread=400_000)) == 80 + 20 + 50 + 40
+    assert forecast(Weighed(0, 8_000.0, 90.0, 20.0, 40.0), 100_000.0) == slower
+    assert forecast(Weighed(0, 8_000.0, 90.0, 20.0), 100_000.0) == EXPECTED

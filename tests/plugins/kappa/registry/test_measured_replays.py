@@ -25,9 +25,11 @@ def hand(cases: Rig) -> Iterator[ByHand]:
         yield hand
 
 
-def replayed(hand: ByHand, number: int, start: float, seconds: float, records: int, **settings: int) -> None:
+def replayed(
+    hand: ByHand, number: int, start: float, seconds: float, records: int, settling: float = 15, **settings: int
+) -> None:
     """A candidate that committed first after `start` seconds, and had caught up after so many, with so many records of
-    its own and of another job's."""
+    its own, read until `settling` seconds before, and of another job's."""
     hand.stage("ad_ctr", FIRST + number, SETTINGS | settings)
     [(began,)] = hand.execute("select date_trunc('second', clock_timestamp()) - interval '1 hour'")
     hand.execute(
@@ -35,13 +37,15 @@ def replayed(hand: ByHand, number: int, start: float, seconds: float, records: i
         "values (gen_random_uuid(), 'ad_ctr', %s, %s, now())", FIRST + number, began,
     )  # fmt: skip
     zeros = ", ".join(["0"] * 12)
-    hand.execute(
-        "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, end_offsets, "
-        "read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, counted_micros, "
-        "duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, rows_changed, "
-        f"committed_at) values ('ad_ctr', %s, 1, 0, 1, 'id', '{{}}', '{{}}', 9, 9, {zeros}, 2, %s)",
-        FIRST + number, began + timedelta(seconds=start),
-    )  # fmt: skip
+    for batch_id, read, at in ((0, 9, start), (1, records, seconds - settling), (2, 40, seconds - 5)):
+        hand.execute(
+            "insert into registry.batch (job, version, generation, batch_id, epoch, topic_id, start_offsets, "
+            "end_offsets, read, counted, duplicate, repeated_click, late, future, before_start, dead_letter, "
+            "counted_micros, duplicate_micros, repeated_click_micros, late_micros, future_micros, before_start_micros, "
+            "rows_changed, committed_at) "
+            f"values ('ad_ctr', %s, 1, %s, 1, 'id', '{{}}', '{{}}', %s, %s, {zeros}, 2, %s)",
+            FIRST + number, batch_id, read, read, began + timedelta(seconds=at),
+        )  # fmt: skip
     evidence = {"launched": {"began": began.isoformat()}, "caught_up": {"done": 2 * records}}
     for action, at in (("launched", began), ("caught_up", began + timedelta(seconds=seconds))):
         for job in ("ad_ctr", "client_spend"):
@@ -74,6 +78,12 @@ def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: By
     assert measured(hand) == (45, pytest.approx(190_000 / 120))
 
 
+def test_from_the_last_large_batch_on_a_candidate_settles_and_reads_no_more_of_what_waited(hand: ByHand) -> None:
+    for number, (seconds, settling) in enumerate(((120, 30), (100, 22), (200, 90))):
+        replayed(hand, number, 60, seconds, 50_000, settling)
+    assert (weighed(hand).settling_s, *measured(hand)) == (30, 60, pytest.approx(50_000 / 30))
+
+
 def test_a_candidate_starts_beside_all_that_is_live_so_starts_of_deployments_count_only_until_one_did(
     hand: ByHand,
 ) -> None:
@@ -104,6 +114,7 @@ def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) ->
     with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
         connection.execute("delete from registry.batch")
     assert measured(hand) == (None, pytest.approx(50_000 / 140))
+    assert weighed(hand).settling_s is None
 
 
 def test_how_fast_a_candidate_reads_once_it_is_warm_and_what_its_first_full_batch_lost(hand: ByHand) -> None:
@@ -118,7 +129,11 @@ def test_how_fast_a_candidate_reads_once_it_is_warm_and_what_its_first_full_batc
 
 
 def full(hand: ByHand, number: int, *seconds: float) -> None:
-    """Full batches of a candidate after its first one, each so many seconds after the one before it."""
+    """Full batches of a candidate after its first one, each so many seconds after the one before it, and no others."""
+    with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as owner:
+        owner.execute(
+            "delete from registry.batch where (job, version) = ('ad_ctr', %s) and batch_id > 0", [FIRST + number]
+        )
     for batch in range(1, len(seconds) + 1):
         hand.execute(
             "insert into registry.batch select (jsonb_populate_record(b, jsonb_build_object('batch_id', %s, "

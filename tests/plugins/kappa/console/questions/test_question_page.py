@@ -51,6 +51,8 @@ def asked(looked: Looked, base: str, waiting: dict[str, Any]) -> None:
     looked.page.route("**/data/replays", lambda route: route.fulfill(json={"replays": [waiting], "ended": []}))
     looked.page.goto(f"{base}/replays")
     looked.page.get_by_text("The validation passed: 12 rows compared, 1 of 2 expectations met.").wait_for()
+    looked.page.get_by_text("Only 12 rows were compared, which is little to go by").wait_for()
+    looked.page.get_by_text("Validated 2026-11-26 10:05:00 UTC; what came later was not compared.").wait_for()
 
 
 def airflow(looked: Looked, status: int = 200, told: Any = TAKEN) -> list[Any]:

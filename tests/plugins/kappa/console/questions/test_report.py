@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -36,6 +37,7 @@ COMPARED = {
     "compared": 12,
     "figures": FIGURES,
 }
+VALIDATED = datetime(2026, 11, 26, 10, 5, tzinfo=UTC)
 FOUND = {"success": False, "crashed": False, "compared_rows": 12, "seconds": 1.5, "comparisons": [COMPARED],
          "results": [MET, DIFFERS]}  # fmt: skip
 
@@ -45,8 +47,9 @@ def replay(hand: ByHand, validation: dict[str, Any] | None) -> UUID:
     made = uuid4()
     hand.execute(
         "insert into registry.replay (replay_id, run_id, versions, live, parity, bands, approval, promote, asked_by, "
-        "price, validation) values (%s, %s, '{\"ad_ctr\": 2}', '{\"ad_ctr\": 1}', 'exact', '[]', 'ask', true, 'ada', "
-        "'{}', %s)", made, str(made), None if validation is None else Jsonb(validation),
+        "price, validation, validated_at) values (%s, %s, '{\"ad_ctr\": 2}', '{\"ad_ctr\": 1}', 'exact', '[]', 'ask', "
+        "true, 'ada', '{}', %s, %s)",
+        made, str(made), None if validation is None else Jsonb(validation), validation and VALIDATED,
     )  # fmt: skip
     return made
 
@@ -60,6 +63,7 @@ def test_what_is_not_met_comes_first_with_the_columns_that_differ(
     assert (first["columns"], first["rows"]) == (["ad_id", "live_clicks", "candidate_clicks"], [["a1", 1, 2]])
     assert told["comparisons"][0]["totals"] == [{"measure": "clicks", "live": 7, "candidate": 8}]
     assert (told["success"], told["compared_rows"], told["file"]) == (False, 12, False)
+    assert datetime.fromisoformat(told["validated_at"]) == VALIDATED
 
 
 def test_the_whole_report_is_the_file_that_the_validation_left(

@@ -141,7 +141,7 @@ def test_without_advice_it_says_why_with_its_numbers(load: Load, why: str) -> No
     assert (advice.size, advice.wanted, advice.command) == (Size.NONE, {}, "")
     assert advice.sentence.startswith("no advice: ")
     assert why in advice.sentence
-    assert "1,000 records/s arrive, reads 1,000" in advice.sentence
+    assert "in the last 10 min 1,000 records/s arrived, and it read 1,000" in advice.sentence
 
 
 def test_a_stateless_job_has_no_partitions() -> None:
@@ -157,7 +157,7 @@ def test_advice_brings_its_numbers_its_form_and_its_command() -> None:
         "lag_events": 2_000_000, "free_cores": 8, "state_rows": 5_000, "executor_cores": 2,
     }  # fmt: skip
     assert advice.numbers["growth_per_second"] == pytest.approx(2_000_000 / 700 - 2_000, abs=0.001)
-    assert "2,857 records/s arrive, reads 2,000 of 2,000 that it could" in advice.sentence
+    assert "2,857 records/s arrived, and it read 2,000 of 2,000 that it could" in advice.sentence
     assert Advice.from_json(advice.to_json()) == advice
 
 
