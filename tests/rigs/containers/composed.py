@@ -15,9 +15,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from cli.approval_prompt import ANSWERS, answer, open_question
 from cli.entry import CHECKOUT
-from kappa.core.installation.settings import Settings, load
+from kappa.airflow_api import Airflow, Run
+from kappa.airflow_sign_in import embedded
+from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
+from kappa.core.installation.settings import ROLES, Settings, load
 from kappa.core.spark_environment import search_path
+from kappa.core.verb_steps import Verb
+from kappa.core.versions import State
 from stack.containers import names
 from stack.services import passwords
 from stack.services.passwords import write_private
@@ -80,14 +86,37 @@ class Composed:
             assert until(lambda: self.unread(jobs) == 0, CATCH_UP_SECONDS, 5.0), self.kappa("status").stdout
 
     def unread(self, jobs: int) -> int | None:
-        """Records that a job has not read; None while that is not known of each."""
-        lags = [version["lag_events"] for job in self.status()["jobs"] for version in job["versions"]]
+        """Records that live versions, one of each job, have not read; None while that is not known of each."""
+        lags = [version["lag_events"] for job in self.status()["jobs"] for version in _live(job)]
         return sum(lags) if len(lags) == jobs and None not in lags else None
 
     def status(self) -> dict[str, Any]:
         """`status --json`."""
         told: dict[str, Any] = json.loads(self.kappa("status", "--json").stdout)
         return told
+
+    def serving(self) -> dict[str, list[int]]:
+        """The versions of each job that are live."""
+        return {job["job"]: [version["version"] for version in _live(job)] for job in self.status()["jobs"]}
+
+    def approve(self) -> bool:
+        """Approve the replay that asks, as somebody else than who asked for it; whether one did."""
+        asking = [replay["run_id"] for replay in self.status()["replays"] if replay["phase"] == "waiting for an answer"]
+        airflow = Airflow(embedded(self.settings, passwords.APPROVER))
+        for run in (Run(Verb.REPROCESS.dag_id, run_id, "") for run_id in asking):
+            if question := open_question(airflow, run):
+                answer(airflow, run, question, ANSWERS["a"])
+                return True
+        return False
+
+    def held_secrets(self, address: str) -> dict[str, str]:
+        """Passwords and keys by name, as they would be seen, and that of the address at which somebody is told."""
+        settings = self.settings
+        found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
+        found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
+        found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
+        users: dict[str, str] = json.loads((settings.secrets / "airflow-users.json").read_text())
+        return found | users | passwords.airflow_keys(settings) | {"address": address.rpartition("/")[2]}
 
     def containers(self, service: str) -> list[str]:
         """The ids of a service's running containers."""
@@ -100,6 +129,10 @@ class Composed:
     def inside(self, container: str, script: str) -> str:
         """What a script of bash prints in a container."""
         return self.engine.run("podman", "exec", container, "bash", "-c", script)
+
+
+def _live(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [version for version in job["versions"] if version["state"] == State.LIVE]
 
 
 @contextmanager

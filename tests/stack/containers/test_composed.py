@@ -7,9 +7,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import rmtree
 
@@ -18,8 +21,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from cli.entry import CHECKOUT
-from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.installation.settings import ROLES
+from kappa.core.installation.kafka_access import KafkaUser
 from stack.containers import names
 from stack.containers.names import Group
 from stack.services import kafka as broker
@@ -30,6 +32,8 @@ from tests.rigs.containers.composed import CATCH_UP_SECONDS, UID, Composed, comp
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
+RECORDS, MORE = 200_000, 5_000
+REPLAY_SECONDS = 1_500.0
 CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
 TOLD, ADDRESS = {"KAPPA_ALERT_TARGETS": "duty"}, "alert_duty.url"
 NOWHERE = "jsons://127.0.0.1:9/a-token-of-somebody"
@@ -52,9 +56,9 @@ def running() -> Iterator[Composed]:
 
 @pytest.fixture(scope="module")
 def deployed(running: Composed) -> Composed:
-    """Both jobs, deployed by Airflow, and 20,000 records read."""
+    """Both jobs, deployed by Airflow, and so many records read."""
     running.deploy(*JOBS)
-    running.produce(20_000, len(JOBS))
+    running.produce(RECORDS, len(JOBS))
     return running
 
 
@@ -83,6 +87,7 @@ def away(running: Composed) -> list[str]:
 def test_the_numbers_are_exact(deployed: Composed) -> None:
     verdict = deployed.kappa("reconcile")
     assert (verdict.returncode, "0 differences" in verdict.stdout) == (0, True), verdict.stdout
+    print(deployed.engine.run("podman", "stats", "--no-stream", "--format", "table {{.Name}} {{.MemUsage}}"))
 
 
 def test_a_job_is_rescaled_stopped_and_started_and_the_numbers_stay_exact(deployed: Composed) -> None:
@@ -91,8 +96,35 @@ def test_a_job_is_rescaled_stopped_and_started_and_the_numbers_stay_exact(deploy
         with timed(words[0]):
             done = deployed.kappa(*words, "--reason", "test", seconds=500)
         assert done.returncode == 0, done.stderr
-    deployed.produce(5_000, len(JOBS))
+    deployed.produce(MORE, len(JOBS))
     assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_a_replay_that_another_person_approves_serves_and_is_rolled_back(deployed: Composed) -> None:
+    with ThreadPoolExecutor(1) as beside, timed("replay, approved"):
+        words = ("reprocess", *JOBS, "--cores", "1", "--reason", "test")
+        replay = beside.submit(deployed.kappa, *words, seconds=REPLAY_SECONDS)
+        assert until(lambda: replay.done() or deployed.approve(), REPLAY_SECONDS, 3.0)
+        done = replay.result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert deployed.serving() == {job: [2] for job in JOBS}
+    assert deployed.kappa("reconcile").returncode == 0
+    with timed("rollback"):
+        done = deployed.kappa("rollback", *JOBS, "--reason", "test")
+    assert done.returncode == 0, done.stderr
+    assert deployed.serving() == {job: [1] for job in JOBS}
+    deployed.produce(MORE, len(JOBS))
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_repair_brings_back_what_a_stopped_worker_left(deployed: Composed) -> None:
+    deployed.compose("stop", names.WORKER)
+    deployed.compose("start", names.WORKER)
+    with timed("repair"):
+        done = deployed.kappa("repair", "--reason", "test")
+    assert done.returncode == 0, done.stdout + done.stderr
+    deployed.produce(MORE, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 
 
@@ -113,7 +145,7 @@ def test_after_a_stop_it_goes_on_with_the_password_that_was_made_anew(deployed: 
     deployed.compose("up", "-d", "--no-build", "--pull", "never")
     assert passwords.password(deployed.settings, role) != before
     assert until(lambda: deployed.kappa("doctor").returncode == 0, CATCH_UP_SECONDS, 5.0)
-    deployed.produce(5_000, len(JOBS))
+    deployed.produce(MORE, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 
 
@@ -137,7 +169,7 @@ def test_every_port_is_on_the_loopback_only(running: Composed) -> None:
 
 
 def test_no_secret_is_in_an_image_an_environment_or_a_command_line(deployed: Composed) -> None:
-    secrets, ids = _secrets(deployed), deployed.engine.run("podman", "ps", "-aq").split()
+    secrets, ids = deployed.held_secrets(NOWHERE), deployed.engine.run("podman", "ps", "-aq").split()
     for container in ids:
         known = deployed.engine.run("podman", "inspect", container)
         known += deployed.engine.run("podman", "history", "--no-trunc", deployed.inspect(container, "{{.Image}}"))
@@ -150,6 +182,18 @@ def test_no_secret_is_in_an_image_an_environment_or_a_command_line(deployed: Com
             f"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -v {HANDED_DOWN}= || :",
         )
         assert [name for name, secret in secrets.items() if secret in processes] == []
+
+
+def test_no_secret_is_in_a_file_of_an_image(deployed: Composed, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text(
+        "".join(f"{line}\n" for each in deployed.held_secrets(NOWHERE).values() for line in each.split())
+    )
+    images = set(deployed.engine.run("podman", "ps", "-a", "--format", "{{.ImageID}}").split())
+    roots = [deployed.engine.run("podman", "image", "mount", image).strip() for image in images]
+    with timed(f"{len(images)} images searched"):
+        found = subprocess.run(["grep", "-rlaFf", secrets, *roots, secrets], capture_output=True, text=True)
+    assert found.stdout.split() == [str(secrets)], "of all files only the list itself has them"
 
 
 def test_a_container_is_given_no_secret_of_another_group(running: Composed) -> None:
@@ -175,18 +219,31 @@ def test_who_may_only_read_the_log_writes_nothing_and_its_administrator_is_not_k
         print(f"{user}: {failed[0].str()}")
 
 
-def test_who_speaks_plainly_to_postgres_is_not_let_in(running: Composed) -> None:
-    plain = running.settings.dsn("kappa_reader").replace("sslmode=verify-full", "sslmode=disable")
-    with pytest.raises(psycopg.OperationalError, match="no encryption"):
-        psycopg.connect(plain, connect_timeout=10)
+@pytest.mark.parametrize(
+    ("changed", "to", "said"),
+    [
+        ("sslmode=verify-full", "sslmode=disable", "no encryption"),
+        ("kappa_reader.pgpass", "none.pgpass", "no password supplied"),
+    ],
+)
+def test_who_speaks_plainly_to_postgres_or_has_no_password_is_not_let_in(
+    running: Composed, changed: str, to: str, said: str
+) -> None:
+    with pytest.raises(psycopg.OperationalError, match=said) as refused:
+        psycopg.connect(running.settings.dsn("kappa_reader").replace(changed, to), connect_timeout=10)
+    print(f"Postgres: {str(refused.value).splitlines()[0]}")
 
 
-def _secrets(running: Composed) -> dict[str, str]:
-    """Passwords and keys by name, as they would be seen."""
+def test_who_signs_nothing_and_has_no_token_is_not_let_in(running: Composed) -> None:
     settings = running.settings
-    found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
-    found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
-    found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
-    found["address"] = NOWHERE.rpartition("/")[2]
-    users: dict[str, str] = json.loads((settings.secrets / "airflow-users.json").read_text())
-    return found | users | passwords.airflow_keys(settings)
+    doors = {
+        "Spark, a submission": (f"{settings.spark_rest[0]}/v1/submissions/create", b"{}"),
+        "Spark, a page": (f"{settings.spark_ui[0]}/", None),
+        "Airflow": (f"{settings.airflow_url}/api/v2/dags", None),
+        "the console": (f"{settings.airflow_url}/kappa/data/now", None),
+    }
+    for door, (address, body) in doors.items():
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=30)
+        print(f"{door}: {refused.value.code} {refused.value.read(150).decode()!r}")
+        assert refused.value.code in (401, 403)

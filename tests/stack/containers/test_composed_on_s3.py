@@ -1,5 +1,5 @@
-"""docker-compose.yml with its profile `s3`, for real: checkpoints in the bucket, exact numbers, and the keys only where
-they are used."""
+"""docker-compose.yml with all its profiles, for real: three brokers, checkpoints in the bucket, exact numbers, and the
+keys only where they are used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.rigs.containers.composed import IMAGES, Composed, composed, timed
 from tests.stack.containers.test_composed import CACHE
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=5)]
-CHOSEN = {"KAPPA_S3": 1, "COMPOSE_PROFILES": names.S3}
+CHOSEN = {"KAPPA_S3": 1, "KAPPA_BROKERS": 3, "COMPOSE_PROFILES": f"{names.S3},{names.THREE_BROKERS}"}
 JOB = "ad_ctr"
 USERS = {names.WORKER, *airflow.COMMANDS}
 
@@ -72,6 +72,13 @@ def test_a_rescale_and_a_killed_worker_go_on_from_the_bucket(deployed: Composed)
     os.kill(int(deployed.inspect(worker, "{{.State.Pid}}")), signal.SIGKILL)
     deployed.produce(10_000, 1)
     assert deployed.status()["jobs"][0]["versions"][0]["state_partitions"] == more
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def test_a_broker_of_three_that_is_killed_is_missed_by_nobody(deployed: Composed) -> None:
+    (broker,) = deployed.containers(names.BROKERS[1])
+    os.kill(int(deployed.inspect(broker, "{{.State.Pid}}")), signal.SIGKILL)
+    deployed.produce(10_000, 1)
     assert deployed.kappa("reconcile").returncode == 0
 
 
