@@ -18,7 +18,7 @@ from typing import Any
 from cli.approval_prompt import ANSWERS, answer, open_question
 from cli.entry import CHECKOUT
 from kappa.airflow_api import Airflow, Run
-from kappa.airflow_sign_in import embedded
+from kappa.airflow_sign_in import SignedIn
 from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from kappa.core.installation.settings import ROLES, Settings, load
 from kappa.core.spark_environment import search_path
@@ -37,6 +37,8 @@ IMAGES = ("secrets", "kafka-1", "postgres", "spark-master")
 """One service for each image."""
 START_SECONDS = 1500.0
 CATCH_UP_SECONDS = 600.0
+FINAL_SOON, SPAN = ("--set", "allowed_lateness_ms=90000"), "1m"
+"""So that a replay has something to compare: traffic at full speed is of event times that are not older."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,20 @@ class Composed:
 
     def sign_in(self) -> None:
         """Have the command act as the person of this Airflow."""
-        users = json.loads((self.settings.secrets / "airflow-users.json").read_text())
-        done = self.kappa("login", "--user", passwords.PERSON, given=users[passwords.PERSON] + "\n")
+        user, password = passwords.airflow_login(self.settings)
+        done = self.kappa("login", "--user", user, given=f"{password}\n")
         assert done.returncode == 0, done.stderr
 
     def deploy(self, *jobs: str) -> None:
-        """Have Airflow deploy these jobs."""
+        """Have Airflow deploy these jobs, whose windows are final within minutes."""
         with timed("deploy"):
-            done = self.kappa("deploy", *jobs, "--reason", "test", seconds=1500)
+            done = self.kappa("deploy", *jobs, *FINAL_SOON, "--reason", "test", seconds=1500)
         assert done.returncode == 0, done.stderr
 
     def produce(self, records: int, jobs: int) -> None:
         """Send so many records, and wait until all jobs, which are so many, have read them."""
         command = ("produce", "--source", "synthetic", "--full-speed", "--records", str(records), "--seed", "7")
-        sent = self.kappa(*command)
+        sent = self.kappa(*command, "--span", SPAN)
         assert sent.returncode == 0, sent.stderr
         with timed(f"{records} records read"):
             assert until(lambda: self.unread(jobs) == 0, CATCH_UP_SECONDS, 5.0), self.kappa("status").stdout
@@ -102,7 +104,8 @@ class Composed:
     def approve(self) -> bool:
         """Approve the replay that asks, as somebody else than who asked for it; whether one did."""
         asking = [replay["run_id"] for replay in self.status()["replays"] if replay["phase"] == "waiting for an answer"]
-        airflow = Airflow(embedded(self.settings, passwords.APPROVER))
+        password = passwords.people(self.settings)[passwords.APPROVER]
+        airflow = Airflow(SignedIn(self.settings.airflow_url, passwords.APPROVER, password))
         for run in (Run(Verb.REPROCESS.dag_id, run_id, "") for run_id in asking):
             if question := open_question(airflow, run):
                 answer(airflow, run, question, ANSWERS["a"])
@@ -115,8 +118,8 @@ class Composed:
         found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
         found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
         found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
-        users: dict[str, str] = json.loads((settings.secrets / "airflow-users.json").read_text())
-        return found | users | passwords.airflow_keys(settings) | {"address": address.rpartition("/")[2]}
+        found |= passwords.people(settings)
+        return found | passwords.airflow_keys(settings) | {"address": address.rpartition("/")[2]}
 
     def containers(self, service: str) -> list[str]:
         """The ids of a service's running containers."""

@@ -240,7 +240,7 @@ def test_who_signs_nothing_and_has_no_token_is_not_let_in(running: Composed) -> 
         "Spark, a submission": (f"{settings.spark_rest[0]}/v1/submissions/create", b"{}"),
         "Spark, a page": (f"{settings.spark_ui[0]}/", None),
         "Airflow": (f"{settings.airflow_url}/api/v2/dags", None),
-        "the console": (f"{settings.airflow_url}/kappa/data/now", None),
+        "the console": (f"{settings.airflow_url}/kappa/console/data/now", None),
     }
     for door, (address, body) in doors.items():
         with pytest.raises(urllib.error.HTTPError) as refused:
