@@ -7,7 +7,7 @@ locals {
   state_bytes_per_event = 60    # of an event in the newest version of a job's state
   kept_bytes_per_event  = 150   # of an event in all that a checkpoint keeps: older versions, and what batches changed
   records_per_core      = 12000 # that one job catches up in a second on one core, beside all else
-  row_bytes             = 160   # of a served row with its index
+  row_bytes             = 300   # of a served row with its index and what its updates leave behind
 
   # Decided.
   giga          = 1000000000

@@ -29,7 +29,7 @@ run "sizes_follow_from_the_load" {
   command = plan
 
   assert {
-    condition     = output.made == { brokers = 3, broker_disk_gb = 432, workers = 2, database_gb = 61 }
+    condition     = output.made == { brokers = 3, broker_disk_gb = 432, workers = 2, database_gb = 113 }
     error_message = "made is ${jsonencode(output.made)}, where docs/sizing.md has 3 brokers with 432 GB, 8 cores and 11 GB for Spark"
   }
   assert {
