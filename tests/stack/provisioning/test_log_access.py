@@ -26,7 +26,7 @@ from tests.stack.provisioning.broker_by_hand import BrokerByHand
 from tests.stack.provisioning.log_actions import empties_the_log, makes_a_topic, reads, reads_in_a_group, writes
 from tests.stack.provisioning.terraform_tree import timed
 
-pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=0.4)]
+pytestmark = [pytest.mark.provisioning, pytest.mark.rig]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,13 @@ DRIFT: dict[str, Callable[[BrokerByHand], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", DRIFT)
+SHORT = ("retention", "right taken away")
+"""In the suite, for all of them: one of the topic, one of who may do what."""
+
+
+@pytest.mark.parametrize(
+    "what", [what if what in SHORT else pytest.param(what, marks=pytest.mark.long(minutes=0.4)) for what in DRIFT]
+)
 def test_what_somebody_changed_is_found_and_mended(broker: BrokerByHand, applied: Target, what: str) -> None:
     DRIFT[what](broker)
     with timed(f"{what}: plan"):
@@ -81,6 +87,7 @@ def test_what_somebody_changed_is_found_and_mended(broker: BrokerByHand, applied
     assert not applied.changes()
 
 
+@pytest.mark.long(minutes=0.4)
 def test_a_right_that_somebody_added_is_found_by_doctor_since_terraform_knows_its_own_only(
     broker: BrokerByHand, applied: Target
 ) -> None:
@@ -101,6 +108,7 @@ def test_the_log_is_not_destroyed(broker: BrokerByHand, applied: Target) -> None
     assert not applied.changes()
 
 
+@pytest.mark.long(minutes=0.4)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_the_number_of_partitions_is_left_as_it_is(broker: BrokerByHand, applied: Target, partitions: int) -> None:
     topic = replace(broker.settings.topic, partitions=partitions)
@@ -149,6 +157,7 @@ READERS = (KafkaUser.STREAM, KafkaUser.CONTROL, KafkaUser.READER)
 ALLOWED = {(KafkaUser.PRODUCER, writes), (KafkaUser.READER, reads_in_a_group), *((user, reads) for user in READERS)}
 
 
+@pytest.mark.long(minutes=0.4)
 def test_each_user_can_do_what_he_is_for_and_nothing_else(broker: BrokerByHand, applied: Target) -> None:
     done: set[tuple[KafkaUser, Callable[..., None]]] = set()
     for user in RIGHTS:
@@ -161,6 +170,7 @@ def test_each_user_can_do_what_he_is_for_and_nothing_else(broker: BrokerByHand, 
     assert done == ALLOWED
 
 
+@pytest.mark.long(minutes=0.4)
 def test_no_password_is_in_the_state_a_plan_or_a_log_nor_told_to_a_process(
     broker: BrokerByHand, applied: Target
 ) -> None:
@@ -201,6 +211,7 @@ def trial_of(broker: BrokerByHand, user: KafkaUser) -> Trial:
     return next(trial for trial in topic_shape.trials(broker.settings) if trial.what == f"user {user}")
 
 
+@pytest.mark.long(minutes=0.4)
 def test_a_stack_that_made_its_topic_by_itself_is_taken_over_as_it_is(broker: BrokerByHand, applied: Target) -> None:
     writes(broker, KafkaUser.PRODUCER)
     Path(applied.state).unlink()
