@@ -129,11 +129,11 @@ def check_once_there(
         sleep(1.0)
 
 
-def check_records(version: Version, log: Log, position: Offsets, last: Mapping[int, LastRead]) -> None:
+def check_records(version: Version, log: Log, position: Offsets, *last: Mapping[int, LastRead]) -> None:
     """Refuse a log that does not hold what comes next, or no longer holds what was read.
 
-    `position` is the next offset per partition, `last` the record before it; a partition of which nothing was read has
-    none. What retention removed was there once: it is not looked for. Raises LogTooShort, LogRewritten, KafkaError.
+    `position` is the next offset per partition, `last` the record before it, and before earlier ones; none where
+    nothing was read. What retention removed was there once: no look. Raises LogTooShort, LogRewritten, KafkaError.
     """
     firsts, ends = log.earliest(), log.ends()
     for partition, offset in sorted(position.items()):
@@ -142,8 +142,8 @@ def check_records(version: Version, log: Log, position: Offsets, last: Mapping[i
             raise LogTooShort(version, f"partition {partition}: offsets {offset} to {first - 1} are gone")
         if end < offset:
             raise LogRewritten(version, partition, f"it was read up to offset {offset}", f"ends at {end} now")
-        if partition in last and last[partition].offset >= first:
-            _check_record(version, log, partition, last[partition])
+        for read in sorted({one[partition] for one in last if partition in one and one[partition].offset >= first}):
+            _check_record(version, log, partition, read)
 
 
 def _check_record(version: Version, log: Log, partition: int, read: LastRead) -> None:
@@ -199,9 +199,9 @@ class LogWitness:
         self._closed = Event()
         self._thread = ThreadPoolExecutor(1, "log-witness")
 
-    def ask(self, position: Offsets, last: Mapping[int, LastRead]) -> Answer:
+    def ask(self, position: Offsets, *last: Mapping[int, LastRead]) -> Answer:
         """Ask until the broker answers; the answer is about a time after this call."""
-        return Answer(self._thread.submit(self._until_answered, position, last))
+        return Answer(self._thread.submit(self._until_answered, position, *last))
 
     def look(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
         """Ask once, thoroughly, and wait for it; the topic may be missing for a while. Raises TopicReplaced,
@@ -214,11 +214,11 @@ class LogWitness:
         self._thread.submit(self._forget)
         self._thread.shutdown(wait=False)
 
-    def _until_answered(self, position: Offsets, last: Mapping[int, LastRead]) -> None:
+    def _until_answered(self, position: Offsets, *last: Mapping[int, LastRead]) -> None:
         absence, pause = Absence(), 0.2
         while not self._closed.is_set():
             try:
-                return self._ask(position, last)
+                return self._ask(position, *last)
             except MissingTopic as missing:
                 absence.bear(missing)
             except (KafkaError, OSError) as error:
@@ -227,14 +227,14 @@ class LogWitness:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         raise LogSilent("the query ended before the broker answered")
 
-    def _ask(self, position: Offsets, last: Mapping[int, LastRead], *, thorough: bool = False) -> None:
+    def _ask(self, position: Offsets, *last: Mapping[int, LastRead], thorough: bool = False) -> None:
         try:
             log = self._log = self._log or self._open_log()
             now = log.identity()
             check_id(self._version, now.topic_id)
             if thorough or now.epochs != self._epochs:
                 try:
-                    check_records(self._version, log, position, last)
+                    check_records(self._version, log, position, *last)
                 except (LogRewritten, LogTooShort):
                     check_id(self._version, log.identity().topic_id)  # another topic since, whose records these are
                     raise

@@ -21,6 +21,7 @@ BY_OTHER_MEANS = {
     "tests/bench/test_figures.py": "the page of figures, and each bench's --help",
     "tests/cli/commands/test_db.py": "the command as a whole, by cli.main",
     "tests/dags": "Airflow reads a DAG's file, nobody imports it",
+    "tests/docker": "the files of a stage of an image, run where they are copied to",
     "tests/great_expectations/gate": "a program of its own: started as one, or asked by what it is given",
     "tests/installed": "a wheel, built and installed",
     "tests/jobs/test_state_size.py": "a driver on rig R1",

@@ -101,6 +101,11 @@ def _of_any_generation(there: Stead) -> Stead:
     return lambda registry, _generation: there(registry, 1)
 
 
+def _of_the_newest(there: Stead) -> Stead:
+    """Of the records that were read the last ones are looked for, and none before them."""
+    return lambda witness, position, *last: there(witness, position, last[-1])
+
+
 def _without_limit(setting: str) -> Callable[[Stead], Stead]:
     """The limit of that name is never reached."""
 
@@ -173,6 +178,9 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
     ),
     "position": Safeguard(
         "jobs.driver.log_identity:check_records", "nobody looks whether the last record read is still there", _nothing
+    ),
+    "position before": Safeguard(
+        "jobs.driver.log_identity:LogWitness.ask", "of what was read only the newest batch is looked for", _of_the_newest
     ),
     "answer of the log": Safeguard(
         "jobs.driver.log_identity:Answer.check", "a batch is committed whatever the log says by then", _nothing

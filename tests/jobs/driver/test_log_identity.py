@@ -187,6 +187,14 @@ def test_records_are_looked_at_again_only_where_the_broker_began_a_new_epoch(hel
         witness.ask(POSITION, LAST).check()
 
 
+def test_all_that_is_named_of_a_partition_is_looked_at_and_each_record_once(held: Held, witness: LogWitness) -> None:
+    witness.ask(POSITION, {0: LastRead(1, 250)}, LAST, LAST).check()
+    assert held.looked == [1, 2]
+    held.now, held.times = Identity("one", {0: 8, 1: 8}), {0: [100, 999, 300], 1: []}
+    with pytest.raises(LogRewritten, match="the record at offset 1 was read with append_time 250"):
+        witness.ask(POSITION, {0: LastRead(1, 250)}, LAST).check()
+
+
 def test_without_an_answer_nothing_is_committed_until_there_is_one(
     held: Held, witness: LogWitness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

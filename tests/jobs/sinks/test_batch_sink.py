@@ -110,6 +110,15 @@ def test_a_log_that_lost_what_the_last_batch_read_takes_the_next_one_back(stage:
     stage.refuses(stage.desk.book.batch(1, [SECOND[2]]), LogRewritten)
 
 
+@pytest.mark.red_without("position before", "DID NOT RAISE .*LogRewritten")
+def test_what_was_read_before_the_last_batch_is_looked_for_too_where_that_batch_hides_the_loss(stage: Stage) -> None:
+    """The log is longer again than all that was read of it, and holds all that the next batch reads."""
+    stage.offer(stage.desk.book.batch(0, FIRST))
+    stage.log.times = {0: [NOON] * 3 + [NOON + 9] + [NOON] * 2, 1: [NOON] * 2}
+    stage.log.now = Identity("one", {0: 8, 1: 7})
+    stage.refuses(stage.desk.book.batch(1, SECOND), LogRewritten)
+
+
 @pytest.mark.red_without("guard", "DID NOT RAISE .*WatermarkTooFast")
 def test_a_batch_whose_watermark_would_pass_what_is_unread_is_taken_back(stage: Stage) -> None:
     """Of partition 1 only what is four hours older was read: what comes next of it is not late, but behind."""

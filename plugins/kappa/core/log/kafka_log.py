@@ -29,7 +29,7 @@ class Identity:
     epochs: Mapping[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class LastRead:
     """The last record that was read of a partition: its offset, and its append_time in epoch ms."""
 

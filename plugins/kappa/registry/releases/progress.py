@@ -26,11 +26,13 @@ where v.job = %s and v.version = %s"""
 # By the middle one of the newest three replays: one beside much other work says little of the next. Their two ends are
 # in the audit for ever; they tell the records of all their jobs together. As long as its batches are kept one by one, a
 # candidate reads from its first commit to its last large one, and settles from there until a few looks agree that it is
-# ready. One that read about as fast as its settings let it says nothing of either. Else by the newest version that was
-# seen to work flat out, in batches of the last days or in those folded since. A candidate
-# starts beside all that is live, so its start is the longer one; a version that is deployed over an empty log has
-# nothing to commit when it is ready. Before all that go full batches of candidates, while they are kept one by one: the
-# first one, in a JVM that is not warm, tells what it lost, those after it how fast the candidate is from then on.
+# ready; of its first large one it loses half to a JVM that is not warm, where no others tell how much it was. One that
+# read about as fast as its settings let it says nothing of either. Else by the newest version that was seen to work
+# flat out, in batches of the last days or in those folded since. A candidate starts beside all that is live, so its
+# start is the longer one, and the first one of an installation starts cold, so of two the shorter one counts; a version
+# that is deployed over an empty log has nothing to commit when it is ready. Before all that go full batches of candidates,
+# while they are kept one by one: the first one, in a JVM that is not warm, tells what it lost, those after it how fast
+# the candidate is from then on.
 _WEIGHED = """
 with work as (
     select b.version, b.generation, b.batch_id, b.read, w.settings,
@@ -58,7 +60,7 @@ with work as (
     from registry.job_version w join registry.batch b using (job, version) left join marks m using (version)
     where w.job = %(job)s group by w.job, w.version, m.live_at, m.is_candidate
 ), start as (
-    select percentile_cont(0.5) within group (order by seconds) as seconds from (
+    select percentile_disc(0.5) within group (order by seconds) as seconds from (
         select seconds from (
             select version, seconds, is_candidate, bool_or(is_candidate) over () as any_candidate
             from first_commit where seconds between 1 and 600) known
@@ -82,6 +84,8 @@ with work as (
 ), course as (
     select version, sum(read) filter (where nth > 1 and committed_at <= last_large) as records,
         extract(epoch from last_large - min(committed_at))::double precision as seconds,
+        extract(epoch from min(committed_at) filter (where nth = 2) - min(committed_at))::double precision / 2
+            as lost_s,
         extract(epoch from at - last_large)::double precision as settling_s
     from (select *, max(committed_at) filter (where read >= most / 10.0) over (partition by version) as last_large
         from (select c.version, c.at, b.read, b.committed_at, max(b.read) over (partition by c.version) as most,
@@ -93,10 +97,12 @@ with work as (
     select case when o.seconds > 0 then o.records else c.records end as records,
         case when o.seconds > 0 then o.seconds else nullif(greatest(c.seconds - %(settling)s - coalesce(
             (select seconds from first_commit f where f.version = c.version), (select seconds from start),
-            %(assumed_start)s), 10), 10) end as seconds, o.settling_s, c.settings
+            %(assumed_start)s), 10), 10) end as seconds,
+        case when o.seconds > 0 then o.lost_s else 0 end as lost_s, o.settling_s, c.settings
     from caught_up c left join course o using (version)
 ), pace as (
-    select percentile_cont(0.5) within group (order by records / seconds) as per_s,
+    select percentile_cont(0.5) within group (order by records / (seconds - lost_s)) as per_s,
+        percentile_cont(0.5) within group (order by lost_s) as lost_s,
         percentile_cont(0.5) within group (order by settling_s) as settling_s from replayed
     where seconds > 0 and records >= 1000 and records / seconds
         < 0.8 * (settings ->> 'records_per_batch')::double precision
@@ -105,7 +111,7 @@ with work as (
 select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_name || '_v' || v.version))), 0)
     as rows_bytes, coalesce((select per_s from warm), (select per_s from pace), (select per_s from speed))
     ::double precision as replays_per_s, (select seconds from start) as start_s,
-    coalesce((select warming_s from warm), 0)::double precision as warming_s,
+    coalesce((select warming_s from warm), (select lost_s from pace), 0)::double precision as warming_s,
     (select settling_s from pace) as settling_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
