@@ -116,8 +116,8 @@ class BatchSink:
         planned = self._checkpoint.planned(batch_id, self._owner.topic)
         batch = Batch(batch_id, planned.end, planned.watermark_ms, seen, table)
         last_read = {**self._last_read, **batch.last_read}
-        # What came before the batch, too: a log that lost its end before it, and was longer again by then, holds all that
-        # the batch itself has read.
+        # What came before the batch, too: a log that lost its end before it, and was longer again by then, holds all
+        # that the batch itself has read.
         answer = self._witness.ask(batch.end, self._last_read, last_read)
         ends = self._check_watermark(batch)
         written = self._write_once_told(batch, ends, answer)

@@ -19,8 +19,8 @@ EVENTS, IN_A_BATCH = 40_000, 1_000
 
 @pytest.mark.long(minutes=2)
 def test_sizing_reckons_with_at_least_what_an_event_takes_in_the_state(rig: Rig) -> None:
-    """Once it was written whole, beside what each batch changed; Spark looks each minute whether it should be, on a slow
-    machine also when few batches were read."""
+    """Once it was written whole, beside what each batch changed; Spark looks each minute whether it should be, on a
+    slow machine also when few batches were read."""
     case = rig.case(records_per_batch=IN_A_BATCH, cadence_ms=0)
     case.produce(events(EVENTS))
 

@@ -180,7 +180,7 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "jobs.driver.log_identity:check_records", "nobody looks whether the last record read is still there", _nothing
     ),
     "position before": Safeguard(
-        "jobs.driver.log_identity:LogWitness.ask", "of what was read only the newest batch is looked for", _of_the_newest
+        "jobs.driver.log_identity:LogWitness.ask", "of what was read the newest batch alone is sought", _of_the_newest
     ),
     "answer of the log": Safeguard(
         "jobs.driver.log_identity:Answer.check", "a batch is committed whatever the log says by then", _nothing

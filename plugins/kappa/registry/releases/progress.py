@@ -30,9 +30,9 @@ where v.job = %s and v.version = %s"""
 # read about as fast as its settings let it says nothing of either. Else by the newest version that was seen to work
 # flat out, in batches of the last days or in those folded since. A candidate starts beside all that is live, so its
 # start is the longer one, and the first one of an installation starts cold, so of two the shorter one counts; a version
-# that is deployed over an empty log has nothing to commit when it is ready. Before all that go full batches of candidates,
-# while they are kept one by one: the first one, in a JVM that is not warm, tells what it lost, those after it how fast
-# the candidate is from then on.
+# that is deployed over an empty log has nothing to commit when it is ready. Before all that go full batches of
+# candidates, while they are kept one by one: the first one, in a JVM that is not warm, tells what it lost, those after
+# it how fast the candidate is from then on.
 _WEIGHED = """
 with work as (
     select b.version, b.generation, b.batch_id, b.read, w.settings,

@@ -67,8 +67,8 @@ def measured(hand: ByHand) -> tuple[Any, Any]:
 
 
 def test_starts_and_rates_are_those_of_the_replays_of_this_installation(hand: ByHand) -> None:
-    """Each one's own start is no part of the time that it read, nor is what passes until it is called ready; half of its
-    one large batch is what its JVM took to be warm."""
+    """Each one's own start is no part of the time that it read, nor is what passes until it is called ready; half of
+    its one large batch is what its JVM took to be warm."""
     replayed(hand, 0, 70, 185, 50_000)
     assert measured(hand) == (70, pytest.approx(1_000))
     assert weighed(hand).warming_s == 50
