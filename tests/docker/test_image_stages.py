@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from cli.entry import CHECKOUT
+from kappa.core.spark_environment import search_path
 
 STAGES = re.split(r"^FROM ", (CHECKOUT / "docker" / "Dockerfile").read_text().replace("\\\n", " "), flags=re.M)
 
@@ -25,7 +26,7 @@ def test_jars_are_fetched_by_what_their_stage_copies(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         for source in sources:
             shutil.copy(CHECKOUT / source, tmp_path / folder)
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path / 'plugins'}"}
+    environment = {**os.environ, "PYTHONPATH": search_path(tmp_path)}
     command = [sys.executable, "-P", "docker/jars.py", str(tmp_path / "jars")]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
@@ -113,8 +112,7 @@ def test_a_launch_that_found_nothing_to_read_is_no_start_that_took_hours(hand: B
 
 def test_only_the_audit_can_be_older_than_what_batches_are_kept(hand: ByHand) -> None:
     replayed(hand, 0, 70, 185, 50_000)
-    with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as connection:
-        connection.execute("delete from registry.batch")
+    hand.execute("delete from registry.batch")
     assert measured(hand) == (None, pytest.approx(50_000 / 140))
     assert weighed(hand).settling_s is None
 
@@ -132,10 +130,7 @@ def test_how_fast_a_candidate_reads_once_it_is_warm_and_what_its_first_full_batc
 
 def full(hand: ByHand, number: int, *seconds: float) -> None:
     """Full batches of a candidate after its first one, each so many seconds after the one before it, and no others."""
-    with psycopg.connect(hand.settings.dsn("kappa_owner"), autocommit=True) as owner:
-        owner.execute(
-            "delete from registry.batch where (job, version) = ('ad_ctr', %s) and batch_id > 0", [FIRST + number]
-        )
+    hand.execute("delete from registry.batch where (job, version) = ('ad_ctr', %s) and batch_id > 0", FIRST + number)
     for batch in range(1, len(seconds) + 1):
         hand.execute(
             "insert into registry.batch select (jsonb_populate_record(b, jsonb_build_object('batch_id', %s, "
