@@ -138,20 +138,25 @@ def behind(job: str, version: int, live: Offsets, target: Offsets) -> list[Lag]:
 @dataclass(frozen=True)
 class Weighed:
     """What a version's rows take (bytes); how many records a second its job was seen to read in its newest replays, or
-    else with a full backlog before it (None: never, or slowed down by its settings); how long its newest candidates, or
-    else its newest versions, took from their launch to their first commit (None: not known); how much longer the first
-    full batch of its newest candidates took than those after it; and how long it took from their last large batch until
-    they were called ready (None: not known)."""
+    else with a full backlog before it (None: never, or slowed down by its settings); how long its newest candidates
+    took from their launch to their first commit (None: not known); how much longer the first full batch of its newest
+    candidates took than those after it; how long it took from their last large batch until they were called ready
+    (None: not known); and how long its newest deployments took from their launch until they were ready (None: not
+    known)."""
 
     rows_bytes: int
     replays_per_s: float | None
     start_s: float | None = None
     warming_s: float = 0.0
     settling_s: float | None = None
+    deployment_s: float | None = None
 
 
 START_SECONDS = 30.0
 """From the launch of a driver to its first committed batch, on two cores, where none was measured."""
+CANDIDATE_START_SECONDS, DEPLOYMENTS_IN_A_START = 25.0, 2.0
+"""From the launch of candidates to their first commits, for each that is launched at once, where none was measured: so
+many seconds, or so many times what the job's deployment took, which had nothing to read (docs/decisions/0089)."""
 ASSUMED_PER_SECOND = 7_000.0
 """Records a candidate reads a second where none was measured: half of what two jobs catching up at once were seen to
 read on two cores, for the live ones read on beside them."""
@@ -191,9 +196,11 @@ class Course:
 NOTHING_MEASURED = Forecast(START_SECONDS, ASSUMED_PER_SECOND)
 
 
-def forecast(weighed: Weighed, most_per_s: float) -> Forecast:
-    """What is expected of a version whose settings let it read so many records a second."""
-    start_s = START_SECONDS if weighed.start_s is None else weighed.start_s
+def forecast(weighed: Weighed, most_per_s: float, launched_at_once: int = 1) -> Forecast:
+    """What is expected of a version whose settings let it read so many records a second, one of so many that are
+    launched at once."""
+    one_s = max(CANDIDATE_START_SECONDS, DEPLOYMENTS_IN_A_START * (weighed.deployment_s or 0.0))
+    start_s = launched_at_once * one_s if weighed.start_s is None else weighed.start_s
     settling_s = SETTLING_SECONDS if weighed.settling_s is None else weighed.settling_s
     per_s = min(weighed.replays_per_s or ASSUMED_PER_SECOND, most_per_s)
     return Forecast(start_s, per_s, weighed.warming_s, settling_s)

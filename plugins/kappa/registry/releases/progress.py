@@ -28,11 +28,11 @@ where v.job = %s and v.version = %s"""
 # candidate reads from its first commit to its last large one, and settles from there until a few looks agree that it is
 # ready; of its first large one it loses half to a JVM that is not warm, where no others tell how much it was. One that
 # read about as fast as its settings let it says nothing of either. Else by the newest version that was seen to work
-# flat out, in batches of the last days or in those folded since. A candidate starts beside all that is live, so its
-# start is the longer one, and the first one of an installation starts cold, so of two the shorter one counts; a version
-# that is deployed over an empty log has nothing to commit when it is ready. Before all that go full batches of
-# candidates, while they are kept one by one: the first one, in a JVM that is not warm, tells what it lost, those after
-# it how fast the candidate is from then on.
+# flat out, in batches of the last days or in those folded since. A candidate starts beside all that is live and has
+# much to read, so its start is the longer one, and the first one of an installation starts cold, so of two the shorter
+# one counts; a version that is deployed over an empty log has nothing to commit when it is ready. Before all that go
+# full batches of candidates, while they are kept one by one: the first one, in a JVM that is not warm, tells what it
+# lost, those after it how fast the candidate is from then on.
 _WEIGHED = """
 with work as (
     select b.version, b.generation, b.batch_id, b.read, w.settings,
@@ -60,11 +60,11 @@ with work as (
     from registry.job_version w join registry.batch b using (job, version) left join marks m using (version)
     where w.job = %(job)s group by w.job, w.version, m.live_at, m.is_candidate
 ), start as (
-    select percentile_disc(0.5) within group (order by seconds) as seconds from (
-        select seconds from (
-            select version, seconds, is_candidate, bool_or(is_candidate) over () as any_candidate
-            from first_commit where seconds between 1 and 600) known
-        where is_candidate = any_candidate order by version desc limit 3) newest
+    select percentile_disc(0.5) within group (order by seconds) filter (where is_candidate) as seconds,
+        percentile_disc(0.5) within group (order by seconds) filter (where not is_candidate) as deployment_s from (
+            select seconds, is_candidate, row_number() over (partition by is_candidate order by version desc) as nth
+            from first_commit where seconds between 1 and 600) newest
+    where nth <= 3
 ), warm as (
     select percentile_cont(0.5) within group (order by per_s) as per_s,
         percentile_cont(0.5) within group (order by greatest(first_s - first_read / per_s, 0)) as warming_s from (
@@ -112,7 +112,7 @@ select coalesce(pg_total_relation_size(to_regclass(format('data.%%I', o.table_na
     as rows_bytes, coalesce((select per_s from warm), (select per_s from pace), (select per_s from speed))
     ::double precision as replays_per_s, (select seconds from start) as start_s,
     coalesce((select warming_s from warm), (select lost_s from pace), 0)::double precision as warming_s,
-    (select settling_s from pace) as settling_s
+    (select settling_s from pace) as settling_s, (select deployment_s from start) as deployment_s
 from registry.job_version v join registry.output o using (job)
 where v.job = %(job)s and v.version = %(version)s"""
 _RELEASES = """

@@ -113,7 +113,7 @@ def price(log: LogFacts, starts: Offsets, weights: Mapping[str, Weight], most: M
     A candidate that reads no faster than records arrive has an endless ETA (`math.inf`).
     """
     records = sum(to_read(starts, log.ends).values())
-    expected = {job: forecast(weight.weighed, most[job]) for job, weight in weights.items()}
+    expected = {job: forecast(weight.weighed, most[job], len(weights)) for job, weight in weights.items()}
     speeds = {job: one.per_s for job, one in expected.items()}
     keys = [weight.state_keys for weight in weights.values() if weight.state_keys is not None]
     slack = min((s for v in speeds.values() if (s := slack_seconds(log, starts, v)) is not None), default=None)

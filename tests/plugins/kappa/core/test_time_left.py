@@ -44,3 +44,15 @@ def test_the_looks_that_have_to_agree_take_as_long_as_they_took_before() -> None
     assert time_left(slower, Course(age_s=10.0, unread=400_000)) == 80 + 20 + 50 + 40
     assert forecast(Weighed(0, 8_000.0, 90.0, 20.0, 40.0), 100_000.0) == slower
     assert forecast(Weighed(0, 8_000.0, 90.0, 20.0), 100_000.0) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("deployment_s", "launched_at_once", "start_s"),
+    [(None, 1, 25), (None, 2, 50), (6.0, 1, 25), (6.0, 2, 50), (25.0, 1, 50), (25.0, 2, 100)],
+)
+def test_before_any_candidate_was_seen_to_start_each_of_those_launched_at_once_is_taken_to_add_its_own_start(
+    deployment_s: float | None, launched_at_once: int, start_s: float
+) -> None:
+    never = Weighed(0, 8_000.0, deployment_s=deployment_s)
+    assert forecast(never, 100_000.0, launched_at_once).start_s == start_s
+    assert forecast(replace(never, start_s=60.0), 100_000.0, launched_at_once).start_s == 60

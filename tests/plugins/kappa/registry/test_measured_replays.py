@@ -90,14 +90,16 @@ def test_a_candidate_starts_beside_all_that_is_live_so_starts_of_deployments_cou
 ) -> None:
     replayed(hand, 0, 15, 127, 50_000)
     hand.execute("delete from registry.audit where action = 'reprocess.launched'")
-    assert measured(hand)[0] == 15
+    assert (weighed(hand).start_s, weighed(hand).deployment_s) == (None, 15)
     hand.execute(
         "insert into registry.audit (at, actor, action, job, version) select intended_at + interval '12 s', 'ada', "
         "'deploy.live', job, version from registry.launch where job = 'ad_ctr'"
     )
-    assert measured(hand)[0] == 12, "over an empty log the first commit is that of the first record"
+    assert (weighed(hand).start_s, weighed(hand).deployment_s) == (None, 12), (
+        "over an empty log the first commit is that of the first record"
+    )
     replayed(hand, 1, 90, 190, 50_000)
-    assert measured(hand)[0] == 90
+    assert (weighed(hand).start_s, weighed(hand).deployment_s) == (90, 12)
 
 
 def test_who_was_told_to_read_slowly_says_nothing_of_how_fast_it_could(hand: ByHand) -> None:

@@ -37,7 +37,7 @@ def test_the_price_counts_what_all_candidates_read_and_keep() -> None:
     costs = planned().price
     assert (costs.records, costs.bytes) == (180_000, 180_000 * 250)
     assert (costs.disk_bytes, costs.state_keys) == (8_000_000, 80_000)
-    assert costs.eta_seconds == pytest.approx(30 + (90_000 + 30 * 500) / 5_000 + SETTLING_SECONDS)
+    assert costs.eta_seconds == pytest.approx(50 + (90_000 + 50 * 500) / 5_000 + SETTLING_SECONDS)
     assert costs.retention_slack_seconds == pytest.approx(158 * 3600 - 300 - 30)
     assert costs.assumed == ()
 
@@ -51,8 +51,8 @@ def test_a_speed_that_was_never_measured_is_assumed_and_said_to_be() -> None:
 def test_the_eta_begins_with_the_start_as_it_was_measured() -> None:
     slowly = replace(WEIGHT, weighed=replace(WEIGHT.weighed, start_s=80.0))
     assumed, slow = planned().price, planned(weight=slowly).price
-    by_arrivals = 50.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
-    assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(50.0 + by_arrivals)
+    by_arrivals = 30.0 * LOG.arrivals_per_s / (5_500.0 - LOG.arrivals_per_s)
+    assert slow.eta_seconds - assumed.eta_seconds == pytest.approx(30.0 + by_arrivals)
 
 
 @pytest.mark.parametrize(
