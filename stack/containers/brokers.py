@@ -9,10 +9,11 @@ from stack.containers import names
 from stack.containers.installation import CA
 from stack.containers.names import Chosen
 from stack.services import kafka, kafka_users
-from stack.services.kafka_users import CLIENT, CONTROLLER, SCRAM
+from stack.services.kafka_users import CLIENT, CONTROLLER
 
 HOST = "HOST"
-"""The listener for this machine: what it is advertised as is a port of the loopback."""
+"""The listener for this machine, the administrator included, as on the embedded stack: what it is advertised as is a
+port of the loopback."""
 DATA = Path("/var/lib/kappa/data")
 KEY = "kafka.both.pem"
 
@@ -35,7 +36,6 @@ def properties(settings: Settings, chosen: Chosen, number: int) -> str:
         **users,
         **_like(users, CLIENT, HOST),
         "listener.security.protocol.map": ",".join(f"{listener}:SASL_SSL" for listener in ports),
-        f"listener.name.{HOST.lower()}.sasl.enabled.mechanisms": SCRAM,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": names.GIVEN / KEY,
         "ssl.truststore.type": "PEM",

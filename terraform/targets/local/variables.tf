@@ -37,11 +37,6 @@ variable "secrets" {
     condition     = fileexists("${var.secrets}/kafka_admin.properties")
     error_message = "there is no file kafka_admin.properties in '${var.secrets}': its user makes topic, users and rights. Nothing was contacted: name the secrets folder."
   }
-  validation {
-    # Its init job keeps the id of the cluster there, which nobody else does.
-    condition     = !fileexists("${var.secrets}/kafka-cluster-id")
-    error_message = "the secrets in '${var.secrets}' are those of docker compose, whose brokers let their administrator in from containers only: its init job 'stores' makes topic, users and rights. Nothing was contacted: choose partitions and retention in .env (docs/compose.md) and run 'docker compose up -d'."
-  }
 }
 
 variable "topic" {

@@ -21,7 +21,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from cli.entry import CHECKOUT
-from kappa.core.installation.kafka_access import KafkaUser
+from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
 from stack.containers import names
 from stack.containers.names import Group
 from stack.services import kafka as broker
@@ -205,18 +205,18 @@ def test_a_container_is_given_no_secret_of_another_group(running: Composed) -> N
     assert Group.WORKER in running.inspect(worker, "{{json .Mounts}}")
 
 
-def test_who_may_only_read_the_log_writes_nothing_and_its_administrator_is_not_known_outside(running: Composed) -> None:
-    for user, refused in ((KafkaUser.READER, "TOPIC_AUTHORIZATION_FAILED"), (KafkaUser.ADMIN, "_MSG_TIMED_OUT")):
+def test_who_may_only_read_the_log_writes_nothing_nor_does_who_has_a_wrong_password(running: Composed) -> None:
+    reader, admin = (running.settings.kafka_access(user).librdkafka() for user in (KafkaUser.READER, KafkaUser.ADMIN))
+    wrong = {**admin, PASSWORD: "a-wrong-one"}
+    for given, refused in ((reader, "TOPIC_AUTHORIZATION_FAILED"), (wrong, "_MSG_TIMED_OUT")):
         failed: list[KafkaError] = []
-        producer = Producer(
-            {**running.settings.kafka_access(user).librdkafka(), "message.timeout.ms": 10_000, "log_level": 0}
-        )
+        producer = Producer({**given, "message.timeout.ms": 10_000, "log_level": 0})
         producer.produce(
             running.settings.topic.name, b"x", on_delivery=lambda error, _, told=failed: error and told.append(error)
         )
         producer.flush(30)
         assert [error.name() for error in failed] == [refused]
-        print(f"{user}: {failed[0].str()}")
+        print(f"Kafka: {failed[0].str()}")
 
 
 @pytest.mark.parametrize(

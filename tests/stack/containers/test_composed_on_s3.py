@@ -1,24 +1,30 @@
-"""docker-compose.yml with all its profiles, for real: three brokers, checkpoints in the bucket, exact numbers, and the
-keys only where they are used."""
+"""docker-compose.yml with all its profiles, for real: three brokers, checkpoints in the bucket, exact numbers, the
+keys only where they are used, and Terraform's `targets/local` applied to it."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import rmtree
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
+from cli.entry import CHECKOUT
+from kappa.core.installation.kafka_access import RIGHTS, KafkaUser
 from stack.containers import bucket, names
+from stack.provisioning import log_access, providers
+from stack.provisioning.terraform import Target
 from stack.services import airflow
 from tests.rigs.containers import engine as containers
 from tests.rigs.containers.composed import IMAGES, Composed, composed, timed
 from tests.stack.containers.test_composed import CACHE
+from tests.stack.provisioning import terraform_tree
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=5)]
 CHOSEN = {"KAPPA_S3": 1, "KAPPA_BROKERS": 3, "COMPOSE_PROFILES": f"{names.S3},{names.THREE_BROKERS}"}
@@ -39,7 +45,7 @@ def deployed() -> Iterator[Composed]:
             made.produce(20_000, 1)
             yield made
     finally:
-        rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_bucket(deployed: Composed) -> list[str]:
@@ -100,3 +106,36 @@ def test_who_has_no_key_is_not_let_in(deployed: Composed) -> None:
     port = deployed.settings.places.store.rpartition(":")[2]
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/{bucket.NAME}", timeout=10)
+
+
+def test_terraform_takes_over_what_the_init_job_made_and_mends_what_somebody_changed(
+    deployed: Composed, tmp_path: Path
+) -> None:
+    terraform_tree.needed("targets/local")
+    settings = deployed.settings
+    mirrors = list(providers.mirrors(CHECKOUT, os.environ).values())
+    target = Target("local", CHECKOUT, tmp_path / "terraform", mirrors, dict(os.environ))
+    with timed("init and apply"):
+        log_access.apply(target, settings, copies=3)
+    assert not target.changes()
+    assert target.outputs() == {"topic": settings.topic.name, "users": sorted(map(str, RIGHTS))}
+    keep_an_hour_only(deployed)
+    assert target.changes()
+    with timed("apply, mending"):
+        target.apply()
+    deployed.compose("up", "-d", "--no-build", "--pull", "never")
+    assert not target.changes(), "the init job makes the same of it"
+    refused = target.run("destroy", "-auto-approve")
+    assert (refused.returncode, "Instance cannot be destroyed" in refused.stdout) == (1, True)
+    deployed.produce(1_000, 1)
+    assert deployed.kappa("reconcile").returncode == 0
+
+
+def keep_an_hour_only(deployed: Composed) -> None:
+    """Change the topic's retention as its administrator may, from this machine."""
+    settings = deployed.settings
+    client = AdminClient(settings.kafka_access(KafkaUser.ADMIN).librdkafka())
+    hour = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, settings.topic.name, incremental_configs=[hour])
+    for future in client.incremental_alter_configs([resource]).values():
+        future.result(30)

@@ -76,7 +76,8 @@ def test_every_listener_asks_who_is_there_over_tls(target: Path) -> None:
     listeners = [listener.split(":")[0] for listener in held["listeners"].split(",")]
     assert held["listener.security.protocol.map"] == ",".join(f"{listener}:SASL_SSL" for listener in listeners)
     assert all(held[f"listener.name.{listener.lower()}.sasl.enabled.mechanisms"] for listener in listeners)
-    assert held["listener.name.host.sasl.enabled.mechanisms"] == "SCRAM-SHA-512", "no administrator from outside"
+    assert held["listener.name.host.sasl.enabled.mechanisms"] == "SCRAM-SHA-512,PLAIN", "Terraform's, too"
+    assert all(held[f"listener.name.host.{kind}.sasl.jaas.config"] for kind in ("scram-sha-512", "plain"))
 
 
 def test_airflow_finds_each_file_that_its_configuration_names(target: Path) -> None:
