@@ -193,6 +193,7 @@ def test_no_secret_is_in_a_file_of_an_image(deployed: Composed, tmp_path: Path) 
     roots = [deployed.engine.run("podman", "image", "mount", image).strip() for image in images]
     with timed(f"{len(images)} images searched"):
         found = subprocess.run(["grep", "-rlaFf", secrets, *roots, secrets], capture_output=True, text=True)
+    deployed.engine.run("podman", "image", "unmount", "--all")
     assert found.stdout.split() == [str(secrets)], "of all files only the list itself has them"
 
 
