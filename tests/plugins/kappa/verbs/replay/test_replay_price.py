@@ -71,7 +71,7 @@ def test_the_rows_show_the_price_readably() -> None:
     rows = dict(planned().rows())
     assert rows["records"] == "180,000"
     assert rows["bytes"] == "45.0 MB"
-    assert rows["ETA"] == "1 min 06 s (ad_ctr 5,500/s, client_spend 5,500/s)"
+    assert rows["ETA"] == "1 min 28 s (ad_ctr 5,500/s, client_spend 5,500/s)"
     assert rows["disk"] == "about 8.0 MB, as the live versions"
     assert rows["state keys"] == "about 80,000"
     assert rows["retention slack"] == "157 h 54 min at the tightest record"
@@ -105,7 +105,7 @@ def test_a_limited_candidate_takes_few_batches_that_let_it_be_close_enough_to_th
 def test_a_read_rate_bounds_the_speed_and_the_eta() -> None:
     plan = planned(rate=1_000)
     assert plan.price.speeds == {"ad_ctr": 1_000.0, "client_spend": 1_000.0}
-    assert plan.price.eta_seconds == pytest.approx(30 + (90_000 + 15_000) / 500 + SETTLING_SECONDS)
+    assert plan.price.eta_seconds == pytest.approx(50 + (90_000 + 25_000) / 500 + SETTLING_SECONDS)
     assert planned(settings={"records_per_batch": 2_000, "cadence_ms": 2_000}).price.speeds["ad_ctr"] == 1_000.0
 
 
