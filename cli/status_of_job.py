@@ -120,14 +120,19 @@ def _launch(launch: Launch | None) -> dict[str, Any] | None:
     if launch is None:
         return None
     shown = job_detail.shown(vars(launch))
-    return {name: shown[name] for name in ("launch_id", "intended_at", "submission_id", "claimed_by")}
+    return {
+        name: shown[name]
+        for name in ("launch_id", "intended_at", "submission_id", "claimed_by", "standby", "standby_warm_at")
+    }
 
 
 def _started(launch: Mapping[str, Any] | None) -> str:
     if launch is None:
         return "none open"
     who = f"claimed by {launch['claimed_by']}" if launch["claimed_by"] else "claimed by no driver yet"
-    return f"{launch['launch_id']} of {launch['intended_at'][:19]}, {who}"
+    warm = f"warm since {launch['standby_warm_at'][:19]}" if launch["standby_warm_at"] else "not warm yet"
+    standby = f"; {launch['standby']} stands by, {warm}" if launch["standby"] else ""
+    return f"{launch['launch_id']} of {launch['intended_at'][:19]}, {who}{standby}"
 
 
 def _lease(lease: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ from kappa.core import environment
 from kappa.core.installation import settings as platform
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+from kappa.core.versions import State
 
 logger = logging.getLogger("kappa.run")
 
@@ -45,7 +46,7 @@ def main() -> int:
     if arguments.standby and not _called(settings, registry, arguments):
         logger.info("this driver was not called; nothing to do")
         return 0
-    if not _claimed(registry, arguments.launch, submission_id):
+    if not _claimed(settings, registry, arguments.launch, submission_id):
         logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
         return 0
     return _supervised(settings, registry, arguments, submission_id)
@@ -95,18 +96,30 @@ def _given_up(registry: DriverRegistry, launch: tuple[str, str], refusal: Refusa
     return 0
 
 
-def _claimed(registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
+def _claimed(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
     """Claim the launch; where another submission holds it, wait to see whether it is alive. One that is, but that this
-    process was started to replace, is superseded then: it ends by itself at its next heartbeat."""
+    process was started to replace, is superseded then: it ends by itself at its next heartbeat. One that serves, where
+    the settings ask for a driver that stands by, is waited for."""
     begun = time.monotonic()
     while not registry.claim(launch_id, submission_id):
         if registry.launch_has_ended(launch_id) is not False:
             return False
+        if settings.supervision.warm_standby and registry.describe().state is State.LIVE:
+            return _failed_over(settings, registry, launch_id, submission_id)
         waited = timedelta(seconds=time.monotonic() - begun)
         if waited > 1.5 * ALIVE:
             return registry.supersede(launch_id, submission_id, waited)
         time.sleep(1)
     return True
+
+
+def _failed_over(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
+    """Stand by until the launch is this driver's; False where it has ended."""
+    try:
+        return standby.await_failover(settings, registry, launch_id, submission_id)
+    except ParentGone as gone:
+        logger.warning("%s", gone)
+        return False
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,17 +1,23 @@
-"""A driver that stands by: started and warmed while its predecessor still runs, it begins when its launch is there."""
+"""A driver that stands by, warm, while another one runs: for what a change makes of the version, it begins when its
+launch is there; for a driver that may die, when that one is gone."""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
+from jobs.driver import registry as driver_registry
+from jobs.driver.ownership import Failover
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
 from jobs.query import FIRST_RECORDS
@@ -28,6 +34,8 @@ from kappa.core.versions import Version
 logger = logging.getLogger("kappa.standby")
 WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
+SETTLING_SECONDS = 10.0
+"""So long the driver that has just taken over has the processor for itself, before the next one warms itself."""
 
 
 def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore, change_id: str) -> bool:
@@ -40,11 +48,77 @@ def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore,
     if (called := _call(registry, changes, change_id)) is not None:
         return called
     version = replace(registry.describe(), settings=changes.read().new.settings)
-    _try_to_warm(settings, version, registry.progress()[0], settings.scratch(change_id) / Mark.STANDBY)
+    scratch = settings.scratch(change_id) / Mark.STANDBY
+    _try_to_warm(settings, version, registry.progress()[0], scratch, lambda: True)
     outcome.check_parent(parent)
     changes.mark(Mark.STANDBY)
     logger.info("warm; waiting for launch %s", change_id)
     return wait_for_call(lambda: _call(registry, changes, change_id), lambda: outcome.check_parent(parent), time.sleep)
+
+
+def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
+    """Stand by for the driver that holds a launch, and claim it once that one is gone, warm or not yet.
+
+    True: it is claimed. False: it has ended. What goes wrong in the warming makes a later start slower, nothing else.
+    Raises ParentGone.
+    """
+    version, watch = registry.describe(), _Watch(settings, registry, launch_id, submission_id)
+    try:
+        watch.tell(warm=False)
+        watch.wait(SETTLING_SECONDS)
+        scratch = settings.scratch(f"{launch_id}-{submission_id}")
+        _try_to_warm(settings, version, registry.progress()[0], scratch, watch.goes_on)
+        scratch.delete()
+        watch.tell(warm=True)
+        logger.info("warm; standing by for launch %s", launch_id)
+        watch.wait()
+        return bool(watch.answer)
+    finally:
+        watch.close()
+
+
+class _Watch:
+    """Looks at a launch that another driver holds, until there is an `answer`: whether it was claimed. A database that
+    is away is asked again, and of a driver that was not seen since."""
+
+    def __init__(self, settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> None:
+        version = registry.describe()
+        connect = partial(driver_registry.connect, settings, version.job, version.version, None)
+        self._failover, self._parent = Failover(connect, launch_id, submission_id), os.getppid()
+        self._claim = partial(registry.claim, launch_id, submission_id)
+        self.answer: bool | None = None
+
+    def goes_on(self) -> bool:
+        """Whether there is no answer yet. Raises ParentGone."""
+        outcome.check_parent(self._parent)
+        if self.answer is None:
+            with self._outages():
+                self.answer = True if self._claim() else self._failover.look()
+        return self.answer is None
+
+    def wait(self, seconds: float = math.inf) -> None:
+        """Return at an answer, and after so many seconds at the latest."""
+        deadline = time.monotonic() + seconds
+        while self.goes_on() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+
+    def tell(self, warm: bool) -> None:
+        """Say that this driver stands by; of no weight for what it does."""
+        with self._outages():
+            if self.answer is None:
+                self._failover.tell(warm)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._failover.close()
+
+    @contextmanager
+    def _outages(self) -> Iterator[None]:
+        try:
+            yield
+        except TRANSIENT as error:
+            logger.warning("postgres is away: %s", str(error).splitlines()[:1])
+            self._failover.close()
 
 
 def wait_for_call(
@@ -62,25 +136,35 @@ def wait_for_call(
 
 
 def warm(
-    spark: SparkSession, settings: Settings, version: Version, offsets: Offsets, scratch: Location, seconds: float
+    spark: SparkSession,
+    settings: Settings,
+    version: Version,
+    offsets: Offsets,
+    scratch: Location,
+    goes_on: Callable[[], bool],
 ) -> None:
     """Run both queries of a driver for a batch of the newest records before `offsets`, on empty checkpoints in
-    `scratch`, and keep nothing of it: what a first batch compiles and loads is there afterwards."""
+    `scratch`, for as long as `goes_on` says so, and keep nothing of it: what a first batch compiles and loads is there
+    afterwards."""
     start = _newest(settings, version, offsets)
     tried = replace(version, start_offsets=start, settings={**version.settings, "records_per_batch": FIRST_RECORDS})
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + WARM_SECONDS
     for evicting in (True, False):
+        if not goes_on():
+            return
         run = query.run_of(settings, tried, start, evicting=evicting)
         checkpoint = Checkpoint(scratch / ("evicting" if evicting else "following"))
         running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, NoopSink()))
-        query.until_through(running, lambda: time.monotonic() < deadline)
+        query.until_through(running, lambda: time.monotonic() < deadline and goes_on())
         running.stop()
 
 
-def _try_to_warm(settings: Settings, version: Version, offsets: Offsets, scratch: Location) -> None:
+def _try_to_warm(
+    settings: Settings, version: Version, offsets: Offsets, scratch: Location, goes_on: Callable[[], bool]
+) -> None:
     spark = session.create(f"kappa-{version.job}-v{version.version}", version.settings, store=settings.store)
     try:
-        warm(spark, settings, version, offsets or version.start_offsets, scratch, WARM_SECONDS)
+        warm(spark, settings, version, offsets or version.start_offsets, scratch, goes_on)
     except (PySparkException, OSError) as error:
         logger.warning("the warming failed, so the first batch is slower: %s", str(error).splitlines()[:1])
 

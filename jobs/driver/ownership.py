@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,19 @@ delete from registry.red_line where job = %(job)s and version = %(version)s and 
 _FAIL = f"""
 update registry.job_version set state = 'FAILED', updated_at = clock_timestamp()
 where job = %(job)s and version = %(version)s and {_OWNED}"""  # noqa: S608 - no value is in it
+
+GONE_SECONDS = 1.0
+"""A driver whose connections were all cut makes new ones at its next beat, which is sooner."""
+_IS_THERE = """exists (select from pg_stat_activity a where a.usename = session_user
+    and a.application_name ~ format('^kappa:%%s:v%%s:e[0-9]+$', l.job, l.version))"""
+_HELD = f"select l.ended_at is not null, {_IS_THERE} from registry.launch l where l.launch_id = %(launch)s"  # noqa: S608 - no value is in it
+_REPLACES = f"""
+update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp(), standby = null,
+    standby_warm_at = null
+where l.launch_id = %(launch)s and l.ended_at is null and not {_IS_THERE}"""  # noqa: S608 - no value is in it
+_STANDS_BY = """
+update registry.launch set standby = %(submission)s, standby_warm_at = case when %(warm)s then clock_timestamp() end
+where launch_id = %(launch)s and ended_at is null"""
 
 
 class Orphaned(Exception):  # noqa: N818 - an end, not an error
@@ -51,6 +65,49 @@ class LaunchLost(Exception):  # noqa: N818 - an end, not an error
 
     def __init__(self, launch_id: str, submission_id: str) -> None:
         super().__init__(f"launch {launch_id} is not, or no longer, that of {submission_id}; nothing was touched")
+
+
+class Failover:
+    """What a driver that stands by asks and tells of the launch that another one holds; `connect` makes its connection,
+    anew after Postgres went away.
+
+    A driver that is killed is gone from Postgres at once, with all its connections; one whose host is lost only later:
+    that is what `DriverRegistry.claim` is for.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], launch_id: str, submission_id: str) -> None:
+        self._connect, self._of = connect, {"launch": launch_id, "submission": submission_id}
+        self._open: Connection | None = None
+        self._was_there = False
+        self._gone_since: float | None = None
+
+    def tell(self, warm: bool) -> None:
+        """Say that this driver stands by, and whether it is warm."""
+        self._ask(_STANDS_BY, warm=warm)
+
+    def look(self) -> bool | None:
+        """True: the driver was there, has been gone for GONE_SECONDS, and the launch is this one's now. False: the
+        launch has ended. None: neither."""
+        (ended, there), *_ = self._ask(_HELD).fetchall() or [(True, False)]
+        if ended or there:
+            self._was_there, self._gone_since = self._was_there or there, None
+            return False if ended else None
+        self._gone_since = self._gone_since or time.monotonic()
+        if not self._was_there or time.monotonic() - self._gone_since < GONE_SECONDS:
+            return None
+        return True if self._ask(_REPLACES).rowcount else None
+
+    def close(self) -> None:
+        """Close the connection: the next answer is by a new one, and of a driver that was not seen there yet."""
+        if self._open is not None:
+            self._open.close()
+        self._open, self._was_there, self._gone_since = None, False, None
+
+    def _ask(self, statement: str, **more: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+        if self._open is None:
+            self._open = self._connect()
+            self._open.autocommit = True
+        return self._open.execute(statement, {**self._of, **more})
 
 
 class Driven(Refusal):

@@ -68,7 +68,8 @@ class DriverRegistry:
     def claim(self, launch_id: str, submission_id: str) -> bool:
         """Make the launch this submission's own; False while another that seems alive holds it, or once it ended."""
         found = self._connection.execute(
-            """update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp()
+            """update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp(),
+                standby = nullif(standby, %(submission)s)
             where launch_id = %(launch)s and ended_at is null and (claimed_by is null or claimed_by = %(submission)s
                 or greatest(claimed_at, (select beat_at from registry.heartbeat h where h.job = l.job
                     and h.version = l.version and h.submission_id = l.claimed_by)) < clock_timestamp() - %(alive)s)""",

@@ -75,7 +75,7 @@ class Connection:
 @pytest.fixture
 def connection(home: object, monkeypatch: pytest.MonkeyPatch) -> Connection:
     made = Connection(versions=[VERSION], generations=[GENERATION], leases=[LEASE], changes=[CHANGE], batches=BATCHES)
-    launch = Launch(ID, "ad_ctr", 1, AT, "driver-1", "driver-1")
+    launch = Launch(ID, "ad_ctr", 1, AT, "driver-1", "driver-1", standby="driver-2", standby_warm_at=AT)
 
     @contextmanager
     def reading(*_: object) -> Iterator[Connection]:
@@ -103,6 +103,7 @@ def test_machines_get_all_of_it(connection: Connection) -> None:
     assert (told["job"], told["red"], version["artifact"], version["lag_trend"]) == ("ad_ctr", [], "ab12", -100.0)
     assert version["launch"] == {
         "launch_id": str(ID), "intended_at": AT.isoformat(), "submission_id": "driver-1", "claimed_by": "driver-1",
+        "standby": "driver-2", "standby_warm_at": AT.isoformat(),
     }  # fmt: skip
     assert version["generations"][0]["proof"] == {"rows": 5}
     assert (version["leases"][0]["run_id"], version["change"]["phase"]) == ("run-1", "held")

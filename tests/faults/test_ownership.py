@@ -134,7 +134,7 @@ def test_a_driver_that_the_cluster_lost_sight_of_is_superseded_although_it_beats
     monkeypatch.setattr(run, "ALIVE", timedelta(seconds=1))
     paused.take_over()
     beating_since(case, minutes=3)
-    assert run._claimed(other.registry, other.launch, other.submission)
+    assert run._claimed(case.settings, other.registry, other.launch, other.submission)
     assert other.take_over() == epoch(case)
     with pytest.raises(LaunchLost):
         paused.fail()
@@ -147,7 +147,7 @@ def test_a_second_driver_of_a_request_that_was_sent_twice_leaves(
     monkeypatch.setattr(run, "ALIVE", timedelta(seconds=1))
     owned = paused.take_over()
     beating_since(case, minutes=1)
-    assert not run._claimed(other.registry, other.launch, other.submission)
+    assert not run._claimed(case.settings, other.registry, other.launch, other.submission)
     assert epoch(case) == owned
 
 

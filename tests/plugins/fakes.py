@@ -1,9 +1,8 @@
-"""Fakes of the control plane's ports: a registry, a cluster with drivers that claim their launch, a log and a clock."""
+"""Fakes of the control plane's ports: a registry, and a cluster with drivers that claim their launch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -13,20 +12,17 @@ from uuid import UUID
 from kappa.cluster import Capacity, DriverState, Host, Submission
 from kappa.core.audit import Author
 from kappa.core.changes import ENDED, Mark
-from kappa.core.log.kafka_log import Appended, Identity, Offsets
-from kappa.core.log.topic import Topic
 from kappa.core.replays import Release
 from kappa.core.versions import BEGINNING, OPEN_END, Desired, Heartbeat, Launch, Segment, State, Version
 from kappa.registry.port import Check, ServedByAnother, StagedByAnother, UnknownVersion, passes
 from kappa.registry.staging import DEPLOYED
-from kappa.unavailable import Unreachable
 from tests.plugins.driver_side import DriverSide
 from tests.plugins.fake_books import FakeBooks
 from tests.plugins.fake_leases import FakeLeases
+from tests.plugins.fake_log import TOPIC, FakeLog
 from tests.plugins.fake_memory import NOON, FakeClock
 
 __all__ = ["NOON", "TOPIC", "FakeClock", "FakeCluster", "FakeLog", "FakeRegistry"]
-TOPIC = Topic("ad_events", "topic-one", (0, 1), "LogAppendTime")
 
 
 @dataclass
@@ -72,11 +68,16 @@ class FakeRegistry(FakeLeases, FakeBooks):
     def record_submission(self, launch_id: UUID, submission_id: str) -> None:
         self.launches[launch_id] = replace(self.launches[launch_id], submission_id=submission_id)
 
+    def record_standby(self, launch_id: UUID, submission_id: str) -> None:
+        self.launches[launch_id] = replace(self.launches[launch_id], standby=submission_id, standby_warm_at=None)
+
     def end_launch(self, launch_id: UUID) -> None:
         self.launches[launch_id] = replace(self.launches[launch_id], ended=True)
 
     def submissions(self) -> Mapping[str, tuple[str, int]]:
-        given = [(one, name) for one in self.launches.values() for name in (one.submission_id, one.claimed_by)]
+        given = [
+            (one, name) for one in self.launches.values() for name in (one.submission_id, one.claimed_by, one.standby)
+        ]
         return {name: (one.job, one.version) for one, name in given if name is not None}
 
     def claim(self, launch_id: UUID, submission_id: str) -> bool:
@@ -142,13 +143,14 @@ class FakeRegistry(FakeLeases, FakeBooks):
 class FakeCluster:
     """A cluster whose drivers come to life after some seconds, claim their launch, or end if another holds it. Those of
     artifacts in `broken` never come to life, those in `looping` beat with a new epoch each time and commit nothing; one
-    in `leaving` has seen the request to stop, and ends whatever is wanted by then."""
+    in `leaving` has seen the request to stop, and ends whatever is wanted by then. Where `stands_by`, who finds its
+    launch held waits."""
 
     def __init__(self, registry: DriverSide, slow_seconds: float = 5.0) -> None:
         self.registry, self.slow = registry, timedelta(seconds=slow_seconds)
         self.submissions: dict[str, tuple[Submission, datetime]] = {}
         self.states: dict[str, DriverState] = {}
-        self.obedient = True
+        self.obedient, self.stands_by = True, False
         self.broken: set[str] = set()
         self.looping: set[str] = set()
         self.leaving: set[str] = set()
@@ -186,7 +188,7 @@ class FakeCluster:
         if "--standby" in submission.arguments and not self.registry.is_intended(launch_id):
             self._stand_by(name, launch_id)
         elif not self.registry.claim(launch_id, name):
-            self.states[name] = DriverState.FINISHED
+            self.states[name] = DriverState.RUNNING if self.stands_by else DriverState.FINISHED
         elif name in self.leaving or (self.registry.wanted(job, version) is Desired.STOPPED and self.obedient):
             self.registry.leave(launch_id, name)
             self.states[name] = DriverState.FINISHED
@@ -205,46 +207,3 @@ class FakeCluster:
 
 def _is_of(submission: Submission, digests: set[str]) -> bool:
     return any(f"/{digest}/" in argument for digest in digests for argument in submission.arguments)
-
-
-@dataclass
-class FakeLog:
-    """The Log in memory: per partition, the first offset and the append times (ms) from there on."""
-
-    first: Offsets
-    times: Mapping[int, Sequence[int]]
-    topic: Topic = TOPIC
-    record_bytes: int = 250
-    away: bool = False
-
-    def describe(self) -> Topic:
-        return self.topic
-
-    def identity(self) -> Identity:
-        return Identity(self.topic.topic_id, dict.fromkeys(self.topic.partitions, 0))
-
-    def earliest(self) -> Offsets:
-        return dict(self.first)
-
-    def ends(self) -> Offsets:
-        return {p: self.first[p] + len(self.times[p]) for p in self.first}
-
-    def offsets_at(self, append_ms: int) -> Offsets:
-        return {p: self.first[p] + sum(t < append_ms for t in self.times[p]) for p in self.first}
-
-    def append_time(self, partition: int, offset: int) -> int | None:
-        index = offset - self.first[partition]
-        return self.times[partition][index] if index < len(self.times[partition]) else None
-
-    def unsettled(self) -> frozenset[int]:
-        return frozenset()
-
-    def appended(self, partition: int, offset: int) -> Appended | None:
-        at_ms = self.append_time(partition, offset)
-        return None if at_ms is None else Appended(at_ms, self.record_bytes, offset)
-
-    @contextmanager
-    def opened(self) -> Iterator[FakeLog]:
-        if self.away:
-            raise Unreachable("Kafka", "nowhere", "it is away")
-        yield self

@@ -116,8 +116,8 @@ class Version(Serializable):
 
 @dataclass(frozen=True)
 class Launch:
-    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs
-    it."""
+    """One intended start of a driver; open until `ended`. `claimed_by` is the submission whose driver runs it,
+    `standby` the one whose driver stands by for that, warm since `standby_warm_at` (None: not yet)."""
 
     launch_id: UUID
     job: str
@@ -126,6 +126,8 @@ class Launch:
     submission_id: str | None = None
     claimed_by: str | None = None
     ended: bool = False
+    standby: str | None = None
+    standby_warm_at: datetime | None = None
 
     @property
     def driver(self) -> str | None:
@@ -134,8 +136,8 @@ class Launch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the cluster called its driver, as far as is known, the newest first."""
-        return tuple(dict.fromkeys(name for name in (self.claimed_by, self.submission_id) if name))
+        """What the cluster called its driver, as far as is known, the newest first; last the one that stands by."""
+        return tuple(dict.fromkeys(name for name in (self.claimed_by, self.submission_id, self.standby) if name))
 
 
 @dataclass(frozen=True)

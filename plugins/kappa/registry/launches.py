@@ -12,12 +12,12 @@ from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import Connection, Database
 
 _LAUNCH = (
-    "select launch_id, job, version, intended_at, submission_id, claimed_by, ended_at is not null as ended "
-    "from registry.launch"
+    "select launch_id, job, version, intended_at, submission_id, claimed_by, ended_at is not null as ended, standby, "
+    "standby_warm_at from registry.launch"
 )
 _SUBMISSIONS = """
 select s.submission, l.job, l.version
-from registry.launch l cross join lateral (values (l.submission_id), (l.claimed_by)) s (submission)
+from registry.launch l cross join lateral (values (l.submission_id), (l.claimed_by), (l.standby)) s (submission)
 where s.submission is not null"""
 
 
@@ -58,6 +58,14 @@ class PostgresLaunches:
         with self.database.transaction() as connection:
             connection.execute(
                 "update registry.launch set submission_id = %s where launch_id = %s",
+                [submission_id, launch_id],
+            )
+
+    def record_standby(self, launch_id: UUID, submission_id: str) -> None:
+        """Remember what the cluster called the driver that is to stand by for the one of a launch."""
+        with self.database.transaction() as connection:
+            connection.execute(
+                "update registry.launch set standby = %s, standby_warm_at = null where launch_id = %s",
                 [submission_id, launch_id],
             )
 

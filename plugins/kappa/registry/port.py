@@ -111,6 +111,9 @@ class Registry(Bookkeeping, Protocol):
     def record_submission(self, launch_id: UUID, submission_id: str) -> None:
         """Remember what the cluster called the submission of a launch."""
 
+    def record_standby(self, launch_id: UUID, submission_id: str) -> None:
+        """Remember what the cluster called the driver that is to stand by for the one of a launch."""
+
     def end_launch(self, launch_id: UUID) -> None:
         """Close a launch whose driver is gone."""
 

@@ -32,6 +32,7 @@ class PostgresRegistry:
         self.red_lines, self.clear_red_lines = versions.red_lines, versions.clear_red_lines
         self.launch, self.open_launch, self.submissions = launches.launch, launches.open_launch, launches.submissions
         self.intend_launch, self.record_submission = launches.intend_launch, launches.record_submission
+        self.record_standby = launches.record_standby
         self.end_launch, self.raise_epoch = launches.end_launch, launches.raise_epoch
         self.drained_since = launches.drained_since
         self.lease, self.take_lease, self.release_leases = leases.lease, leases.take_lease, leases.release_leases

@@ -64,7 +64,10 @@ EXPECTED: dict[str, dict[str, str]] = {
     "registry.generation": {WRITER: "select insert update delete", REGISTRY: SEES},
     "registry.heartbeat": {WRITER: "select insert update", REGISTRY: SEES},
     "registry.job_version": {WRITER: "select update(state,updated_at)", REGISTRY: "select insert update"},
-    "registry.launch": {WRITER: "select update(claimed_at,claimed_by,ended_at)", REGISTRY: "select insert update"},
+    "registry.launch": {
+        WRITER: "select update(claimed_at,claimed_by,ended_at,standby,standby_warm_at)",
+        REGISTRY: "select insert update",
+    },
     "registry.lease": {REGISTRY: "select insert update delete"},
     "registry.live_validation": {REGISTRY: "select insert update"},
     "registry.output": {WRITER: SEES, REGISTRY: SEES},

@@ -44,21 +44,20 @@ class Topic:
 @dataclass(frozen=True)
 class Supervision:
     """When a driver that keeps dying stops being restarted: after `max_restarts` starts within `within_minutes`, or
-    after `starts_in_vain` in a row that committed nothing while records wait, however long each took."""
+    after `starts_in_vain` in a row that committed nothing while records wait, however long each took. `warm_standby`:
+    whether another driver stands by for each that serves."""
 
     max_restarts: int = 10
     within_minutes: int = 10
     starts_in_vain: int = 5
+    warm_standby: bool = False
 
 
 @dataclass(frozen=True)
 class Releases:
     """How long versions are kept that do not serve: a previous one runs `rollback_minutes`, a candidate whose replay
-    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`.
-
-    `validate_cron` (UTC) is when what serves is validated, `prove_cron` when a replay is proved, once somebody has
-    switched that on.
-    """
+    ended without a promotion `candidate_minutes`; then rows and checkpoint stay for `state_hours`. In UTC,
+    `validate_cron` is when what serves is validated, `prove_cron` when a replay is proved, once that is switched on."""
 
     rollback_minutes: int = 60
     candidate_minutes: int = 60

@@ -1,4 +1,5 @@
-"""The next driver of a version, started beside the present one: a change's pause is shorter by its start."""
+"""A second driver of a version, started beside the present one: a change's pause is shorter by its start, or what
+follows a driver's death."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from kappa.cluster import ALIVE
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.verb_steps import RescaleStep
-from kappa.core.versions import Desired
+from kappa.core.versions import Desired, Launch, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.drivers.size import NOTHING, shortage, size_of
@@ -58,6 +59,30 @@ def wait(platform: Platform, change: Change, by: Author) -> None:
 
     if not wait_until(platform.clock, STANDBY_SECONDS, over, pause=0.3):
         platform.cluster.kill(change.change_id, [submitted])
+
+
+def stands_by(platform: Platform, version: Version, opened: Launch | None) -> bool | None:
+    """Whether a driver stands by for the one of a version's open launch; None where none is asked for: by the settings,
+    or of a version that is not live or not driven. Raises Unreachable."""
+    if not platform.settings.supervision.warm_standby or opened is None or version.state is not State.LIVE:
+        return None
+    return bool(opened.standby) and platform.cluster.state(opened.launch_id, [str(opened.standby)]) in ALIVE
+
+
+def no_room(platform: Platform, version: Version) -> str:
+    """What the cluster lacks for one more driver of a version, in words; empty where nothing. Raises Unreachable."""
+    return shortage(size_of(version.settings), NOTHING, platform.cluster.capacity())
+
+
+def add_standby(platform: Platform, job: str, number: int) -> str | None:
+    """Submit a driver for the version's open launch, which another one holds, so that it stands by; what the cluster
+    calls it, None where no launch is open by now. Raises UnknownVersion, Unreachable, SubmissionRefused."""
+    version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
+    if opened is None:
+        return None
+    submitted = platform.cluster.submit(submission(platform.settings, version, opened.launch_id))
+    platform.registry.record_standby(opened.launch_id, submitted)
+    return submitted
 
 
 def _why_not(platform: Platform, change: Change) -> str | None:

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     RED = "red"
     LOG_AWAY = "log_away"
     LOG_BACK = "log_back"
+    ALONE = "alone"
 
 
 class Action(StrEnum):
@@ -51,9 +52,10 @@ class Action(StrEnum):
     GIVE_UP = "give_up"
     WAIT = "wait"
     REPORT = "report"
+    ADD_STANDBY = "add_standby"
 
 
-ACTS = frozenset({Action.SETTLE, Action.RESTART, Action.REPLACE, Action.GIVE_UP})
+ACTS = frozenset({Action.SETTLE, Action.RESTART, Action.REPLACE, Action.GIVE_UP, Action.ADD_STANDBY})
 """Actions that change something; the others are only said."""
 
 
@@ -61,7 +63,8 @@ ACTS = frozenset({Action.SETTLE, Action.RESTART, Action.REPLACE, Action.GIVE_UP}
 class Observed:
     """A version as it was seen at one time: `driver_alive` is what the cluster says, `lease` one that has not run out
     and is not this repair's own, `change` one that has not ended, `launch_seconds` the age of the open launch;
-    `log_answers`: whether the broker did."""
+    `log_answers`: whether the broker did; `standby`: whether a driver stands by for the one that runs, None where none
+    is asked for; `no_room`: what the cluster lacks for one, in words."""
 
     version: Version
     health: Health
@@ -72,6 +75,8 @@ class Observed:
     now: datetime
     launch_seconds: float | None = None
     log_answers: bool = True
+    standby: bool | None = None
+    no_room: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def examine(seen: Observed) -> Finding:
         return _finding(seen, Kind.STOPPED, "is wanted stopped", Action.LEAVE)
     kind, trouble = _trouble(seen)
     if kind is Kind.FINE:
-        return _finding(seen, kind, trouble, Action.LEAVE)
+        return _alone(seen) if seen.standby is False else _finding(seen, kind, trouble, Action.LEAVE)
     return _within_limits(seen, kind, trouble)
 
 
@@ -160,6 +165,14 @@ def _trouble(seen: Observed) -> tuple[Kind, str]:
         waits = f"{health.lag_events:,} records are unread, the oldest for {health.lag_seconds:.0f} s"
         return Kind.STUCK, f"its driver committed nothing {for_how_long(health.commit_seconds)}, and {waits}"
     return Kind.FINE, "runs and does its work"
+
+
+def _alone(seen: Observed) -> Finding:
+    """Of a version that does its work, for whose driver none stands by as the settings ask."""
+    said = "runs and does its work, but no driver stands by for its own, as supervision.warm_standby asks"
+    if seen.no_room:
+        return _finding(seen, Kind.ALONE, f"{said}: it would take {seen.no_room}", Action.WAIT)
+    return _finding(seen, Kind.ALONE, f"{said}: one is started", Action.ADD_STANDBY)
 
 
 def _within_limits(seen: Observed, kind: Kind, trouble: str) -> Finding:

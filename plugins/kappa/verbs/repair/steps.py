@@ -18,6 +18,7 @@ from kappa.unavailable import Unreachable
 from kappa.verbs.change.recovery import settle, wait_free
 from kappa.verbs.desired import Found
 from kappa.verbs.drivers.launch import launch
+from kappa.verbs.drivers.standby import add_standby, no_room, stands_by
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.observation import runs
 from kappa.verbs.repair.plan import Action, Finding, Kind, Observed, RepairPlan, decide
@@ -84,6 +85,7 @@ def _observed(platform: Platform, version: Version, there: Found, is_over: IsOve
     job, number = version.job, version.version
     lease = platform.registry.lease(job, number)
     opened, now = platform.registry.open_launch(job, number), platform.registry.now()
+    standby = stands_by(platform, version, opened) if there.serves(version) else None
     return Observed(
         version=version,
         health=platform.registry.health(job, number),
@@ -93,6 +95,8 @@ def _observed(platform: Platform, version: Version, there: Found, is_over: IsOve
         serves=there.serves(version),
         now=now,
         launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
+        standby=standby,
+        no_room=no_room(platform, version) if standby is False else "",
     )
 
 
@@ -164,6 +168,14 @@ def _replace(platform: Platform, finding: Finding, by: Author) -> str:
     return _restart(platform, finding, by)
 
 
+def _add_standby(platform: Platform, finding: Finding, by: Author) -> str:
+    submitted = add_standby(platform, finding.job, finding.version)
+    platform.registry.record(
+        Entry(by, f"{VERB}.standby_added", finding.job, finding.version, {"submission_id": submitted})
+    )
+    return f"a driver stands by for that of {finding.name} soon"
+
+
 def _give_up(platform: Platform, finding: Finding, by: Author) -> str:
     shut_out(platform, finding.job, finding.version, by)
     platform.registry.give_up(finding.job, finding.version, finding.sentence)
@@ -176,4 +188,5 @@ ACTS: dict[Action, Callable[[Platform, Finding, Author], str]] = {
     Action.RESTART: _restart,
     Action.REPLACE: _replace,
     Action.GIVE_UP: _give_up,
+    Action.ADD_STANDBY: _add_standby,
 }

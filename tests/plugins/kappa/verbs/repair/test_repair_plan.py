@@ -198,3 +198,18 @@ def test_a_plan_has_all_versions_and_says_which_findings_act() -> None:
 def test_a_plan_survives_json() -> None:
     plan = decide([RED])
     assert RepairPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_driver_that_does_its_work_alone_is_given_one_that_stands_by_where_there_is_room() -> None:
+    alone = replace(SEEN, standby=False)
+    assert (examine(alone).kind, examine(alone).action) == (Kind.ALONE, Action.ADD_STANDBY)
+    assert examine(replace(SEEN, standby=True)).action is Action.LEAVE
+    cramped = examine(replace(alone, no_room="2 cores of the cluster, which has 0 for it"))
+    assert (cramped.action, cramped.sentence.endswith("it would take 2 cores of the cluster, which has 0 for it")) == (
+        Action.WAIT, True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seen", TROUBLES)
+def test_trouble_is_mended_before_anything_stands_by(seen: Observed) -> None:
+    assert examine(replace(seen, standby=False)).action in (Action.RESTART, Action.REPLACE)

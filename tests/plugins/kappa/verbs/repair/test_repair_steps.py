@@ -11,6 +11,7 @@ import pytest
 from kappa.cluster import DriverState
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
+from kappa.core.installation.settings import Settings
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
 from kappa.verbs import lease
@@ -174,3 +175,25 @@ def _stand_still(stage: Stage, committed: datetime | None = None) -> None:
     beat = stage.registry.beats[JOB, 1]
     stage.registry.beats[JOB, 1] = replace(beat, committed_at=committed or beat.committed_at)
     stage.registry.lags[JOB, 1] = (500, 3600.0)
+
+
+def test_where_the_settings_ask_for_it_a_second_driver_stands_by_for_what_is_live(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    stage.platform = replace(stage.platform, settings=asking_for_standbys(stage))
+    stage.cluster.stands_by = True
+    assert repaired(stage) == "a driver stands by for that of ad_ctr v1 soon."
+    launch = stage.registry.open_launch(JOB, 1)
+    assert launch is not None
+    assert (launch.claimed_by, launch.standby) == ("driver-0", "driver-1")
+    assert repaired(stage) == "nothing to repair."
+    stage.cluster.states["driver-1"] = DriverState.FAILED
+    assert repaired(stage) == "a driver stands by for that of ad_ctr v1 soon."
+    stage.cluster.free = 0
+    stage.cluster.states["driver-2"] = DriverState.FAILED
+    assert repaired(stage) == "nothing to repair."
+    assert stage.cluster.running() == ["driver-0"]
+
+
+def asking_for_standbys(stage: Stage) -> Settings:
+    settings = stage.platform.settings
+    return replace(settings, supervision=replace(settings.supervision, warm_standby=True))

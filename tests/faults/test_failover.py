@@ -1,0 +1,160 @@
+"""A driver that stands by takes over once the one that holds the launch is gone, at once and exactly; who is relaunched
+after that stands by in its turn."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from jobs.driver import ownership
+from jobs.driver.ownership import Failover
+from jobs.driver.registry import connect
+from stack.waiting import until
+from tests.faults.struck_driver import Blow, Point
+from tests.faults.submitted import Submitted, submitted
+from tests.rigs.case import Case
+from tests.rigs.events import mixture
+from tests.rigs.program import PATIENCE_SECONDS
+from tests.rigs.rig import Rig
+from tests.rigs.staged_driver import Staged
+
+pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
+NEVER = 1_000_000
+HOLDER, OTHER = "driver-1", "driver-2"
+
+
+@dataclass(frozen=True)
+class Second(Staged):
+    """Another submission of the same launch."""
+
+    @property
+    def folder(self) -> Path:
+        """The second one's working folder."""
+        return self.layout.spark / f"standby-{self.job}-v{self.version}"
+
+
+@pytest.fixture
+def failover(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Case, Failover]]:
+    """A case whose launch a driver holds, and the one that stands by for it."""
+    monkeypatch.setattr(ownership, "GONE_SECONDS", 0.0)
+    case = rig.case()
+    case.query("update registry.launch set claimed_by = %s, claimed_at = clock_timestamp()", HOLDER)
+    staged = case.version()
+    made = Failover(partial(connect, case.settings, staged.job, staged.version, None), str(staged.launch), OTHER)
+    yield case, made
+    made.close()
+
+
+@contextmanager
+def at_work(case: Case, epoch: int = 1) -> Iterator[None]:
+    """A connection of the driver that holds the launch."""
+    staged = case.version()
+    with connect(case.settings, staged.job, staged.version, epoch):
+        yield
+
+
+def launched(case: Case) -> dict[str, Any]:
+    return case.query("select claimed_by, standby, standby_warm_at is not null as warm from registry.launch")[0]
+
+
+def test_a_launch_is_taken_once_the_last_connection_of_its_driver_is_gone(failover: tuple[Case, Failover]) -> None:
+    case, standby = failover
+    standby.tell(warm=False)
+    assert launched(case) == {"claimed_by": HOLDER, "standby": OTHER, "warm": False}
+    standby.tell(warm=True)
+    with at_work(case), at_work(case, 7):
+        assert standby.look() is None
+    with at_work(case, 7):
+        assert standby.look() is None
+    assert until(lambda: standby.look() is True, PATIENCE_SECONDS)
+    assert launched(case) == {"claimed_by": OTHER, "standby": None, "warm": False}
+
+
+def test_nothing_is_taken_of_who_was_not_seen_at_work_since_postgres_answers_again(
+    failover: tuple[Case, Failover],
+) -> None:
+    case, standby = failover
+    with at_work(case):
+        assert standby.look() is None
+        standby.close()
+    assert [standby.look() for _ in range(3)] == [None] * 3
+    assert launched(case)["claimed_by"] == HOLDER
+
+
+def test_who_comes_back_within_a_moment_keeps_it(
+    failover: tuple[Case, Failover], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, standby = failover
+    monkeypatch.setattr(ownership, "GONE_SECONDS", PATIENCE_SECONDS)
+    for _ in range(2):
+        with at_work(case):
+            assert standby.look() is None
+        assert standby.look() is None
+    assert launched(case)["claimed_by"] == HOLDER
+
+
+def test_a_launch_that_has_ended_is_left(failover: tuple[Case, Failover]) -> None:
+    case, standby = failover
+    with at_work(case):
+        assert standby.look() is None
+    case.query("update registry.launch set ended_at = clock_timestamp()")
+    assert standby.look() is False
+
+
+@pytest.mark.fault(
+    "F1", "with a standby: that one claims the launch within seconds and goes on, exact; who died stands by"
+)
+def test_when_a_driver_is_killed_the_one_that_stands_by_goes_on_and_the_relaunched_one_stands_by(
+    rig: Rig, seed: int
+) -> None:
+    case = rig.case(records_per_batch=100)
+    ask_for_standbys(case)
+    first, second = case.version(), Second(**vars(case.version()))
+    case.produce(mixture(seed, 300))
+    with spared(first) as driver, spared(second) as standby:
+        warm_beside(case, second.folder.name)
+        case.relieve()
+        psutil.Process(driver.python).send_signal(signal.SIGKILL)
+        case.produce(mixture(seed + 1, 300))
+        await_(case, driver, lambda: launched(case)["claimed_by"] == second.folder.name)
+        await_(case, standby, lambda: case.progress() == case.ends())
+        driver.await_end()
+        with spared(first) as relaunched:
+            warm_beside(case, first.folder.name)
+            assert launched(case)["claimed_by"] == second.folder.name
+            case.query("update registry.job_version set desired = 'stopped'")
+            assert [each.await_end() for each in (standby, relaunched)] == [0, 0]
+    case.check()
+    assert case.query("select count(*) as n from registry.driver_start")[0]["n"] == 2
+
+
+def ask_for_standbys(case: Case) -> None:
+    """The settings of its drivers say so."""
+    file = case.settings.home.parent / "kappa.toml"
+    file.write_text(file.read_text().replace("[supervision]\n", "[supervision]\nwarm_standby = true\n"))
+
+
+@contextmanager
+def spared(staged: Staged) -> Iterator[Submitted]:
+    """A driver's process that nothing strikes."""
+    with submitted(staged, Point.BEFORE, Blow.STOP, spared=NEVER) as driver:
+        yield driver
+
+
+def warm_beside(case: Case, submission: str) -> None:
+    """Wait until this submission stands by, warm, and the other has read all there is."""
+    assert until(lambda: launched(case)["warm"], PATIENCE_SECONDS), launched(case)
+    assert launched(case)["standby"] == submission
+
+
+def await_(case: Case, driver: Submitted, holds: Callable[[], bool]) -> None:
+    """Wait for something; fails the test with what the driver said."""
+    assert until(holds, PATIENCE_SECONDS), driver.said[-4_000:]
