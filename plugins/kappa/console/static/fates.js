@@ -14,7 +14,8 @@ const refused = section("Refused records");
 const read = new Plot("records read, and as a line those counted", count);
 const odd = new Plot("records that were not counted, by fate", count);
 const key = el("div");
-lines.append(el("div", {class: "plots"}, read.host, odd.host), key);
+odd.host.append(key);
+lines.append(el("div", {class: "plots"}, read.host, odd.host));
 
 const spans = [["15m", "15 minutes"], ["1h", "hour"], ["3h", "3 hours"], ["12h", "12 hours"], ["24h", "24 hours"]];
 const asking = section("");

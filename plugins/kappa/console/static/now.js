@@ -92,7 +92,7 @@ function facts(version) {
     fact("unread", `${whole(version.lag_events)} records`, `the oldest waits ${seconds(version.lag_seconds)}`),
     fact("append to visible", latency.p50 === null ? "not seen yet" : `${seconds(latency.p50)} / ${seconds(latency.p99)}`, latency.p50 === null ? "told while this page is open" : `p50 / p99, ${of}`),
     fact("reads", `${(version.minute_read / 60).toFixed(1)} records/s`, `in the last minute; ${whole(version.minute_rows)} rows changed`),
-    fact("batch", seconds(version.batch_ms === null ? null : version.batch_ms / 1000), [madeOf(version), `${whole(version.minute_batches)} batches in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; commit ${seconds(version.commit_seconds)} ago`]),
+    fact("batch", version.batch_ms === null ? "none yet" : seconds(version.batch_ms / 1000), [madeOf(version), `${whole(version.minute_batches)} ${version.minute_batches === 1 ? "batch" : "batches"} in the last minute; cadence ${seconds(version.cadence_ms / 1000)}; ${version.commit_seconds === null ? "nothing committed yet" : `last commit ${seconds(version.commit_seconds)} ago`}`]),
     fact("state, for later records", version.state_rows === null ? "no state" : `${whole(version.state_rows)} rows`, version.state_rows === null ? "" : `${bytes(version.state_bytes)} of memory`),
     fact("final up to", utc(version.complete_through), `no record can change a window that ended before it; ${version.watermark_at ? `its state is kept back to ${utc(version.watermark_at)}` : "no watermark"}`),
     fact("runs on", capacity(version), `artifact ${version.artifact}; ${held}`));
@@ -109,14 +109,15 @@ function card(version, name) {
     const state = new Plot("rows of state, while a page was open", count);
     const batch = new Plot("seconds of the newest batch, while a page was open", seconds);
     const facts = el("div"), advice = el("p", {class: "quiet"});
-    const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice,
-      el("div", {class: "plots"}, read.host, pace.host, batch.host, visible.host, state.host, lag.host, wait.host));
-    held = {host, facts, advice, read, lag, wait, pace, visible, state, batch};
+    const plots = el("div", {class: "plots"}, read.host, pace.host, batch.host, visible.host, state.host, lag.host, wait.host);
+    const host = el("section", {class: "job"}, el("h2", {}, name), facts, advice, plots);
+    held = {host, facts, advice, plots, read, lag, wait, pace, visible, state, batch};
     fill(advice, advised[name] ? said(advised[name]) : null);
     cards.set(name, held);
   }
   held.host.firstChild.replaceChildren(name, el("span", {class: "quiet"}, version.serves ? " serves" : " does not serve"));
   fill(held.facts, facts(version));
+  held.plots.hidden = !version.serves && version.beat_seconds === null;
   held.host.classList.toggle("is-red", redNow.some((line) => line.of === name));
   return held.host;
 }

@@ -97,22 +97,22 @@ const few = (rows) => rows < FEW_ROWS ? el("p", {class: "warn"}, `Only ${whole(r
 const COLUMNS = [["of"], ["that"], ["is"], ["found"], ["rows that differ"]];
 
 // What is met is folded away, so that the answer is not a page further down.
-function report(told, held) {
+function report(told) {
   const wrong = told.results.filter((found) => !found.success), met = told.results.filter((found) => found.success);
   const verdict = told.crashed ? `NOT validated: ${told.problem}` : told.success ? "The validation passed" : "The validation did NOT pass";
   const compared = told.comparisons.map((found) => [`${found.job} v${found.candidate}`, `v${found.live}`, span(found), whole(found.compared),
     found.totals.length ? found.totals.map((one) => el("div", {}, `${one.measure}: ${figure(one.live)} to ${figure(one.candidate)}`)) : "none"]);
   const line = (found) => [found.suite, found.says, el("span", {class: found.success ? "good" : "bad"}, mark(found)), found.observed, offending(found)];
-  return [el("p", {class: told.success ? "good" : "bad"}, `${verdict}: ${whole(told.compared_rows)} rows compared, ${told.among - wrong.length} of ${told.among} expectations met.`), few(told.compared_rows),
+  return [el("p", {class: told.success ? "good" : "bad"}, `${verdict}: ${whole(told.compared_rows)} rows compared, ${told.among - wrong.length} of ${told.among} expectations met${told.success && wrong.length ? "; what is not met is there to warn, and keeps nothing back" : ""}.`), few(told.compared_rows),
     told.validated_at ? el("p", {class: "quiet"}, `Validated ${utc(told.validated_at)}; what came later was not compared.`) : null,
     table("What was compared", [["candidate"], ["with"], ["windows, UTC"], ["rows", "n"], ["totals that differ"]], compared),
     wrong.length ? table("What is not met", COLUMNS, wrong.map(line)) : null,
-    met.length ? el("details", {}, el("summary", {}, `What is met: ${met.length} of ${told.among}`), table("What is met", COLUMNS, met.map(line))) : null,
-    told.file ? whole_report(held) : el("p", {class: "quiet"}, "The whole report lies in the shared folder, where this server does not reach it.")];
+    met.length ? el("details", {}, el("summary", {}, `What is met: ${met.length} of ${told.among}`), table("What is met", COLUMNS, met.map(line))) : null];
 }
 
-// The report's own page, in a frame in which nothing runs, once somebody opens it.
-function whole_report(held) {
+// The report's own page, below the answer, in a frame in which nothing runs, once somebody opens it.
+function whole_report(told, held) {
+  if (!told.file) return el("p", {class: "quiet"}, "The whole report lies in the shared folder, where this server does not reach it.");
   const frame = el("details", {ontoggle() {
     if (frame.open && frame.childElementCount === 1)
       frame.append(el("iframe", {class: "report", sandbox: "", title: `Report of the validation of ${names(held)}`, src: `data/report?${new URLSearchParams({replay: held.replay_id})}`}));
@@ -128,7 +128,7 @@ function question(held) {
   const host = el("article", {class: "job is-red"}, el("h3", {}, `Let ${names(held)} serve instead of ${names(held, true)}?`),
     el("p", {}, el("b", {}, "A question waits. "), "The candidates passed their comparison with what serves: approved, they serve from then on; rejected, what serves stays. ",
       `Asked for by ${held.asked_by}${held.reason ? `, because: ${held.reason}` : ""}. Who asked for it may not approve it. `, leads, leads ? "." : null), found, answers.host, said, refusal);
-  ask(`data/validation?${new URLSearchParams({replay: held.replay_id})}`).then((told) => fill(found, report(told, held)), (problem) => fill(found, el("p", {class: "bad"}, problem.message)));
+  ask(`data/validation?${new URLSearchParams({replay: held.replay_id})}`).then((told) => { fill(found, report(told)); host.append(whole_report(told, held)); }, (problem) => fill(found, el("p", {class: "bad"}, problem.message)));
   let refusedAt = null;
   return {host, told({refused}) {
     if (!refused || refused.at === refusedAt) return;
