@@ -49,6 +49,8 @@ from traffic.play import SystemClock, play
 from traffic.shape import Shape
 from traffic.sources import plan_synthetic
 
+MOST_WAITING = 1_000_000
+"""All that a test sends may wait for brokers on a busy machine."""
 MANY = 10_000_000
 
 
@@ -130,7 +132,8 @@ def produce(settings: Settings, seed: str, count: str) -> object:
 
 def _send(settings: Settings, records: Iterable[Mapping[str, Any]], more: Mapping[str, Any]) -> list[int]:
     """How many of the records are not sent after a minute, and how many the log did not take."""
-    producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), **more})
+    waiting = {"queue.buffering.max.messages": MOST_WAITING}
+    producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), **waiting, **more})
     failed: list[object] = []
     for record in records:
         producer.produce(
