@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.driver import registry as driver_registry
+from jobs.driver.cpu_priority import Priority
 from jobs.driver.ownership import Failover
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
@@ -60,9 +61,11 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
     """Stand by for the driver that holds a launch, and claim it once that one is gone, warm or not yet.
 
     True: it is claimed. False: it has ended. What goes wrong in the warming makes a later start slower, nothing else.
-    Raises ParentGone.
+    Until then it leaves the processor to those that serve. Raises ParentGone.
     """
     version, watch = registry.describe(), _Watch(settings, registry, launch_id, submission_id)
+    priority = Priority(os.getppid())
+    priority.follow(gives_way=True)
     try:
         watch.tell(warm=False)
         watch.wait(SETTLING_SECONDS)
@@ -74,6 +77,7 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
         watch.wait()
         return bool(watch.answer)
     finally:
+        priority.follow(gives_way=False)
         watch.close()
 
 
