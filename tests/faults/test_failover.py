@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -119,13 +119,16 @@ def test_when_a_driver_is_killed_the_one_that_stands_by_goes_on_and_the_relaunch
     ask_for_standbys(case)
     first, second = case.version(), Second(**vars(case.version()))
     case.produce(mixture(seed, 300))
-    with spared(first) as driver, spared(second) as standby:
+    with ExitStack() as held:
+        driver = held.enter_context(spared(first))
+        await_(driver, lambda: launched(case)["claimed_by"] == first.folder.name)
+        standby = held.enter_context(spared(second))
         warm_beside(case, second.folder.name)
         case.relieve()
         psutil.Process(driver.python).send_signal(signal.SIGKILL)
         case.produce(mixture(seed + 1, 300))
-        await_(case, driver, lambda: launched(case)["claimed_by"] == second.folder.name)
-        await_(case, standby, lambda: case.progress() == case.ends())
+        await_(driver, lambda: launched(case)["claimed_by"] == second.folder.name)
+        await_(standby, lambda: case.progress() == case.ends())
         driver.await_end()
         with spared(first) as relaunched:
             warm_beside(case, first.folder.name)
@@ -155,6 +158,6 @@ def warm_beside(case: Case, submission: str) -> None:
     assert launched(case)["standby"] == submission
 
 
-def await_(case: Case, driver: Submitted, holds: Callable[[], bool]) -> None:
+def await_(driver: Submitted, holds: Callable[[], bool]) -> None:
     """Wait for something; fails the test with what the driver said."""
     assert until(holds, PATIENCE_SECONDS), driver.said[-4_000:]
