@@ -8,7 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +29,7 @@ from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import KafkaLog, Offsets
-from kappa.core.store.location import Location
+from kappa.core.store.location import Location, StoreAway
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.standby")
@@ -63,7 +63,8 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
     True: it is claimed. False: it has ended. What goes wrong in the warming makes a later start slower, nothing else.
     Until then it leaves the processor to those that serve. Raises ParentGone.
     """
-    version, watch = registry.describe(), _Watch(settings, registry, launch_id, submission_id)
+    version = registry.describe()
+    watch = _Watch(settings, version, registry, launch_id, submission_id)
     priority = Priority(os.getppid())
     priority.follow(gives_way=True)
     try:
@@ -71,7 +72,8 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
         watch.wait(SETTLING_SECONDS)
         scratch = settings.scratch(f"{launch_id}-{submission_id}")
         _try_to_warm(settings, version, registry.progress()[0], scratch, watch.goes_on)
-        scratch.delete()
+        with suppress(OSError, StoreAway):
+            scratch.delete()
         watch.tell(warm=True)
         logger.info("warm; standing by for launch %s", launch_id)
         watch.wait()
@@ -85,8 +87,9 @@ class _Watch:
     """Looks at a launch that another driver holds, until there is an `answer`: whether it was claimed. A database that
     is away is asked again, and of a driver that was not seen since."""
 
-    def __init__(self, settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> None:
-        version = registry.describe()
+    def __init__(
+        self, settings: Settings, version: Version, registry: DriverRegistry, launch_id: str, submission_id: str
+    ) -> None:
         connect = partial(driver_registry.connect, settings, version.job, version.version, None)
         self._failover, self._parent = Failover(connect, launch_id, submission_id), os.getppid()
         self._claim = partial(registry.claim, launch_id, submission_id)
