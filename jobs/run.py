@@ -43,23 +43,25 @@ def main() -> int:
     submission_id = Path.cwd().name
     settings = platform.load(arguments.home)
     registry = DriverRegistry(settings, arguments.job, arguments.version)
-    if arguments.standby and not _called(settings, registry, arguments):
-        logger.info("this driver was not called; nothing to do")
-        return 0
-    if not _claimed(settings, registry, arguments.launch, submission_id):
-        logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
+    try:
+        if arguments.standby and not _called(settings, registry, arguments):
+            logger.info("this driver was not called; nothing to do")
+            return 0
+        if not _claimed(settings, registry, arguments.launch, submission_id):
+            logger.info("launch %s belongs to another driver; nothing to do", arguments.launch)
+            return 0
+    except ParentGone as gone:
+        logger.warning("%s", gone)
         return 0
     return _supervised(settings, registry, arguments, submission_id)
 
 
 def _called(settings: Settings, registry: DriverRegistry, arguments: argparse.Namespace) -> bool:
-    """Stand by until the launch, which bears the id of its change, is there; False where it will not come."""
+    """Stand by until the launch, which bears the id of its change, is there; False where it will not come. Raises
+    ParentGone."""
     changes = PostgresChangeStore(settings, arguments.job, arguments.version, arguments.launch)
     try:
         return standby.stand_by(settings, registry, changes, arguments.launch)
-    except ParentGone as gone:
-        logger.warning("%s", gone)
-        return False
     finally:
         changes.close()
 
@@ -99,27 +101,18 @@ def _given_up(registry: DriverRegistry, launch: tuple[str, str], refusal: Refusa
 def _claimed(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
     """Claim the launch; where another submission holds it, wait to see whether it is alive. One that is, but that this
     process was started to replace, is superseded then: it ends by itself at its next heartbeat. One that serves, where
-    the settings ask for a driver that stands by, is waited for."""
+    the settings ask for a driver that stands by, is waited for. Raises ParentGone."""
     begun = time.monotonic()
     while not registry.claim(launch_id, submission_id):
         if registry.launch_has_ended(launch_id) is not False:
             return False
         if settings.supervision.warm_standby and registry.describe().state is State.LIVE:
-            return _failed_over(settings, registry, launch_id, submission_id)
+            return standby.await_failover(settings, registry, launch_id, submission_id)
         waited = timedelta(seconds=time.monotonic() - begun)
         if waited > 1.5 * ALIVE:
             return registry.supersede(launch_id, submission_id, waited)
         time.sleep(1)
     return True
-
-
-def _failed_over(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
-    """Stand by until the launch is this driver's; False where it has ended."""
-    try:
-        return standby.await_failover(settings, registry, launch_id, submission_id)
-    except ParentGone as gone:
-        logger.warning("%s", gone)
-        return False
 
 
 def _arguments() -> argparse.Namespace:

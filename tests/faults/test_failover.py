@@ -153,7 +153,7 @@ def spared(staged: Staged) -> Iterator[Submitted]:
 
 
 def warm_beside(case: Case, submission: str) -> None:
-    """Wait until this submission stands by, warm, and the other has read all there is."""
+    """Wait until this submission stands by, warm."""
     assert until(lambda: launched(case)["warm"], PATIENCE_SECONDS), launched(case)
     assert launched(case)["standby"] == submission
 

@@ -75,10 +75,7 @@ class FakeRegistry(FakeLeases, FakeBooks):
         self.launches[launch_id] = replace(self.launches[launch_id], ended=True)
 
     def submissions(self) -> Mapping[str, tuple[str, int]]:
-        given = [
-            (one, name) for one in self.launches.values() for name in (one.submission_id, one.claimed_by, one.standby)
-        ]
-        return {name: (one.job, one.version) for one, name in given if name is not None}
+        return {name: (one.job, one.version) for one in self.launches.values() for name in one.names}
 
     def claim(self, launch_id: UUID, submission_id: str) -> bool:
         """What a driver does first: whether it holds the launch."""

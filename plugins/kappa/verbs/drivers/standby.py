@@ -3,7 +3,9 @@ follows a driver's death."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from kappa.cluster import ALIVE
 from kappa.core.audit import Author, Entry
@@ -63,15 +65,18 @@ def wait(platform: Platform, change: Change, by: Author) -> None:
 
 def stands_by(platform: Platform, version: Version, opened: Launch | None) -> bool | None:
     """Whether a driver stands by for the one of a version's open launch; None where none is asked for: by the settings,
-    or of a version that is not live or not driven. Raises Unreachable."""
+    of a version that is not live or not driven, or of code that would not wait. Raises Unreachable."""
     if not platform.settings.supervision.warm_standby or opened is None or version.state is not State.LIVE:
+        return None
+    if not _waits(platform, version.artifact):
         return None
     return bool(opened.standby) and platform.cluster.state(opened.launch_id, [str(opened.standby)]) in ALIVE
 
 
-def no_room(platform: Platform, version: Version) -> str:
-    """What the cluster lacks for one more driver of a version, in words; empty where nothing. Raises Unreachable."""
-    return shortage(size_of(version.settings), NOTHING, platform.cluster.capacity())
+def no_room(platform: Platform, settings: Mapping[str, int]) -> str:
+    """What the cluster lacks for one more driver of a version with these settings, in words; empty where nothing.
+    Raises Unreachable."""
+    return shortage(size_of(settings), NOTHING, platform.cluster.capacity())
 
 
 def add_standby(platform: Platform, job: str, number: int) -> str | None:
@@ -89,12 +94,24 @@ def _why_not(platform: Platform, change: Change) -> str | None:
     """Why no driver stands by, if so."""
     if change.wanted is Desired.STOPPED:
         return f"no driver stands by: {change.name} stays stopped"
-    if not (platform.settings.artifacts / change.new.artifact / "jobs" / "standby.py").exists():
+    if not _program(platform, change.new.artifact).exists():
         return f"no driver stands by: artifact {change.new.artifact} is older than that"
     if (still := _stands_still(platform, change)) is not None:
         return f"no driver stands by: {change.name} has committed nothing {still}, so there is no pause to shorten"
-    lacking = shortage(size_of(change.new.settings), NOTHING, platform.cluster.capacity())
+    lacking = no_room(platform, change.new.settings)
     return f"no driver stands by: it would take {lacking}" if lacking else None
+
+
+def _program(platform: Platform, artifact: str) -> Path:
+    """The program by which an artifact's drivers stand by."""
+    return platform.settings.artifacts / artifact / "jobs" / "standby.py"
+
+
+def _waits(platform: Platform, artifact: str) -> bool:
+    """Whether a driver of this artifact that finds its launch held waits for the other one's end: an older one takes
+    the launch from it after a while."""
+    program = _program(platform, artifact)
+    return program.exists() and "def await_failover(" in program.read_text()
 
 
 def _stands_still(platform: Platform, change: Change) -> str | None:

@@ -208,10 +208,7 @@ def _move_plan(platform: Platform, verb: str, plan: HandOverPlan) -> MovePlan:
     unread = max(standing.lag_events for standing in standings.values())
     stopped = any(platform.registry.open_launch(job, number) is None for job, number in plan.targets.items())
     course = Course(0.0, unread, idle_s=None if stopped else 0.0)
-    together = len(plan.targets)
-    lefts = [
-        time_left(catch_up.expected_of(platform, job, number, together), course) for job, number in plan.targets.items()
-    ]
+    lefts = [time_left(expected, course) for expected in catch_up.forecasts_of(platform, plan.targets).values()]
     eta = max(math.inf if left is None else left for left in lefts)
     since = ", since it is stopped and has to be started" if stopped else ""
     takes = ("catches up in", f"about {duration(eta)}{since}")

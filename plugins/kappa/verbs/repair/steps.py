@@ -96,7 +96,7 @@ def _observed(platform: Platform, version: Version, there: Found, is_over: IsOve
         now=now,
         launch_seconds=(now - opened.intended_at).total_seconds() if opened else None,
         standby=standby,
-        no_room=no_room(platform, version) if standby is False else "",
+        no_room=no_room(platform, version.settings) if standby is False else "",
     )
 
 

@@ -85,7 +85,7 @@ def launch(
     known = pursuit_of(platform, verb, by)
     if known is not None and known.planned_at == planned_at:
         return Pursuit(versions, expected, began, known.deadline, known.forecasts, planned_at)
-    forecasts = {job: expected_of(platform, job, number, len(versions)) for job, number in versions.items()}
+    forecasts = forecasts_of(platform, versions)
     made = Pursuit(versions, expected, began, platform.registry.now() + _patience(eta_seconds), forecasts, planned_at)
     for job, number in sorted(versions.items()):
         platform.registry.record(Entry(by, f"{verb}.launched", job, number, made.to_json()))
@@ -178,11 +178,12 @@ def caught_up(platform: Platform, verb: str, versions: Mapping[str, int], progre
         platform.registry.record(Entry(by, ReplayStep.CATCH_UP.action(verb), job, number, progress.to_json()))
 
 
-def expected_of(platform: Platform, job: str, number: int, launched_at_once: int) -> Forecast:
-    """What earlier replays of this installation make expect of a version that catches up, one of so many. Raises
+def forecasts_of(platform: Platform, versions: Mapping[str, int]) -> dict[str, Forecast]:
+    """By job what earlier replays of this installation make expect of versions that catch up at once. Raises
     UnknownVersion."""
-    settings = launching.version_of(platform, job, number).settings
-    return forecast(platform.releases.weighed(job, number), most_per_s(settings), launched_at_once)
+    most = {job: most_per_s(launching.version_of(platform, job, number).settings) for job, number in versions.items()}
+    weighed = {job: platform.releases.weighed(job, number) for job, number in versions.items()}
+    return {job: forecast(weighed[job], most[job], len(versions)) for job in versions}
 
 
 def _look_at_log(platform: Platform, standings: Mapping[str, Standing], now: datetime, closely: bool) -> _LogView:

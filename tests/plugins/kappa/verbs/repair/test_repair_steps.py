@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -181,6 +182,7 @@ def test_where_the_settings_ask_for_it_a_second_driver_stands_by_for_what_is_liv
     deployed(stage, author)
     stage.platform = replace(stage.platform, settings=asking_for_standbys(stage))
     stage.cluster.stands_by = True
+    program(stage).write_text("def await_failover(): ...")
     assert repaired(stage) == "a driver stands by for that of ad_ctr v1 soon."
     launch = stage.registry.open_launch(JOB, 1)
     assert launch is not None
@@ -194,6 +196,21 @@ def test_where_the_settings_ask_for_it_a_second_driver_stands_by_for_what_is_liv
     assert stage.cluster.running() == ["driver-0"]
 
 
+def program(stage: Stage) -> Path:
+    """By which the drivers of the version stand by."""
+    file = stage.platform.settings.artifacts / stage.registry.versions(JOB)[0].artifact / "jobs" / "standby.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
 def asking_for_standbys(stage: Stage) -> Settings:
     settings = stage.platform.settings
     return replace(settings, supervision=replace(settings.supervision, warm_standby=True))
+
+
+def test_none_stands_by_whose_code_would_take_the_launch_from_the_driver_at_work(stage: Stage, author: Author) -> None:
+    deployed(stage, author)
+    stage.platform = replace(stage.platform, settings=asking_for_standbys(stage))
+    program(stage).write_text("def stand_by(): ...")
+    assert repaired(stage) == "nothing to repair."
+    assert len(stage.cluster.submissions) == 1
