@@ -39,7 +39,9 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         "assign": json.dumps({topic: sorted(start)}),
         "startingOffsets": json.dumps({topic: {str(p): offset for p, offset in sorted(start.items())}}),
         "failOnDataLoss": "true",
-        "kafka.fetch.max.wait.ms": "20",  # a third off the latency of a small batch
+        # What is fetched ahead of the end of the log waits there for so long, and behind it, on the same connection, do
+        # Spark's two questions for the partition's ends that follow each poll (docs/decisions/0092).
+        "kafka.fetch.max.wait.ms": "1",
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
         # The host of a broker that is gone answers nothing. By default that is noticed after 30 s, and twice in a row.
         "kafka.request.timeout.ms": "8000",

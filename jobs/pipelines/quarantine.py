@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.pipelines.pipeline import Run
-from jobs.transforms import decode, fates
+from jobs.transforms import fates
 from kappa.core.fates import QUARANTINED, Fate
 
 _WHY = {
@@ -17,8 +17,8 @@ _WHY = {
 
 def build(records: DataFrame, run: Run) -> DataFrame:
     """RECORD rows to a row per refused record: partition, offset, append_ms, fate, reason, key, value, value_bytes."""
-    events = fates.with_fate(decode.decode(records, keep_bytes=True), run.settings, run.starts_at_ms)
-    refused = fates.observed(events, run.partitions).where(F.col("fate").isin(*(f.value for f in QUARANTINED)))
+    events = fates.judged(records, fates.rule(run.settings, run.starts_at_ms), keep_bytes=True)
+    refused = events.where(F.col("fate").isin(*(fate.value for fate in QUARANTINED)))
     why = F.coalesce("reason", *(F.when(F.col("fate") == fate.value, text) for fate, text in _WHY.items()))
     kept = ("key", "value", "value_bytes")
     return refused.select("partition", "offset", "append_ms", "fate", why.alias("reason"), *kept)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from jobs.pipelines.pipeline import Run
-from jobs.transforms import decode, fates, windows
+from jobs.transforms import fates, windows
 from kappa.core.job_catalog import Job
 
 
 def build(records: DataFrame, job: Job, run: Run) -> DataFrame:
     """RECORD rows to rows of the job's keys, `window_start` and MEASURES."""
-    events = fates.with_fate(decode.decode(records), run.settings, run.starts_at_ms)
-    accepted = fates.accepted(fates.observed(events, run.partitions))
+    accepted = fates.accepted(fates.judged(records, fates.rule(run.settings, run.starts_at_ms)))
     interval_ms = run.settings["click_interval_ms"]
     return windows.counted(accepted, job, interval_ms, run.watermark_delay_ms, evicting=run.evicting)

@@ -20,7 +20,6 @@ from jobs.postgres import TRANSIENT
 from jobs.sinks import ledger, observations
 from jobs.sinks.batch_connection import BatchConnection, Connect
 from jobs.sinks.ledger import Batch, Owner, Written
-from jobs.transforms.fates import OBSERVATION
 from kappa.core.checkpoint.reader import Checkpoint
 from kappa.core.log.kafka_log import LastRead, Offsets
 
@@ -112,7 +111,7 @@ class BatchSink:
         started = time.monotonic()
         table = frame.toArrow()
         acted = time.monotonic()
-        seen = observations.of_running_batch(self._query, OBSERVATION)
+        seen = observations.of_running_batch(self._query)
         planned = self._checkpoint.planned(batch_id, self._owner.topic)
         batch = Batch(batch_id, planned.end, planned.watermark_ms, seen, table)
         last_read = {**self._last_read, **batch.last_read}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.sinks.observations import Observed, Tally
+from jobs.transforms.tally import Observed, Tally
 from kappa.core.fates import Fate
 from kappa.core.refusals import Refusal
 
@@ -57,7 +57,7 @@ def fates(observed: Observed, change: Change) -> dict[Fate, Tally]:
     """A batch's records and micros by fate; together they are what it read."""
     return {
         **observed.refused,
-        Fate.COUNTED: _sum(change.impressions, change.clicks),
+        Fate.COUNTED: change.impressions + change.clicks,
         Fate.DUPLICATE: _difference(change.seen_impressions, change.impressions),
         Fate.REPEATED_CLICK: _difference(change.seen_clicks, change.clicks),
     }
@@ -65,12 +65,8 @@ def fates(observed: Observed, change: Change) -> dict[Fate, Tally]:
 
 def stateless_fates(observed: Observed) -> dict[Fate, Tally]:
     """The fates of a job without state: it refuses, and passes the rest as counted without telling duplicates apart."""
-    passed = _sum(observed.impressions, observed.clicks)
+    passed = observed.impressions + observed.clicks
     return {**observed.refused, Fate.COUNTED: passed, Fate.DUPLICATE: Tally(), Fate.REPEATED_CLICK: Tally()}
-
-
-def _sum(a: Tally, b: Tally) -> Tally:
-    return Tally(a.records + b.records, a.micros + b.micros)
 
 
 def _difference(a: Tally, b: Tally) -> Tally:

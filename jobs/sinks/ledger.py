@@ -15,8 +15,8 @@ import psycopg
 import pyarrow as pa
 
 from jobs.sinks import entries, rows
-from jobs.sinks.observations import Observed, Tally
 from jobs.sinks.rows import Connection
+from jobs.transforms.tally import Observed, Tally
 from kappa.core.fates import QUARANTINED, Fate
 from kappa.core.job_catalog import Job
 from kappa.core.log.kafka_log import LastRead, Offsets

@@ -11,7 +11,7 @@ import pyarrow.csv
 from psycopg import sql
 
 from jobs.sinks.entries import Change
-from jobs.sinks.observations import Tally
+from jobs.transforms.tally import Tally
 from kappa.core.job_catalog import Job
 from kappa.core.measures import MEASURES
 

@@ -14,7 +14,7 @@ import pytest
 from jobs.driver.registry import connect
 from jobs.sinks import ledger, rows
 from jobs.sinks.ledger import Batch, Owner, Written
-from jobs.sinks.observations import Observed, Tally
+from jobs.transforms.tally import Observed, Tally
 from kappa.core.fates import QUARANTINED, REFUSED, Fate
 from kappa.core.job_catalog import Job, find
 from kappa.core.log.kafka_log import Offsets

@@ -28,7 +28,7 @@ DANGERS = (
     ),
     Patch(
         "limit: a record as old as is allowed is late", "jobs/transforms/fates.py",
-        'age > settings["allowed_lateness_ms"]', 'age >= settings["allowed_lateness_ms"]',
+        'age > bounds["allowed_lateness_ms"]', 'age >= bounds["allowed_lateness_ms"]',
     ),
 )  # fmt: skip
 """Each is built as an artifact of its own, and each must be refused."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from kappa.core.refusals import Refusal
 
@@ -110,7 +109,7 @@ def _without_limit(setting: str) -> Callable[[Stead], Stead]:
     """The limit of that name is never reached."""
 
     def stead(there: Stead) -> Stead:
-        return lambda events, settings, start: there(events, {**settings, setting: 10**15}, start)
+        return lambda settings, start: there({**settings, setting: 10**15}, start)
 
     return stead
 
@@ -118,11 +117,16 @@ def _without_limit(setting: str) -> Callable[[Stead], Stead]:
 def _by_the_clock(there: Stead) -> Stead:
     """Fates are decided by the time of who reads, not by the time at which a record was appended."""
 
-    def judged(events: DataFrame, settings: Mapping[str, int], start: int | None) -> Any:
-        now = events.withColumn("appended", F.col("append_ms")).withColumn("append_ms", F.lit(time.time_ns() // 10**6))
-        return there(now, settings, start).withColumn("append_ms", F.col("appended")).drop("appended")
+    def rule(settings: Mapping[str, int], start: int | None) -> Any:
+        decide = there(settings, start)
 
-    return judged
+        def by_the_clock(batch: pa.RecordBatch) -> Any:
+            now = pa.array([time.time_ns() // 10**6] * batch.num_rows, pa.int64())
+            return decide(batch.set_column(batch.schema.get_field_index("append_ms"), "append_ms", now))
+
+        return by_the_clock
+
+    return rule
 
 
 def _but_column(there: Stead, column: str) -> Stead:
@@ -186,14 +190,14 @@ SAFEGUARDS: Mapping[str, Safeguard] = {
         "jobs.driver.log_identity:Answer.check", "a batch is committed whatever the log says by then", _nothing
     ),
     "future bound": Safeguard(
-        "jobs.transforms.fates:with_fate", "an event may be as far in the future as it likes",
+        "jobs.transforms.fates:rule", "an event may be as far in the future as it likes",
         _without_limit("future_bound_ms"),
     ),
     "lateness": Safeguard(
-        "jobs.transforms.fates:with_fate", "an event may be as old as it likes", _without_limit("allowed_lateness_ms")
+        "jobs.transforms.fates:rule", "an event may be as old as it likes", _without_limit("allowed_lateness_ms")
     ),
     "lateness by append time": Safeguard(
-        "jobs.transforms.fates:with_fate", "an event's age is told by the clock of who reads it", _by_the_clock
+        "jobs.transforms.fates:rule", "an event's age is told by the clock of who reads it", _by_the_clock
     ),
     "guard": Safeguard(
         "jobs.driver.watermark:check_watermark", "no look one batch ahead of the watermark", _nothing

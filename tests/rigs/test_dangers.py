@@ -25,7 +25,7 @@ NAMED = {
     "element of the set: the slot instead of the user": "element of the set (jobs/transforms/windows.py: element)",
     "expression: a click counts twice": "what is counted of the set (jobs/transforms/fold.py: count)",
     "expression: the cost is doubled as it is decoded": "jobs/transforms/decode.py: _fields",
-    "limit: a record as old as is allowed is late": "fates (jobs/transforms/fates.py: with_fate)",
+    "limit: a record as old as is allowed is late": "fates (jobs/transforms/fates.py: fates_of)",
 }
 """What the table names of each danger."""
 

@@ -18,7 +18,7 @@ LABELS: Mapping[str, str] = {
     "jobs/transforms/fold.py: count": "what is counted of the set",
     "jobs/transforms/fold.py: _first_of_each": "which of the set counts",
     "plugins/kappa/core/measures.py: MEASURES": "order of the aggregates",
-    "jobs/transforms/fates.py: with_fate": "fates",
+    "jobs/transforms/fates.py: fates_of": "fates",
 }
 """What the definitions are for whose change is a danger; all others go by their own name."""
 

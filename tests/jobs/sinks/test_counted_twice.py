@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.sinks import observations
-from jobs.sinks.observations import Observed, Tally
+from jobs.transforms.tally import Observed, Tally
 from tests.faults.recoveries import served
 from tests.rigs.events import events
 from tests.rigs.rig import Rig

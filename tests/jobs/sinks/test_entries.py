@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.sinks.entries import Change, DoubleEntryBroken, check, fates, stateless_fates
-from jobs.sinks.observations import Observed, Tally
+from jobs.transforms.tally import Observed, Tally
 from kappa.core.fates import REFUSED, Fate
 
 NOTHING = Tally()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.sinks.entries import DoubleEntryBroken
 from jobs.sinks.ledger import Batch, CountedTwice, Fenced, OffsetsDoNotJoin, OffsetsHaveGaps
-from jobs.sinks.observations import Tally
+from jobs.transforms.tally import Tally
 from kappa.core.fates import Fate
 from kappa.core.measures import MEASURES
 from tests.jobs.books import (

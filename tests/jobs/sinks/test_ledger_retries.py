@@ -23,7 +23,7 @@ from jobs.pipelines.pipeline import Run
 from jobs.sinks import ledger
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch, Owner, Written
-from jobs.sinks.observations import Tally
+from jobs.transforms.tally import Tally
 from kappa.core import job_catalog
 from kappa.core.fates import Fate
 from kappa.core.installation.settings import Settings

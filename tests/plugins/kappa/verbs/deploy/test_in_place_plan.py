@@ -126,8 +126,8 @@ def test_another_fate_limit_is_refused_as_code_and_as_setting(live: Stage) -> No
     assert "another fate" in plan.differences[0].why
     with pytest.raises(DeployRefused, match="reprocess ad_ctr --from earliest --set allowed_lateness_ms=60000\\."):
         refuse_if_refused(plan)
-    limit = planned(live, FATES, 'age > settings["allowed_lateness_ms"]', 'age >= settings["allowed_lateness_ms"]')
-    check_refused(limit, "fates (jobs/transforms/fates.py: with_fate)", "other numbers")
+    limit = planned(live, FATES, 'age > bounds["allowed_lateness_ms"]', 'age >= bounds["allowed_lateness_ms"]')
+    check_refused(limit, "fates (jobs/transforms/fates.py: fates_of)", "other numbers")
 
 
 def test_another_click_interval_is_refused(live: Stage) -> None:
