@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
+from kappa.cluster import SubmissionRefused
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change
 from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import DeployStep, Verb
 from kappa.core.versions import Desired, State, Version
 from kappa.platform import Platform
+from kappa.unavailable import Unreachable
 from kappa.verbs.change import steps as changing
 from kappa.verbs.deploy.plan import Action, DeployPlan, refuse_if_refused
 from kappa.verbs.drivers.launch import launch, revive, version_of
 from kappa.verbs.drivers.readiness import wait_ready
+from kappa.verbs.drivers.standby import add_standby, no_room, stands_by
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside
 from kappa.verbs.stop.steps import end_driver
@@ -96,9 +100,23 @@ def ready(platform: Platform, plan: DeployPlan) -> None:
 
 
 def live(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """Give the version all windows if the job serves none yet. Raises ServedByAnother."""
-    if plan.action is not Action.UNCHANGED and platform.registry.go_live(plan.wanted.job, plan.version, by):
+    """Give the version all windows if the job serves none yet, and a driver that stands by where the settings ask for
+    one. Raises ServedByAnother."""
+    if plan.action is Action.UNCHANGED:
+        return
+    if platform.registry.go_live(plan.wanted.job, plan.version, by):
         platform.registry.record(Entry(by, DeployStep.LIVE.action(VERB), plan.wanted.job, plan.version))
+    _have_standby(platform, plan, by)
+
+
+def _have_standby(platform: Platform, plan: DeployPlan, by: Author) -> None:
+    """A version that serves is deployed whatever comes of it: the next repair starts a standby that is missing."""
+    job, number = plan.wanted.job, plan.version
+    with suppress(Unreachable, SubmissionRefused):
+        version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
+        if stands_by(platform, version, opened) is False and not no_room(platform, version.settings):
+            submitted = add_standby(platform, job, number)
+            platform.registry.record(Entry(by, f"{VERB}.standby_added", job, number, {"submission_id": submitted}))
 
 
 def conclude(platform: Platform, plan: DeployPlan, by: Author) -> str:

@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kappa.cluster import DriverState
+from kappa.cluster import DriverState, SubmissionRefused
 from kappa.core.audit import Author
 from kappa.core.changes import RunsAs
 from kappa.core.installation.settings import Settings
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.core.versions import Desired, State
+from kappa.unavailable import Unreachable
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
 from kappa.verbs.change.recovery import CheckpointHeld
 from kappa.verbs.deploy import steps as deploy
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.repair import steps as repair
+from kappa.verbs.stop import steps as stop
 from tests.plugins.conftest import Stage
 
 JOB = "ad_ctr"
@@ -194,6 +196,37 @@ def test_where_the_settings_ask_for_it_a_second_driver_stands_by_for_what_is_liv
     stage.cluster.states["driver-2"] = DriverState.FAILED
     assert repaired(stage) == "nothing to repair."
     assert stage.cluster.running() == ["driver-0"]
+
+
+def test_a_version_that_is_deployed_again_has_a_standby_at_once_and_needs_no_repair(
+    stage: Stage, author: Author
+) -> None:
+    stage.take_own_code()
+    stage.build()
+    deployed(stage, author)
+    stage.platform = replace(stage.platform, settings=asking_for_standbys(stage))
+    stage.cluster.stands_by = True
+    stop.stop(stage.platform, stop.plan_stop(stage.platform, JOB), author)
+    deployed(stage, author)
+    launch = stage.registry.open_launch(JOB, 1)
+    assert launch is not None
+    assert launch.standby == stage.cluster.running()[-1] != launch.claimed_by
+    assert repaired(stage) == "nothing to repair."
+
+
+NO_ANSWER, NO = Unreachable("spark", "spark://a:1", "refused"), SubmissionRefused("kappa-ad_ctr-v1", "no")
+
+
+@pytest.mark.parametrize("refusal", [NO_ANSWER, NO])
+def test_a_deployment_serves_though_the_cluster_gives_no_standby(
+    stage: Stage, author: Author, refusal: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(deploy, "stands_by", refuse)
+    deployed(stage, author)
+    assert stage.registry.versions(JOB)[0].state is State.LIVE
 
 
 def program(stage: Stage) -> Path:
