@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -105,16 +105,17 @@ def _start(
     return writer.trigger(processingTime=f"{given['cadence_ms']} milliseconds").start()
 
 
-def _used() -> Counter[str]:
+def _used() -> defaultdict[str, float]:
     """CPU seconds so far, of the JVM by the kind of its threads, of Python's workers and of this process."""
-    used: Counter[str] = Counter()
+    used: defaultdict[str, float] = defaultdict(float)
     own = psutil.Process()
     used["driver Python"] = _seconds(own)
     for process in own.children(recursive=True):
         if process.name() == "java":
             kinds = _by_thread(process)
             kinds["rest of the JVM"] += _seconds(process) - sum(kinds.values())
-            used.update(kinds)
+            for kind, seconds in kinds.items():
+                used[kind] += seconds
         else:
             used["Python workers"] += _seconds(process)
     return used

@@ -19,6 +19,7 @@ from jobs.pipelines.pipeline import Run
 from jobs.sinks import observations
 from jobs.sinks.batch_sink import BatchSink
 from jobs.sinks.ledger import Batch
+from jobs.transforms.tally import Observed
 from kappa.core.job_catalog import find, resolve
 from kappa.core.log.kafka_log import Identity
 from tests.jobs.books import FIRST, SECOND, Desk, stored
@@ -41,7 +42,7 @@ class Stage:
     log: Held
     checkpoint: Path
     sink: BatchSink
-    observe: Callable[[observations.Observed], None]
+    observe: Callable[[Observed], None]
 
     def offer(self, batch: Batch) -> None:
         """The callback of one batch, as Spark calls it; each partition's last record was appended at NOON."""
@@ -75,7 +76,7 @@ def stage(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     )  # fmt: skip
     sink.attach(None)
 
-    def observe(observed: observations.Observed) -> None:
+    def observe(observed: Observed) -> None:
         monkeypatch.setattr(observations, "of_running_batch", lambda *_: observed)
 
     yield Stage(desk, held, tmp_path, sink, observe)

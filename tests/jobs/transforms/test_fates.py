@@ -22,8 +22,8 @@ def fate_of(event_ms: int | None, reason: str | None = None, starts_at_ms: int |
         "append_ms": pa.array([APPENDED], pa.int64()),
         "reason": pa.array([reason], pa.string()),
     })  # fmt: skip
-    (found,) = fates.rule(BOUNDS, starts_at_ms)(batch).to_pylist()
-    return found
+    found: list[str | None] = fates.rule(BOUNDS, starts_at_ms)(batch).to_pylist()
+    return found[0]
 
 
 @pytest.mark.parametrize(
