@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
 
-from jobs.transforms import decode
+from jobs.transforms import fates
+from jobs.transforms.fates import Rule
 from tests.rigs.case import Case
 from tests.rigs.events import event, events
 from tests.rigs.rig import Rig
@@ -20,18 +20,18 @@ POISON = "poison"
 def break_at_poison(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pipeline raises at a record of that client, as decoding did before it was mended."""
 
-    def breaking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+    def broken(settings: Mapping[str, int], starts_at_ms: int | None) -> Rule:
+        decide = whole(settings, starts_at_ms)
+
+        def breaking(batch: pa.RecordBatch) -> pa.StringArray:
             if "poison" in batch.column("client_id").to_pylist():
                 raise ValueError("Exceeds the limit (4300 digits) for integer string conversion")
-            yield batch
+            return decide(batch)
 
-    def decoded(records: DataFrame, keep_bytes: bool = False) -> DataFrame:
-        decoded = whole(records, keep_bytes)
-        return decoded.mapInArrow(breaking, decoded.schema)
+        return breaking
 
-    whole = decode.decode
-    monkeypatch.setattr(decode, "decode", decoded)
+    whole = fates.rule
+    monkeypatch.setattr(fates, "rule", broken)
 
 
 def stuck(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Case:
