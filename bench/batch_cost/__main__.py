@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from bench import report
-from bench.live import CommandFailed
+from bench.live import CommandFailed, Database
 from bench.load import Background
 from cli.entry import CHECKOUT, settings
 from kappa.core import job_catalog
@@ -33,8 +33,7 @@ from kappa.verbs.drivers.submission import JVM_OPTIONS, archived, jars
 PROGRAM = Path(__file__).resolve().parent / "live_queries.py"
 JOBS = ("ad_ctr", "client_spend")
 _OTHERS = "-XX:+ExitOnOutOfMemoryError -XX:MetaspaceSize=64m"
-_LATE = JVM_OPTIONS.partition("-XX:Tier4")
-_TIERS = _LATE[1] + _LATE[2]
+_TIERS = JVM_OPTIONS[JVM_OPTIONS.index("-XX:Tier4") :]
 START_SECONDS = 120.0
 
 
@@ -72,6 +71,21 @@ class UnknownWay(Refusal):
         super().__init__(f"--ways {name}: known are {', '.join(WAYS)}.")
 
 
+class NoFolder(Refusal):
+    """`--code` is not NAME=FOLDER, or there is no checkout in the folder."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f"--code {given}: give NAME=FOLDER, the folder being a checkout of this project.")
+
+
+class JobsRun(Refusal):
+    """Jobs of the stack run, and would be measured with it."""
+
+    def __init__(self, jobs: Sequence[str]) -> None:
+        names = " ".join(jobs)
+        super().__init__(f"{names} would share the machine with what is measured: './kappa stop {names}' first.")
+
+
 def main(
     ways: Annotated[str, typer.Option(help="Which, in this order, by commas.")] = "apart,together",
     code: Annotated[
@@ -89,8 +103,9 @@ def main(
     chosen = [name.strip() for name in ways.split(",")]
     if unknown := [name for name in chosen if name not in WAYS]:
         raise UnknownWay(unknown[0])
-    runs = [(name, WAYS[name], CHECKOUT) for name in chosen]
-    runs += [(name, WAYS["apart"], Path(folder)) for name, _, folder in (each.partition("=") for each in code or ())]
+    runs = [(name, WAYS[name], CHECKOUT) for name in chosen] + [_of_code(each) for each in code or ()]
+    if running := [live.job for live in Database(stack).live().values() if live.desired == "running"]:
+        raise JobsRun(running)
     found: dict[str, list[dict[str, Any]]] = {}
     longest = times * len(runs) * (warm_up + seconds + START_SECONDS)
     with Background(stack, seed, rate, longest):
@@ -99,6 +114,14 @@ def main(
             found.setdefault(name, []).append(run := _measured(stack, way, folder, warm_up, seconds))
             report.say(json.dumps(run))
     _tell({"seed": seed, "rate": rate, "seconds": seconds, "warm_up": warm_up}, found, as_json)
+
+
+def _of_code(given: str) -> tuple[str, Way, Path]:
+    """What `--code` asks for. Raises NoFolder."""
+    name, _, folder = given.partition("=")
+    if not folder or not (Path(folder) / "jobs").is_dir():
+        raise NoFolder(given)
+    return name, WAYS["apart"], Path(folder).resolve()
 
 
 def _measured(stack: Settings, way: Way, folder: Path, warm_up: float, seconds: float) -> dict[str, Any]:
@@ -152,10 +175,8 @@ def _tell(about: Mapping[str, Any], found: Mapping[str, list[dict[str, Any]]], a
     if as_json:
         report.document({**about, "ways": found})
         return
-    columns = [
-        "all",
-        *sorted(set().union(*(run["ms_of_cpu_per_second"] for of in found.values() for run in of)) - {"all"}),
-    ]
+    kinds = {kind for of in found.values() for run in of for kind in run["ms_of_cpu_per_second"]}
+    columns = ["all", *sorted(kinds - {"all"})]
     base = next(iter(found.values()))[0]["ms_of_cpu_per_second"]["all"]
     rows = []
     for name, of in found.items():
@@ -163,9 +184,7 @@ def _tell(about: Mapping[str, Any], found: Mapping[str, list[dict[str, Any]]], a
             cpu = run["ms_of_cpu_per_second"]
             batches = [run["batch_ms"][job] for job in JOBS]
             rows.append((name, cpu["all"] / base, *(cpu.get(c, 0) for c in columns), *batches, run["resident_mb"]))
-    title = (
-        f"ms of CPU a second at {about['rate']:g} records/s, of both drivers; a batch's action, median, ms; memory, MB"
-    )
+    title = f"at {about['rate']:g} records/s: ms of CPU a second of all drivers; a batch's action, median; memory"
     report.table(title, ("way", "x", *columns, *(f"{job} ms" for job in JOBS), "MB"), rows)
 
 
