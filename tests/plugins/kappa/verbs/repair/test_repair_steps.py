@@ -29,9 +29,11 @@ JOB = "ad_ctr"
 REPAIR = Author("airflow", "run-repair")
 
 
-def deployed(stage: Stage, by: Author, job: str = JOB) -> None:
-    """A live first version."""
-    deploy.carry_out(stage.platform, plan_deploy(stage.platform, DeployRequest(job)), by, lambda _: None)
+def deployed(stage: Stage, by: Author, job: str = JOB, artifact: str = "") -> None:
+    """A live first version, of the newest artifact unless one is named."""
+    deploy.carry_out(
+        stage.platform, plan_deploy(stage.platform, DeployRequest(job, artifact=artifact)), by, lambda _: None
+    )
 
 
 def repaired(stage: Stage) -> str:
@@ -202,12 +204,12 @@ def test_a_version_that_is_deployed_again_has_a_standby_at_once_and_needs_no_rep
     stage: Stage, author: Author
 ) -> None:
     stage.take_own_code()
-    stage.build()
-    deployed(stage, author)
+    own = stage.build()
+    deployed(stage, author, artifact=own)
     stage.platform = replace(stage.platform, settings=asking_for_standbys(stage))
     stage.cluster.stands_by = True
     stop.stop(stage.platform, stop.plan_stop(stage.platform, JOB), author)
-    deployed(stage, author)
+    deployed(stage, author, artifact=own)
     launch = stage.registry.open_launch(JOB, 1)
     assert launch is not None
     assert launch.standby == stage.cluster.running()[-1] != launch.claimed_by
