@@ -25,7 +25,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import session, sources, stagger
-from jobs.pipelines import quarantine, windowed
+from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
 from kappa.core import job_catalog
 from kappa.core.installation import settings as installation
@@ -99,8 +99,7 @@ def _start(
         ends = log.ends()
     records = sources.stream(spark, access, read.topic.name, ends, given)
     run = Run(given, None, tuple(sorted(ends)), DELAY_MS, evicting=False)
-    built = windowed.build(records, job, run) if job.stateful else quarantine.build(records, run)
-    writer = built.writeStream.outputMode("update" if job.stateful else "append").foreachBatch(callback)
+    writer = windowed.build(records, job, run).writeStream.outputMode("update").foreachBatch(callback)
     writer = writer.option("checkpointLocation", f"{to}/{job.name}")
     return writer.trigger(processingTime=f"{given['cadence_ms']} milliseconds").start()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from itertools import accumulate
 from typing import Annotated, Literal
 
@@ -65,10 +64,9 @@ class BrokenRule(Exception):  # noqa: N818 - a verdict on a record, kept as its 
     """A rule of the contract's section 1 that a record breaks, in words."""
 
 
-def decode(records: DataFrame, keep_bytes: bool = False) -> DataFrame:
-    """RECORD rows to EVENT rows, one each; with `keep_bytes` to KEPT."""
-    schema = KEPT if keep_bytes else schemas.EVENT
-    return cut(records).mapInArrow(on_each_batch(partial(decode_batch, keep_bytes=keep_bytes)), schema)
+def decode(records: DataFrame) -> DataFrame:
+    """RECORD rows to EVENT rows, one each."""
+    return cut(records).mapInArrow(on_each_batch(decode_batch), schemas.EVENT)
 
 
 def cut(records: DataFrame) -> DataFrame:

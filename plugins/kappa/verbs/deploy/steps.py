@@ -115,8 +115,7 @@ def _have_standby(platform: Platform, plan: DeployPlan, by: Author) -> None:
     with suppress(Unreachable, SubmissionRefused):
         version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
         if stands_by(platform, version, opened) is False and not no_room(platform, version.settings):
-            submitted = add_standby(platform, job, number)
-            platform.registry.record(Entry(by, f"{VERB}.standby_added", job, number, {"submission_id": submitted}))
+            add_standby(platform, job, number, VERB, by)
 
 
 def conclude(platform: Platform, plan: DeployPlan, by: Author) -> str:

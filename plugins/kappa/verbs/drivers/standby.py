@@ -10,7 +10,7 @@ from pathlib import Path
 from kappa.cluster import ALIVE
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
-from kappa.core.verb_steps import RescaleStep
+from kappa.core.verb_steps import RescaleStep, Verb
 from kappa.core.versions import Desired, Launch, State, Version
 from kappa.platform import Platform, wait_until
 from kappa.verbs.drivers.launch import version_of
@@ -79,14 +79,18 @@ def no_room(platform: Platform, settings: Mapping[str, int]) -> str:
     return shortage(size_of(settings), NOTHING, platform.cluster.capacity())
 
 
-def add_standby(platform: Platform, job: str, number: int) -> str | None:
+def add_standby(platform: Platform, job: str, number: int, verb: Verb, by: Author) -> str | None:
     """Submit a driver for the version's open launch, which another one holds, so that it stands by; what the cluster
-    calls it, None where no launch is open by now. Raises UnknownVersion, Unreachable, SubmissionRefused."""
+    calls it, None where no launch is open by now. The audit has it as the verb's.
+
+    Raises UnknownVersion, Unreachable, SubmissionRefused.
+    """
     version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
     if opened is None:
         return None
     submitted = platform.cluster.submit(submission(platform.settings, version, opened.launch_id))
     platform.registry.record_standby(opened.launch_id, submitted)
+    platform.registry.record(Entry(by, f"{verb}.standby_added", job, number, {"submission_id": submitted}))
     return submitted
 
 

@@ -169,12 +169,8 @@ def _replace(platform: Platform, finding: Finding, by: Author) -> str:
 
 
 def _add_standby(platform: Platform, finding: Finding, by: Author) -> str:
-    submitted = add_standby(platform, finding.job, finding.version)
-    if submitted is None:
+    if add_standby(platform, finding.job, finding.version, VERB, by) is None:
         return f"{finding.name} has no driver any more that another one could stand by for"
-    platform.registry.record(
-        Entry(by, f"{VERB}.standby_added", finding.job, finding.version, {"submission_id": submitted})
-    )
     return f"a driver stands by for that of {finding.name} soon"
 
 

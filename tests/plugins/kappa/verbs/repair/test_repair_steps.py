@@ -216,10 +216,7 @@ def test_a_version_that_is_deployed_again_has_a_standby_at_once_and_needs_no_rep
     assert repaired(stage) == "nothing to repair."
 
 
-NO_ANSWER, NO = Unreachable("spark", "spark://a:1", "refused"), SubmissionRefused("kappa-ad_ctr-v1", "no")
-
-
-@pytest.mark.parametrize("refusal", [NO_ANSWER, NO])
+@pytest.mark.parametrize("refusal", [Unreachable("spark", "a:1", "no"), SubmissionRefused("kappa-ad_ctr-v1", "no")])
 def test_a_deployment_serves_though_the_cluster_gives_no_standby(
     stage: Stage, author: Author, refusal: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
