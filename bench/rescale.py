@@ -66,36 +66,36 @@ def main(
     database.live_of(names)
     if events:
         produce(stack, seed, events, SPAN_SECONDS)
-        _caught_up(database, names)
+        caught_up(database, names)
     rows: list[dict[str, Any]] = []
     with Background(stack, seed + 1, rate, LONGEST_HOURS * 3600, KNOBS):
         time.sleep(SETTLE_SECONDS)
         for job in names:
-            rows.append(_restart(stack, database, job))
-            rows.append(_other_cores(stack, database, job))
-            rows += [_rescale(stack, database, job, "partitions", int(size)) for size in sizes.split(",")]
+            rows.append(restarted(stack, database, job))
+            rows.append(with_other_cores(stack, database, job))
+            rows += [rescaled(stack, database, job, "partitions", int(size)) for size in sizes.split(",")]
     verdict = differences(stack) if check else None
     _tell({"seed": seed, "events": events, "rate": rate, "runs": rows, "differences": verdict}, as_json)
     if verdict:
         raise typer.Exit(1)
 
 
-def _restart(stack: Settings, database: Database, job: str) -> dict[str, Any]:
-    """A cooperative stop and a cold start."""
+def restarted(stack: Settings, database: Database, job: str) -> dict[str, Any]:
+    """The pause of a cooperative stop and a cold start."""
     since = database.now_ms()
     for verb in ("stop", "start"):
         kappa(stack, verb, job, "--without-airflow", "--reason", "bench")
     return {**_measured(database, job, "stop, start", since), "parts": {}}
 
 
-def _other_cores(stack: Settings, database: Database, job: str) -> dict[str, Any]:
-    """A restart in place that leaves the state where it is: the next driver stands by."""
+def with_other_cores(stack: Settings, database: Database, job: str) -> dict[str, Any]:
+    """The pause of a restart in place that leaves the state where it is: the next driver stands by."""
     ((cores,),) = database.rows(_CORES, job)
-    return _rescale(stack, database, job, "cores", 1 if cores > 1 else 2)
+    return rescaled(stack, database, job, "cores", 1 if cores > 1 else 2)
 
 
-def _rescale(stack: Settings, database: Database, job: str, what: str, size: int) -> dict[str, Any]:
-    """Raises SameSize: what does nothing has no pause."""
+def rescaled(stack: Settings, database: Database, job: str, what: str, size: int) -> dict[str, Any]:
+    """The pause of a rescale, with its parts. Raises SameSize: what does nothing has none."""
     since = database.now_ms()
     kappa(stack, "rescale", job, f"--{what}", str(size), "--reason", "bench")
     marks = database.newest_marks(job)
@@ -106,7 +106,7 @@ def _rescale(stack: Settings, database: Database, job: str, what: str, size: int
 
 def _measured(database: Database, job: str, what: str, since_ms: float) -> dict[str, Any]:
     """Wait until commits are regular again, then take the longest gap."""
-    _caught_up(database, [job])
+    caught_up(database, [job])
     time.sleep(SETTLE_SECONDS)
     gap = database.longest_gap_s(job, since_ms)
     ((groups,),) = database.rows(_STATE, job)
@@ -120,7 +120,8 @@ def parts(marks: dict[str, str]) -> dict[str, float]:
     return {later: round((at - before).total_seconds(), 1) for (_, before), (later, at) in pairwise(times)}
 
 
-def _caught_up(database: Database, jobs: list[str], seconds: float = 1800) -> None:
+def caught_up(database: Database, jobs: list[str], seconds: float = 1800) -> None:
+    """Wait until the jobs are less than 10 s behind, or for so long."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = database.rows("select coalesce(max(lag_seconds), 0) from ops.reach where job = any(%s)", jobs)

@@ -1,4 +1,4 @@
-"""The one stateful operator: a window's state is the set of the events it was shown, folded to what counts.
+"""The one stateful operator: a window's state is the set of the events it was shown, folded to what it comes to.
 
 A duplicate falls into the window and group of its first copy (contract, section 2), so the group's own aggregate can
 tell it: no deduplication operator, no second shuffle, no second state store.
@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from jobs.transforms import fold
 from kappa.core.job_catalog import Job
-from kappa.core.measures import MEASURES
 
 IDENTITY = ("client_id", "ad_id")
 """What an event's identity comprises beside its id or user; a group's keys need not repeat it."""
@@ -22,6 +21,9 @@ def counted(
 ) -> DataFrame:
     """Accepted events to one row per group and window that changed: the job's keys, `window_start`, MEASURES.
 
+    Nothing but the set is kept: each record is an element of its own, so what arrived can be told of it as well as
+    what counts (decision 0093).
+
     Windows cut out of the watermarked column make Spark walk the whole state in every batch, to evict. Cut out of the
     same time computed again they carry no watermark: the batch leaves alone what it does not touch (decision 0017).
     """
@@ -31,10 +33,10 @@ def counted(
         events.withColumn("event_time", F.timestamp_millis("event_ms"))
         .withWatermark("event_time", f"{watermark_delay_ms} milliseconds")
         .groupBy(*job.keys, window.alias("window"))
-        .agg(F.collect_set(element(job, click_interval_ms)).alias(fold.EVENTS), *_seen())
+        .agg(F.collect_set(element(job, click_interval_ms)).alias(fold.EVENTS))
     )
     start = F.col("window.start").alias("window_start")
-    return fold.folded(groups.select(*job.keys, start, fold.EVENTS, *MEASURES[4:]))
+    return fold.folded(groups.select(*job.keys, start, fold.EVENTS))
 
 
 def element(job: Job, click_interval_ms: int) -> Column:
@@ -50,15 +52,3 @@ def element(job: Job, click_interval_ms: int) -> Column:
     rest = [F.concat(F.lit(b"\0"), F.col(name).cast("binary")) for name in IDENTITY if name not in job.keys]
     identity = F.concat(own, *rest) if rest else own
     return F.struct(kind, identity.alias("id"), F.col("offset"), F.col("cost_micros").alias("cost"))
-
-
-def _seen() -> list[Column]:
-    """What arrived, duplicates included, by another way than the set: the other side of double entry."""
-    click, cost = F.col("is_click"), F.col("cost_micros")
-    columns = (
-        F.count_if(~click),
-        F.count_if(click),
-        F.sum(F.when(click, 0).otherwise(cost)),
-        F.sum(F.when(click, cost).otherwise(0)),
-    )
-    return [column.alias(name) for column, name in zip(columns, MEASURES[4:], strict=True)]

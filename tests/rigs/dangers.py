@@ -8,9 +8,8 @@ WINDOWS, FOLD, CATALOGUE = "jobs/transforms/windows.py", "jobs/transforms/fold.p
 
 DANGERS = (
     Patch(
-        "aggregates swapped", WINDOWS,
-        "        F.count_if(~click),\n        F.count_if(click),\n",
-        "        F.count_if(click),\n        F.count_if(~click),\n",
+        "what arrived, swapped", FOLD,
+        "_totals(row, cost, ~is_click, is_click,", "_totals(row, cost, is_click, ~is_click,",
     ),
     Patch(
         "key replaced by one of the same type", CATALOGUE,

@@ -19,11 +19,11 @@ from tests.rigs.patches import Patch
 
 __all__ = ["author", "checkout", "stage"]
 NAMED = {
-    "aggregates swapped": "aggregates (jobs/transforms/windows.py: _seen)",
+    "what arrived, swapped": "what is counted of the set (jobs/transforms/fold.py: count)",
     "key replaced by one of the same type": "keys",
     "window of 5 minutes": "window",
     "element of the set: the slot instead of the user": "element of the set (jobs/transforms/windows.py: element)",
-    "expression: a click counts twice": "what is counted of the set (jobs/transforms/fold.py: count)",
+    "expression: a click counts twice": "how the set is added up (jobs/transforms/fold.py: _totals)",
     "expression: the cost is doubled as it is decoded": "jobs/transforms/decode.py: _fields",
     "limit: a record as old as is allowed is late": "fates (jobs/transforms/fates.py: fates_of)",
 }

@@ -13,16 +13,16 @@ from kappa.core.serialization import Serializable
 NONE, UNSAID = "none", "unknown"
 LABELS: Mapping[str, str] = {
     "jobs/transforms/windows.py: element": "element of the set",
-    "jobs/transforms/windows.py: counted": "grouping and aggregates",
-    "jobs/transforms/windows.py: _seen": "aggregates",
+    "jobs/transforms/windows.py: counted": "grouping",
     "jobs/transforms/fold.py: count": "what is counted of the set",
+    "jobs/transforms/fold.py: _totals": "how the set is added up",
     "jobs/transforms/fold.py: _first_of_each": "which of the set counts",
-    "plugins/kappa/core/measures.py: MEASURES": "order of the aggregates",
+    "plugins/kappa/core/measures.py: MEASURES": "order of the measures",
     "jobs/transforms/fates.py: fates_of": "fates",
 }
 """What the definitions are for whose change is a danger; all others go by their own name."""
 
-_SUMS = "the checkpoint's sums would be read as each other; Spark would not notice"
+_SETS = "the checkpoint's sets would be read as those of other groups; Spark would not notice"
 _RESULTS = "the same log gives other numbers; windows under way would mix old and new"
 _TUNES = "it only tunes: no number changes"
 _STATE_CODE = "the checkpoint holds what the old code put there; Spark compares only its types"
@@ -31,9 +31,7 @@ _WHY: Mapping[str, str] = {
     "window": "sums of old windows would be read as those of new ones; Spark would not notice",
     "table": "the old rows stay in another table; changed windows would miss them",
     "jobs/transforms/windows.py: element": "old and new elements never match: duplicates would count twice, silently",
-    "jobs/transforms/windows.py: counted": _SUMS,
-    "jobs/transforms/windows.py: _seen": _SUMS,
-    "plugins/kappa/core/measures.py: MEASURES": _SUMS,
+    "jobs/transforms/windows.py: counted": _SETS,
     "click_interval_ms": "the checkpoint's clicks are numbered by the old interval; Spark would mix the two",
     "allowed_lateness_ms": "the same record gets another fate; windows under way would mix old and new",
     "future_bound_ms": "the same record gets another fate; windows under way would mix old and new",

@@ -18,8 +18,8 @@ LONGEST_VALUE = 24
 """A constant up to this length is named by its value, which says more than a digest."""
 KERNEL = Path("plugins", "kappa", "core")
 """What the jobs share with the rest of the system."""
-STATEFUL_MODULES = ("jobs/transforms/windows.py", "plugins/kappa/core/measures.py")
-"""What a window keeps: the aggregates and the element of its set, over the measures of its row."""
+STATEFUL_MODULES = ("jobs/transforms/windows.py",)
+"""What a window keeps: the set of its events, and what an element of that is."""
 RESULT_MODULES = (
     "jobs/schemas.py", "jobs/sources.py", "jobs/session.py",
     "plugins/kappa/core/fates.py", "plugins/kappa/core/measures.py",
@@ -72,9 +72,9 @@ def _is_docstring(body: list[ast.stmt]) -> bool:
 
 
 def state_shape(code: Path, job: Job) -> str:
-    """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, aggregates.
+    """The fingerprint of what a job's checkpoint holds: operators in order, keys, window, the set.
 
-    `code` is a checkout or an artifact. The aggregates and the element of the set are the code of its stateful modules.
+    `code` is a checkout or an artifact. The set and its element are the code of its stateful modules.
     """
     operators = [code_digest(code / name) for name in STATEFUL_MODULES] if job.stateful else []
     return digest(

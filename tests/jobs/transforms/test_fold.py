@@ -1,4 +1,4 @@
-"""What counts of a window's set, as values."""
+"""What a window's set comes to, as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ CLICK = 1
 
 
 def counted(*sets: list[Element]) -> list[tuple[int, ...]]:
-    """COUNTED of each set."""
+    """What counts of each set."""
+    return [measures[:4] for measures in told(*sets)]
+
+
+def told(*sets: list[Element]) -> list[tuple[int, ...]]:
+    """MEASURES of each set."""
     names = ("kind", "id", "offset", "cost")
     events = pa.array([[dict(zip(names, one, strict=True)) for one in chosen] for chosen in sets], SET)
     return list(zip(*(measure.tolist() for measure in fold.count(events)), strict=True))
@@ -49,6 +54,19 @@ def test_sums_are_exact_where_floating_point_is_not() -> None:
     assert counted([(0, b"a", 1, 2**53), (0, b"b", 2, 1)]) == [(2, 0, 2**53 + 1, 0)]
 
 
+def test_all_that_arrived_is_told_beside_what_counts() -> None:
+    assert told([(0, b"a", 1, 10), (0, b"a", 2, 20), (CLICK, b"u", 3, 300), (CLICK, b"u", 4, 999)]) == [
+        (1, 1, 10, 300, 2, 2, 30, 1_299)
+    ]
+
+
+def test_a_window_that_costs_more_than_a_column_holds_is_refused() -> None:
+    dear = [(0, b"%d" % n, n, 2**61) for n in range(3)]
+    assert told(dear[:2])[0][6] == 2**62
+    with pytest.raises(fold.WindowTooCostly, match="may be 4,611,686,018,427,387,904; nothing was committed"):
+        told(dear[:1], dear)
+
+
 def test_a_slice_of_a_larger_batch_counts_its_own_rows_only() -> None:
     events = pa.array([[{"kind": 0, "id": b"a", "offset": n, "cost": 10**n}] for n in range(4)], SET)
     batch = pa.RecordBatch.from_arrays([pa.array(list("wxyz")), events], names=["key", fold.EVENTS])
@@ -65,13 +83,17 @@ def test_any_sets_count_as_a_plain_loop_over_them_says() -> None:
          for _ in range(rng.randrange(30))]
         for _ in range(50)
     ]  # fmt: skip
-    assert counted(*sets) == [_plainly(one) for one in sets]
+    assert told(*sets) == [(*_plainly(_first_of_each(one)), *_plainly(one)) for one in sets]
 
 
-def _plainly(events: list[Element]) -> tuple[int, ...]:
+def _first_of_each(events: list[Element]) -> list[Element]:
     first: dict[tuple[int, bytes], Element] = {}
     for event in sorted(events, key=lambda e: e[2]):
         first.setdefault(event[:2], event)
-    clicks = [e[3] for e in first.values() if e[0] % 2]
-    impressions = [e[3] for e in first.values() if not e[0] % 2]
+    return list(first.values())
+
+
+def _plainly(events: list[Element]) -> tuple[int, ...]:
+    clicks = [e[3] for e in events if e[0] % 2]
+    impressions = [e[3] for e in events if not e[0] % 2]
     return len(impressions), len(clicks), sum(impressions), sum(clicks)
