@@ -151,6 +151,8 @@ def _start(stack: Settings, way: Way, folder: Path, asked: Mapping[str, Any]) ->
     return subprocess.Popen(
         [sys.executable, str(PROGRAM), json.dumps(question)],
         env={**os.environ, **variables(stack), **environment(folder, sys.executable), **own},
+        # Spark starts Python's workers as modules, which look for code in the working folder first.
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

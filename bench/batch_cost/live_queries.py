@@ -76,8 +76,8 @@ def main() -> None:
         before, began = _used(), time.monotonic()
         time.sleep(asked["seconds"])
         after, seconds = _used(), time.monotonic() - began
-        if failed := [query.exception() for query in queries if not query.isActive]:
-            raise SystemExit(f"a query ended: {failed}")
+        if failed := [str(query.exception()) for query in queries if not query.isActive]:
+            raise SystemExit(f"Error: a query ended: {failed[0][:500]}")
         batches = {name: of.took_ms[from_batch[name] :] for name, of in timed.items()}
         told = {
             "batch_ms": {name: round(median(of)) for name, of in batches.items()},

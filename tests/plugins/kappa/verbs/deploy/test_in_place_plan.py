@@ -76,9 +76,7 @@ def test_what_arrived_swapped_is_refused(live: Stage) -> None:
 
 
 def test_measures_in_another_order_are_refused(live: Stage) -> None:
-    plan = planned(
-        live, MEASURES, '"seen_impressions",\n    "seen_clicks",', '"seen_clicks",\n    "seen_impressions",'
-    )
+    plan = planned(live, MEASURES, '"seen_impressions",\n    "seen_clicks",', '"seen_clicks",\n    "seen_impressions",')
     what = "order of the measures (plugins/kappa/core/measures.py: MEASURES)"
     check_refused(plan, what, "windows under way would mix old and new")
 
