@@ -56,8 +56,9 @@ def main(
             _fill(stack, database, job, seed + 10 * number, size - max(found, default=0), within)
             report.say(f"{size:,} events in the state")
             found[size] = {
-                **_caught_up(stack, database, job, seed + 10 * number + 1, backlog, within),
-                **_live(stack, database, job, (seed + 10 * number + 2, rate, seconds)),
+                **_caught_up(stack, database, job, (seed + 10 * number + 1, backlog, backlog / rate), within),
+                **_caught_up(stack, database, job, (seed + 10 * number + 2, backlog, SPAN_SECONDS), within),
+                **_live(stack, database, job, (seed + 10 * number + 3, rate, seconds)),
             }
             report.say(str(found[size]))
         verdict = differences(stack, job) if check else None
@@ -76,19 +77,25 @@ def _fill(stack: Settings, database: Database, job: str, seed: int, events: int,
 
 
 def _caught_up(
-    stack: Settings, database: Database, job: str, seed: int, backlog: int, within: float
+    stack: Settings, database: Database, job: str, traffic: tuple[int, int, float], within: float
 ) -> dict[str, float | None]:
-    """A stopped job starts, and works a backlog off."""
+    """A stopped job starts, and works off a backlog of (seed, records, seconds that the event times reach back).
+
+    Spread over as long a time as the state, each record meets another window with all that is in that. What comes in a
+    stop is younger than the state.
+    """
+    seed, backlog, span = traffic
     in_turn(stack, lifecycle_verbs.stop_in_place, [job])
-    load.produce(stack, seed, backlog, SPAN_SECONDS)
+    load.produce(stack, seed, backlog, span)
     outcome = measure(stack, database, database.live_of([job]), within)
     figures = outcome["jobs"][job]
     cpu = sum(seconds for group, seconds in outcome["cpu_seconds"].items() if job in group or "workers" in group)
+    name = f"catch-up over {span:g} s"
     return {
-        "catch-up, records/s": figures["records_per_second"],
-        "catch-up, warm records/s": figures["warm_records_per_second"],
-        "start to the first batch, s": figures["seconds_to_first_batch"],
-        "catch-up, records per CPU second": round(backlog / cpu),
+        f"{name}, records/s": figures["records_per_second"],
+        f"{name}, warm records/s": figures["warm_records_per_second"],
+        f"{name}, start to the first batch, s": figures["seconds_to_first_batch"],
+        f"{name}, records per CPU second": round(backlog / cpu),
     }
 
 
