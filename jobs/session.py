@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from kappa.core.store.hdfs import Hdfs
 from kappa.core.store.location import Location, Store
 from kappa.core.store.places import FOLDER
 from kappa.core.store.s3 import Bucket
@@ -50,6 +51,13 @@ _IN_BUCKET = {
     f"{_S3A}.input.stream.type": "classic",
     f"{_S3A}.performance.flags": "create,mkdir,delete",
 }
+_IN_HDFS = {
+    # It renames, and the name node lets one of several who rename to a name succeed.
+    _FILE_MANAGER: "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager",
+    # A file that is closed is asked for once more if its block is not reported yet: after 400 ms by default, which each
+    # file of a batch may wait.
+    "spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+}
 
 
 def create(
@@ -83,6 +91,8 @@ def _be_quiet_of_cadences(session: SparkSession) -> None:
 def files(store: Store) -> dict[str, str]:
     """How Spark reads and writes what lies in a store. Keys are no part of it: they come from the environment or the
     machine's role, since settings are seen in listings of processes, logs and pages."""
+    if isinstance(store, Hdfs):
+        return _IN_HDFS
     if not isinstance(store, Bucket):
         return _IN_FOLDER
     of_server = {

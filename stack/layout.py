@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kappa.core.installation import layers
 from kappa.core.installation.settings import Settings
+from kappa.core.store.hdfs import VARIABLES, Hdfs
 from kappa.core.store.s3 import CREDENTIALS, Bucket
 
 MARKER = "KAPPA_STACK"
@@ -95,8 +96,8 @@ class Layout:
 
     @property
     def store_keys(self) -> dict[str, str]:
-        """By what the caller may use the bucket; nothing where the store is none."""
-        wanted = CREDENTIALS if isinstance(self.settings.store.store, Bucket) else ()
+        """By what the caller may use the bucket or HDFS; nothing where the store is a folder."""
+        wanted = {Bucket: CREDENTIALS, Hdfs: VARIABLES}.get(type(self.settings.store.store), ())
         return {name: self.environment[name] for name in wanted if name in self.environment}
 
     @property

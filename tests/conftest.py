@@ -20,6 +20,7 @@ from kappa.core.job_catalog import find, resolve
 from stack.layout import Layout
 from stack.services import checkpoint_files, class_archive, jars
 from tests.integration.replays.edge import Edge
+from tests.rigs.hdfs_server import hdfs_server
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.running_stack import IN_THEIR_DRIVERS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
 from tests.rigs.s3_server import KEYS, s3_server
@@ -200,6 +201,13 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     os.environ |= KEYS
     with s3_server(tmp_path_factory.mktemp("s3")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty HDFS: the setting `store`, into which a folder is to be formatted."""
+    with hdfs_server(tmp_path_factory.mktemp("hdfs")) as place:
+        yield place
 
 
 def _end_state_maintenance(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""How Spark keeps its files in a folder and in a bucket: which settings it is given, and what the managers promise."""
+"""How Spark keeps its files in a folder, a bucket and HDFS: by which settings, and what the managers promise."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.rigs.s3_server import BUCKET, KEYS, files_in
 NUMBERS = count()
 TRIES = 5
 _IN_FOLDER, _IN_BUCKET = "kappa.FolderCheckpointFileManager", "kappa.ConditionalCheckpointFileManager"
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _SPARKS_OWN = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -92,6 +93,20 @@ def test_what_may_be_overwritten_is(spark: SparkSession, place: Location) -> Non
     assert (place / "state/1.zip").read() == b"second"
 
 
+def test_in_hdfs_the_second_of_two_is_told_that_it_lost(spark: SparkSession, hdfs: str) -> None:
+    place = at(hdfs.format("files/offsets/7"))
+    with files_in(spark, place.store):
+        files, path = _files(spark, place, session.files(place.store)[_FILE_MANAGER]), _path(spark, place)
+        files.mkdirs(path.getParent())
+        first, second = (files.createAtomic(path, False) for _ in range(2))
+        for stream, said in ((first, b"first"), (second, b"second")):
+            stream.write(bytearray(said))
+        first.close()
+        with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+            second.close()
+        assert place.read() == b"first"
+
+
 def test_a_put_that_fails_is_an_error(spark: SparkSession, place: Location) -> None:
     elsewhere = Location(Bucket("no-such-bucket"), "offsets/0")
     stream = _files(spark, elsewhere).createAtomic(_path(spark, elsewhere), False)
@@ -115,7 +130,18 @@ def test_folders_are_nothing_and_list_as_empty(spark: SparkSession, place: Locat
 
 
 def test_a_query_goes_on_from_its_checkpoint_in_a_bucket(spark: SparkSession, place: Location, tmp_path: Path) -> None:
-    source, seen = tmp_path / "source", []
+    _goes_on(spark, place, tmp_path / "source")
+
+
+def test_a_query_goes_on_from_its_checkpoint_in_hdfs(spark: SparkSession, hdfs: str, tmp_path: Path) -> None:
+    place = at(hdfs.format("query"))
+    with files_in(spark, place.store):
+        _goes_on(spark, place, tmp_path / "source")
+
+
+def _goes_on(spark: SparkSession, place: Location, source: Path) -> None:
+    """Two runs of one query, of a batch each, and what is in its checkpoint then."""
+    seen: list[tuple[int, int]] = []
 
     def take(frame: Any, batch_id: int) -> None:
         seen.append((batch_id, frame.toArrow().num_rows))

@@ -23,7 +23,6 @@ from stack.services import checkpoint_files, jars, kafka, postgres
 from stack.services.passwords import SUPERUSER
 from stack.services.postgres import OWNER
 from tests.rigs.case import Case
-from tests.rigs.s3_server import BUCKET
 from tests.rigs.staged_driver import stage
 
 TEMPLATE = "rig_template"
@@ -43,14 +42,14 @@ class Rig:
         """A case with an empty log and one version of each job (ad_ctr where none is named) that serves all windows."""
         return self._case(jobs, partitions, settings)
 
-    def case_in_bucket(self, server: str, *jobs: str, partitions: int = 2, **settings: int) -> Case:
-        """As `case`, but its checkpoints lie in a bucket of this server of S3."""
-        return self._case(jobs, partitions, settings, server)
+    def case_in(self, store: str, *jobs: str, partitions: int = 2, **settings: int) -> Case:
+        """As `case`, but its checkpoints lie in this store (the setting, with `{}` for the folder)."""
+        return self._case(jobs, partitions, settings, store)
 
     def _case(self, jobs: Sequence[str], partitions: int, settings: Mapping[str, int], store: str = "") -> Case:
         name = f"case_{next(self._numbers)}"
-        place = f"s3a://{BUCKET}/{name}?endpoint={store}" if store else ""
-        layout = Layout(_settings_of_case(self.parts, self.folder / name, name, partitions, place), self.parts.checkout)
+        own = _settings_of_case(self.parts, self.folder / name, name, partitions, store.format(name))
+        layout = Layout(own, self.parts.checkout)
         copy_database(layout.settings, TEMPLATE, name)
         kafka.ensure_topic(layout.settings)
         case = Case(layout)
@@ -90,7 +89,7 @@ def _settings_of_case(parts: Layout, folder: Path, name: str, partitions: int, s
     places = f"[places]\nstore = {json.dumps(store)}\n" if store else ""
     (folder / "kappa.toml").write_text(f"database = {json.dumps(name)}\n[ports]\n{ports}\n{topic}{QUICK}{places}")
     os.symlink(parts.settings.secrets, home / "secrets")
-    if store:
+    if store.startswith("s3a:"):
         put_jars(parts, home)
     else:
         os.symlink(parts.settings.jars.parent, home / "jars")

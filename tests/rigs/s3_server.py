@@ -26,6 +26,8 @@ from stack.waiting import until
 
 (S3PROXY,) = (jar for jar in jars.read() if jar.group == "s3-server")
 BUCKET = "state"
+PLACE = f"s3a://{BUCKET}/{{}}?endpoint="
+"""The setting `store` for a folder of it, before the server's URL."""
 KEYS = {"AWS_ACCESS_KEY_ID": "kappa", "AWS_SECRET_ACCESS_KEY": "of-a-test"}
 PATIENCE_SECONDS = 60.0
 

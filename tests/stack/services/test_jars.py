@@ -187,5 +187,5 @@ def test_the_repository_is_the_environments_then_the_mirror_then_central(tmp_pat
 
 def test_the_lock_file_names_each_jar_once() -> None:
     locks = jars.read()
-    assert {jar.group for jar in locks} == {"broker", "spark", "s3", "s3-server"}
-    assert len({(jar.group, jar.name) for jar in locks}) == len(locks) == 87
+    assert {jar.group for jar in locks} == {"broker", "spark", "s3", "s3-server", "hdfs-server"}
+    assert len({(jar.group, jar.name) for jar in locks}) == len(locks) == 88

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from kappa.core.refusals import Refusal
 
@@ -161,8 +161,7 @@ class Airflow:
 class Places:
     """Where files are kept. `shared`: artifacts, checkpoints, jars, reports and what programs of a change leave, which
     every host must see at the same path; `secrets`: password files and keys, on each host those that it needs. Empty:
-    in the state folder. `store`: checkpoints, in a folder or a bucket (`kappa.core.store.places`); empty: in the shared
-    folder."""
+    in the state folder. `store`: checkpoints (`kappa.core.store.places`); empty: in the shared folder."""
 
     shared: str = ""
     secrets: str = ""
@@ -170,8 +169,10 @@ class Places:
     allow_plain: bool = False
 
     def check(self) -> None:
-        """Raises PlainAddress."""
-        _check_urls("places.store", parse_qs(urlsplit(self.store).query).get("endpoint", []), self.allow_plain)
+        """Raises PlainAddress. Hadoop's own protocol is one, whatever its site's files make of it."""
+        store = urlsplit(self.store)
+        asked = [url for key, url in parse_qsl(store.query) if key in ("endpoint", "http")]
+        _check_urls("places.store", asked + [self.store] * (store.scheme == "hdfs"), self.allow_plain)
 
 
 DRIVER_PORTS = 20

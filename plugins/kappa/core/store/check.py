@@ -38,14 +38,15 @@ def _trials(trial: Location) -> Iterator[tuple[str, Callable[[], None], str]]:
     yield (
         "put",
         lambda: file.create(FIRST),
-        f"{rights.format('write')}, and see that bucket, endpoint and keys are right.",
+        f"{rights.format('write')}, and see that address and keys, or user, are right.",
     )
     yield "list", lambda: _expect("a listing", trial.names(), {"put"}), f"{rights.format('list')}."
     yield "read", lambda: _expect("the file", file.read(), FIRST), f"{rights.format('read')}."
     yield (
         "conditional put",
         lambda: _second(file),
-        "Use a store that honours If-None-Match: without it two drivers may both believe that a batch is theirs.",
+        "Use a store that refuses to put where something is (S3: If-None-Match): without that two drivers may both "
+        "believe that a batch is theirs.",
     )
     yield "copy", lambda: _copy(file, trial / "copy"), f"{rights.format('read and write')}."
     yield "delete", lambda: _delete(trial), f"{rights.format('delete')}, and remove {trial}."

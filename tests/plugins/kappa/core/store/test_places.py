@@ -1,4 +1,4 @@
-"""A setting names a folder or a bucket, or it is refused; a store that is away is told from one that lacks a file."""
+"""A setting names a folder, a bucket or HDFS, or is refused; a store that is away is told from one without a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kappa.core.store import hdfs
+from kappa.core.store.hdfs import Hdfs
 from kappa.core.store.location import StoreAway
 from kappa.core.store.places import UnknownStore, at
 from kappa.core.store.s3 import Bucket, NoClient
@@ -19,9 +21,20 @@ def test_a_path_is_a_folder_and_a_url_a_bucket(tmp_path: Path) -> None:
     assert str(place) == "s3a://bucket/kappa/ad_ctr"
 
 
+def test_a_url_of_hdfs_names_it_for_spark_and_for_webhdfs() -> None:
+    place = at("hdfs://nn.example.com:8020/kappa/prod?http=https://nn.example.com:9871") / "ad_ctr"
+    assert place.store == Hdfs("nn.example.com:8020", "https://nn.example.com:9871")
+    assert str(place) == "hdfs://nn.example.com:8020/kappa/prod/ad_ctr"
+
+
 @pytest.mark.parametrize(
-    "place", ["checkpoints", "gs://bucket/a", "s3a:///a", "s3a://key:secret@bucket/a", "s3a://bucket/a?zone=b"]
-)
+    "place",
+    [
+        "checkpoints", "gs://bucket/a", "s3a:///a", "s3a://key:secret@bucket/a", "s3a://bucket/a?zone=b",
+        "hdfs://nn:8020/a", "hdfs://nn:8020?http=http://nn:9870", "hdfs:///a?http=http://nn:9870",
+        "hdfs://secret@nn:8020/a?http=http://nn:9870", "hdfs://nn:8020/a?http=http://nn:9870&region=b",
+    ],
+)  # fmt: skip
 def test_another_place_is_refused_and_no_key_is_repeated(place: str) -> None:
     with pytest.raises(UnknownStore) as refused:
         at(place)
@@ -47,3 +60,17 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(monkeypatch:
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(NoClient, match="uv sync --extra s3"):
         at("s3a://bucket/a").read()
+
+
+def test_an_hdfs_that_does_not_answer_is_away_and_lacks_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs, "RETRIES", 0)
+    with pytest.raises(StoreAway, match=r"the store of hdfs://127\.0\.0\.1:9/a/0 cannot be used: .*refused") as away:
+        (at("hdfs://127.0.0.1:9/a?http=http://127.0.0.1:9") / "0").read()
+    assert not isinstance(away.value, FileNotFoundError)
+
+
+def test_without_a_client_of_http_hdfs_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    hdfs._client.cache_clear()
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(hdfs.NoClient, match="needs the package httpx"):
+        at("hdfs://nn:8020/a?http=http://nn:9870").read()

@@ -1,4 +1,4 @@
-"""What a store promises, asked of a folder and of a bucket on a real server alike."""
+"""What a store promises, asked of a folder, of a bucket and of HDFS on real servers alike."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from tests.rigs.s3_server import BUCKET
 NUMBERS = count()
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", "s3", "hdfs"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     """An empty place in a store."""
     if request.param == "folder":
         return at(tmp_path) / "place"
+    if request.param == "hdfs":
+        return at(request.getfixturevalue("hdfs").format(f"place{next(NUMBERS)}"))
     return at(f"s3a://{BUCKET}/place{next(NUMBERS)}?endpoint={request.getfixturevalue('s3')}")
 
 

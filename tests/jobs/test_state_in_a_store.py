@@ -1,5 +1,5 @@
-"""A version whose checkpoint lies in a bucket of S3 goes on after an end in a batch and over a repartition, exactly; on
-rig R1 and a real server."""
+"""A version whose checkpoint lies in a bucket of S3 or in HDFS goes on after an end in a batch and over a repartition,
+exactly; on rig R1 and real servers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from kappa.registry.postgres import PostgresRegistry
 from tests.rigs.case import Case
 from tests.rigs.events import mixture
 from tests.rigs.rig import Rig
-from tests.rigs.s3_server import files_in
+from tests.rigs.s3_server import PLACE, files_in
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 JOB = "ad_ctr"
 
 
-@pytest.fixture
-def case(rig: Rig, spark: SparkSession, s3: str) -> Iterator[Case]:
-    """A version with two state partitions, and a session that can use its bucket."""
-    case = rig.case_in_bucket(s3, JOB, state_partitions=2, records_per_batch=100)
+@pytest.fixture(params=["s3", "hdfs"])
+def case(request: pytest.FixtureRequest, rig: Rig, spark: SparkSession) -> Iterator[Case]:
+    """A version with two state partitions, and a session that can use its store."""
+    server = request.getfixturevalue(request.param)
+    store = PLACE + server if request.param == "s3" else server
+    case = rig.case_in(store, JOB, state_partitions=2, records_per_batch=100)
     with files_in(spark, case.settings.store.store):
         yield case
 

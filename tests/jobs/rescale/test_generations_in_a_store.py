@@ -1,6 +1,6 @@
-"""A generation is made in a bucket of S3 as in a folder, without a rename.
+"""A generation is made in a bucket of S3 and in HDFS as in a folder, without a rename.
 
-At length what tests/jobs/test_state_in_a_bucket.py proves of a job.
+At length what tests/jobs/test_state_in_a_store.py proves of a job.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from kappa.core.store.location import Location
 from kappa.core.store.places import at
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, fill, make
-from tests.rigs.s3_server import BUCKET, files_in
+from tests.rigs.s3_server import PLACE, files_in
 
 
-@pytest.fixture
-def of_version(spark: SparkSession, s3: str) -> Iterator[Location]:
-    """An empty place for a version's checkpoints, in a bucket that the session can use."""
-    place = at(f"s3a://{BUCKET}/generations/ad_ctr/v1?endpoint={s3}")
+@pytest.fixture(params=["s3", "hdfs"])
+def of_version(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Location]:
+    """An empty place for a version's checkpoints, in a store that the session can use."""
+    server = request.getfixturevalue(request.param)
+    store = PLACE + server if request.param == "s3" else server
+    place = at(store.format("generations/ad_ctr/v1"))
     with files_in(spark, place.store):
         yield place
 
 
 @pytest.mark.long(minutes=1)
-def test_state_in_a_bucket_is_repartitioned_and_goes_on(
+def test_state_in_a_store_is_repartitioned_and_goes_on(
     spark: SparkSession, of_version: Location, tmp_path: Path
 ) -> None:
     source, old = tmp_path / "source", Checkpoint(of_version / "g1")
