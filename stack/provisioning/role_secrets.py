@@ -18,6 +18,7 @@ class HostRole(StrEnum):
 
     BROKER = "broker"
     POSTGRES = "postgres"
+    ZOOKEEPER = "zookeeper"
     SPARK_MASTER = "spark_master"
     SPARK_WORKER = "spark_worker"
     AIRFLOW = "airflow"
@@ -39,7 +40,9 @@ GIVEN: Mapping[HostRole, tuple[str, ...]] = {
     # It reads key and certificate from one file; doctor looks at the certificate alone.
     HostRole.BROKER: (KEY_AND_CERTIFICATE, CERTIFICATE, "kafka_admin.properties"),
     HostRole.POSTGRES: (KEY, CERTIFICATE, "postgres.pgpass"),
-    HostRole.SPARK_MASTER: ("spark-master.properties",),
+    HostRole.ZOOKEEPER: (KEY_AND_CERTIFICATE, CERTIFICATE),
+    # Several masters show their certificates to ZooKeeper.
+    HostRole.SPARK_MASTER: (KEY_AND_CERTIFICATE, CERTIFICATE, "spark-master.properties"),
     HostRole.SPARK_WORKER: (
         "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass",
     ),

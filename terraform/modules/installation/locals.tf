@@ -1,9 +1,10 @@
 locals {
-  roles    = ["broker", "postgres", "spark_master", "spark_worker", "airflow", "monitor", "client"]
+  roles    = ["broker", "postgres", "zookeeper", "spark_master", "spark_worker", "airflow", "monitor", "client"]
   brokers  = { for name, host in var.hosts : name => host if contains(host.roles, "broker") }
   workers  = { for name, host in var.hosts : name => host if contains(host.roles, "spark_worker") }
   postgres = one([for name, host in var.hosts : name if contains(host.roles, "postgres")])
-  master   = one([for name, host in var.hosts : name if contains(host.roles, "spark_master")])
+  masters  = sort([for name, host in var.hosts : name if contains(host.roles, "spark_master")])
+  voting   = { for name, host in var.hosts : name => host if contains(host.roles, "zookeeper") }
 
   authority = "${var.places.secrets}/ca.pem"
   kafka     = var.kafka != null ? var.kafka : { bootstrap = join(",", local.bootstrap), ca = local.authority }
@@ -60,21 +61,15 @@ locals {
       prepare = ["+${local.config}/prepare-postgres"]
       command = ["${var.programs.postgres}/bin/postgres", "-D", "${var.places.data}/postgres", "-c", "config_file=${local.config}/postgresql.conf"]
     }
-    spark_master = {
-      name        = "kappa-spark-master"
-      describe    = "Spark's master, of Kappa Ads"
+    zookeeper = {
+      name        = "kappa-zookeeper"
+      describe    = "ZooKeeper, by which the masters of Spark agree on who leads, of Kappa Ads"
       user        = var.users.kappa
       kill        = local.usual_end
-      environment = local.of_spark
-      # What it knows of workers and drivers: which programs run, so nobody else reads or writes it.
-      prepare = ["${local.own} ${local.known}"]
-      command = concat([var.programs.java], local.heap.master, local.spark, [
-        "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
-        "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY",
-        "-Dspark.dead.worker.persistence=4320", "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
-        ], local.classes.spark, [
-        "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
-        "--host", local.master, "--port", "7077", "--webui-port", "8080",
+      environment = { PATH = local.path }
+      prepare     = ["${local.own} ${local.agreed}", "/bin/cp ${local.config}/zookeeper-id ${local.agreed}/myid"]
+      command = concat([var.programs.java], local.heap.zookeeper, local.classes.spark, [
+        "org.apache.zookeeper.server.quorum.QuorumPeerMain", "${local.config}/zookeeper.cfg",
       ])
     }
     monitor = {
@@ -95,8 +90,37 @@ locals {
   own      = "+/usr/bin/install -d -m 0700 -o ${var.users.kappa}"
   log      = "${var.places.data}/kafka"
   known    = "${var.places.data}/spark-master"
+  agreed   = "${var.places.data}/zookeeper"
   work     = "${var.places.data}/spark"
   watching = "${var.places.data}/monitor"
+
+  # What masters know of workers and drivers says which programs run: in a folder of the one that there is, or where
+  # several agree on who leads, which lets in those that have a certificate of the authority.
+  recovery = { for name in local.masters : name => length(local.voting) == 0 ? [
+    "-Dspark.deploy.recoveryMode=FILESYSTEM", "-Dspark.deploy.recoveryDirectory=${local.known}",
+    ] : [
+    "-Dspark.deploy.recoveryMode=ZOOKEEPER", "-Dspark.deploy.zookeeper.url=${join(",", [for host in sort(keys(local.voting)) : "${host}:2182"])}",
+    "-Dzookeeper.client.secure=true", "-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
+    "-Dzookeeper.ssl.keyStore.location=${var.places.secrets}/tls/${name}.pem", "-Dzookeeper.ssl.trustStore.location=${local.authority}",
+  ] }
+  master = { for name in local.masters : name => {
+    name        = "kappa-spark-master"
+    describe    = "Spark's master, of Kappa Ads"
+    user        = var.users.kappa
+    kill        = local.usual_end
+    environment = local.of_spark
+    # Nobody else reads or writes it.
+    prepare = ["${local.own} ${local.known}"]
+    command = concat([var.programs.java], local.heap.master, local.spark, [
+      "-Dspark.master.rest.enabled=true", "-Dspark.master.rest.host=0.0.0.0", "-Dspark.master.rest.port=6066",
+      "-Dspark.ui.killEnabled=false", "-Dspark.master.ui.decommission.allow.mode=DENY",
+      "-Dspark.dead.worker.persistence=4320",
+      ], local.recovery[name], local.classes.spark, [
+      "org.apache.spark.deploy.master.Master", "--properties-file", "${var.places.secrets}/spark-master.properties",
+      "--host", name, "--port", "7077", "--webui-port", "8080",
+    ])
+  } }
+  leading = "spark://${join(",", [for name in local.masters : "${name}:7077"])}"
 
   # %H is systemd's word for the host's own name.
   called = { for name, host in local.workers : name => host.many ? "%H" : name }
@@ -113,7 +137,7 @@ locals {
       ], local.classes.spark, [
       "org.apache.spark.deploy.worker.Worker", "--properties-file", "${var.places.secrets}/spark-worker.properties",
       "--host", local.called[name], "--cores", tostring(host.cores), "--memory", "${host.memory_mb}m", "--work-dir", local.work,
-      "spark://${local.master}:7077",
+      local.leading,
     ])
   } }
 }

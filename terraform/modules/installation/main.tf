@@ -55,9 +55,9 @@ locals {
   settings = templatefile("${path.module}/templates/kappa.toml.tftpl", {
     kafka    = local.kafka
     postgres = local.database
-    master   = local.master
-    rest     = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : ["http://${local.master}:6066"])
-    ui       = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : ["http://${local.master}:8080"])
+    master   = local.leading
+    rest     = jsonencode(length(var.spark_rest) > 0 ? var.spark_rest : [for name in local.masters : "http://${name}:6066"])
+    ui       = jsonencode(length(var.spark_ui) > 0 ? var.spark_ui : [for name in local.masters : "http://${name}:8080"])
     trusted  = var.trusted_network
     airflow  = { url = var.airflow_url, ca = var.airflow_ca }
     shared   = var.places.shared
@@ -95,8 +95,16 @@ locals {
     })
     "kappa-postgres.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.postgres)
   } }
-  of_master = { (local.master) = {
-    "kappa-spark-master.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.spark_master)
+  of_zookeeper = { for name, host in local.voting : name => {
+    "zookeeper.cfg" = templatefile("${path.module}/templates/zookeeper.cfg.tftpl", {
+      host = name, data = local.agreed, secrets = var.places.secrets
+      ids  = length(local.voting) > 1 ? { for name, host in local.voting : name => host.zookeeper_id } : {}
+    })
+    "zookeeper-id"            = "${host.zookeeper_id}\n"
+    "kappa-zookeeper.service" = templatefile("${path.module}/templates/unit.service.tftpl", local.units.zookeeper)
+  } }
+  of_masters = { for name, unit in local.master : name => {
+    "kappa-spark-master.service" = templatefile("${path.module}/templates/unit.service.tftpl", unit)
   } }
   of_workers = { for name, unit in local.worker : name => {
     "kappa-spark-worker.service" = templatefile("${path.module}/templates/unit.service.tftpl", unit)
@@ -111,7 +119,7 @@ locals {
   } if contains(host.roles, "airflow") }
 
   files = merge([
-    for part in [local.of_all, local.of_people, local.of_brokers, local.of_postgres, local.of_master, local.of_workers, local.of_monitor, local.of_airflow] : merge([
+    for part in [local.of_all, local.of_people, local.of_brokers, local.of_postgres, local.of_zookeeper, local.of_masters, local.of_workers, local.of_monitor, local.of_airflow] : merge([
       for host, files in part : { for file, text in files : "${host}/${file}" => text }
     ]...)
   ]...)

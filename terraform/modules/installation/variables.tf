@@ -1,11 +1,12 @@
 variable "hosts" {
-  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers. many: any number of workers are started from these files, each of which says its own host name."
+  description = "By name, as the others find it: what runs there. broker_id and zookeeper_id are the host's numbers in Kafka and in ZooKeeper, for good; cores and memory_mb are what a worker of Spark offers. many: any number of workers are started from these files, each of which says its own host name."
   type = map(object({
-    roles     = set(string)
-    broker_id = optional(number)
-    cores     = optional(number, 4)
-    memory_mb = optional(number, 4096)
-    many      = optional(bool, false)
+    roles        = set(string)
+    broker_id    = optional(number)
+    zookeeper_id = optional(number)
+    cores        = optional(number, 4)
+    memory_mb    = optional(number, 4096)
+    many         = optional(bool, false)
   }))
 
   validation {
@@ -29,8 +30,20 @@ variable "hosts" {
     error_message = "broker_id is ${join(", ", [for name, host in var.hosts : "${coalesce(host.broker_id, 1)} on ${name}" if host.broker_id != null])}, but Kafka numbers its brokers by whole numbers from 0 on. Nothing was written."
   }
   validation {
-    condition     = alltrue([for role, hosts in { postgres = var.postgres == null ? 1 : 0, spark_master = 1 } : length([for host in values(var.hosts) : host if contains(host.roles, role)]) == hosts])
-    error_message = "one host, not more, has the role spark_master, and one the role postgres; none where 'postgres' names one that is elsewhere. Nothing was written."
+    condition     = length([for host in values(var.hosts) : host if contains(host.roles, "postgres")]) == (var.postgres == null ? 1 : 0)
+    error_message = "one host, not more, has the role postgres; none where 'postgres' names one that is elsewhere. Nothing was written."
+  }
+  validation {
+    condition     = contains(length([for host in values(var.hosts) : host if contains(host.roles, "zookeeper")]) > 0 ? [2, 3] : [1], length([for host in values(var.hosts) : host if contains(host.roles, "spark_master")]))
+    error_message = "one host, not more, has the role spark_master; two or three have it where others have the role zookeeper, by which masters agree on who leads. Nothing was written."
+  }
+  validation {
+    condition     = contains([0, 1, 3, 5], length([for host in values(var.hosts) : host if contains(host.roles, "zookeeper")]))
+    error_message = "none, 1, 3 or 5 hosts have the role zookeeper, of which 3 and 5 keep a majority when one is lost. Nothing was written."
+  }
+  validation {
+    condition     = length(distinct([for host in values(var.hosts) : coalesce(host.zookeeper_id, 0) if contains(host.roles, "zookeeper")])) == length([for host in values(var.hosts) : host if contains(host.roles, "zookeeper")]) && alltrue([for host in values(var.hosts) : coalesce(host.zookeeper_id, 0) >= 1 && coalesce(host.zookeeper_id, 0) <= 255 && floor(coalesce(host.zookeeper_id, 0)) == coalesce(host.zookeeper_id, 0) if contains(host.roles, "zookeeper")])
+    error_message = "each host with the role zookeeper needs a zookeeper_id of its own, a whole number from 1 to 255, which it keeps. Nothing was written."
   }
   validation {
     condition     = length([for host in values(var.hosts) : host if contains(host.roles, "spark_worker")]) > 0 && alltrue([for host in [for host in values(var.hosts) : host if contains(host.roles, "spark_worker")] : host.cores >= 1 && floor(host.cores) == host.cores && host.memory_mb >= 2048 && floor(host.memory_mb) == host.memory_mb])
@@ -175,11 +188,12 @@ variable "programs" {
 }
 
 variable "heap_mb" {
-  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  description = "Of each broker, of ZooKeeper, and of Spark's masters and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
   type = object({
-    broker = optional(number, 1024)
-    master = optional(number, 256)
-    worker = optional(number, 256)
+    broker    = optional(number, 1024)
+    zookeeper = optional(number, 256)
+    master    = optional(number, 256)
+    worker    = optional(number, 256)
   })
   default = {}
 

@@ -1,12 +1,13 @@
 # What the module checks, and what it is for, stands in ../../modules/installation/variables.tf.
 
 variable "hosts" {
-  description = "By name, as the others find it: what runs there. broker_id is the broker's number in Kafka, for good; cores and memory_mb are what a worker of Spark offers."
+  description = "By name, as the others find it: what runs there. broker_id and zookeeper_id are the host's numbers in Kafka and in ZooKeeper, for good; cores and memory_mb are what a worker of Spark offers."
   type = map(object({
-    roles     = set(string)
-    broker_id = optional(number)
-    cores     = optional(number, 4)
-    memory_mb = optional(number, 4096)
+    roles        = set(string)
+    broker_id    = optional(number)
+    zookeeper_id = optional(number)
+    cores        = optional(number, 4)
+    memory_mb    = optional(number, 4096)
   }))
 }
 
@@ -86,11 +87,12 @@ variable "programs" {
 }
 
 variable "heap_mb" {
-  description = "Of each broker, and of Spark's master and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
+  description = "Of each broker, of ZooKeeper, and of Spark's masters and workers themselves, the heap in MB; drivers and executors have what a deployment gives them."
   type = object({
-    broker = optional(number, 1024)
-    master = optional(number, 256)
-    worker = optional(number, 256)
+    broker    = optional(number, 1024)
+    zookeeper = optional(number, 256)
+    master    = optional(number, 256)
+    worker    = optional(number, 256)
   })
   default = {}
 }

@@ -80,16 +80,20 @@ class Provisioned:
     def variables(self) -> dict[str, Any]:
         """What the target is told; no secret is in it."""
         folder = self.lab.folder
-        brokers = {host: {"roles": ["broker"], "broker_id": number} for number, host in enumerate(BROKERS, 1)}
+        brokers = {
+            host: {"roles": ["broker", "zookeeper"], "broker_id": number, "zookeeper_id": number}
+            for number, host in enumerate(BROKERS, 1)
+        }
         workers = {host: {"roles": ["spark_worker"], "cores": 4, "memory_mb": 4096} for host in self.workers}
-        others = {POSTGRES: ["postgres"], MASTERS[0]: ["spark_master"], CLIENT: ["client", "monitor", "airflow"]}
+        masters = {host: {"roles": ["spark_master"]} for host in MASTERS}
+        others = {POSTGRES: ["postgres"], CLIENT: ["client", "monitor", "airflow"]}
         return {
-            "hosts": {**brokers, **workers, **{host: {"roles": roles} for host, roles in others.items()}},
+            "hosts": {**brokers, **masters, **workers, **{host: {"roles": roles} for host, roles in others.items()}},
             "trusted_network": True,
             "airflow_url": f"https://{CLIENT}:{airflow.PORT}",
             "airflow_ca": str(self.secrets / "ca.pem"),
             "topic": {"partitions": 4},
-            "heap_mb": {"broker": 256, "master": 256, "worker": 256},
+            "heap_mb": {"broker": 256, "zookeeper": 256, "master": 256, "worker": 256},
             "output": str(self.output),
             "maker": {"checkout": str(CHECKOUT), "python": sys.executable},
             "users": {"kappa": RUNS_AS["kappa"], "postgres": RUNS_AS["postgres"]},

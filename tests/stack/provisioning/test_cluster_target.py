@@ -91,7 +91,7 @@ def test_a_host_sees_the_secrets_of_its_roles_only(provisioned: Provisioned, ins
             "ca.pem", "host", "spark-worker.properties", "spark-auth.properties", "kafka_stream.properties",
             "kappa_writer.pgpass",
         },
-        MASTERS[0]: {"ca.pem", "host", "spark-master.properties"},
+        MASTERS[0]: {"ca.pem", "host", "spark-master.properties", "tls"},
     }  # fmt: skip
 
 
@@ -171,18 +171,20 @@ def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned,
 
 
 @pytest.mark.long(minutes=1)
-def test_a_master_that_is_killed_knows_its_workers_and_drivers_again(
+def test_when_the_leading_master_is_killed_the_other_one_knows_workers_and_drivers(
     provisioned: Provisioned, installed: Installed
 ) -> None:
     """The driver goes on; it is none that `repair` had to start."""
     began = json.loads(installed.ask("state", JOB))[2]
-    provisioned.kill(MASTERS[0], MASTER_UNIT)
+    leading = json.loads(installed.ask("leader"))
+    provisioned.kill(leading, MASTER_UNIT)
     installed.ask("produce", "3", str(MORE))
     with timed("master killed: workers and the driver are known again"):
         assert until(lambda: _known(installed) == [[4, 4], "RUNNING"], PATIENCE_SECONDS, 1.0), _known(installed)
     with timed("read"):
         await_read(installed)
     assert json.loads(installed.ask("state", JOB))[2] == began, "the same driver"
+    assert json.loads(installed.ask("leader")) != leading
     assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
 
 

@@ -36,7 +36,7 @@ secrets = "/etc/kappa/secrets"
 """
 
 BROKER = ["k1=broker"]
-HOSTS = [*BROKER, "pg=postgres", "m1=spark_master", "w1=spark_worker", "a1=airflow,monitor", "cl=client"]
+HOSTS = [*BROKER, "pg=postgres", "z1=zookeeper", "m1=spark_master", "w1=spark_worker", "a1=airflow,monitor", "cl=client"]
 OF_ALL = {"ca.pem", "host"}
 OF_WORKER = {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
 OF_POSTGRES = {f"{role}.pgpass" for role in ROLES}
@@ -45,7 +45,8 @@ CERTIFICATES = {f"tls/{word.partition('=')[0]}.crt" for word in HOSTS}
 GIVEN = {
     "k1": {"tls/k1.pem", "tls/k1.crt", "kafka_admin.properties"},
     "pg": {"tls/pg.key", "tls/pg.crt", "postgres.pgpass"},
-    "m1": {"spark-master.properties"},
+    "z1": {"tls/z1.pem", "tls/z1.crt"},
+    "m1": {"tls/m1.pem", "tls/m1.crt", "spark-master.properties"},
     "w1": OF_WORKER | {"spark-worker.properties"},
     "a1": OF_WORKER | OF_POSTGRES | CERTIFICATES | {
         "tls/a1.key", "airflow-users.json", "airflow.pgpass", "spark-rest.key",

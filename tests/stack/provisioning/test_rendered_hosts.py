@@ -24,7 +24,9 @@ PROGRAM = "/bin/true"
 HOSTS: Mapping[str, Mapping[str, object]] = {
     "k1": {"roles": ["broker"], "broker_id": 1},
     "pg": {"roles": ["postgres"]},
+    "z1": {"roles": ["zookeeper"], "zookeeper_id": 1},
     "m1": {"roles": ["spark_master"]},
+    "m2": {"roles": ["spark_master"]},
     "w1": {"roles": ["spark_worker"]},
     "a1": {"roles": ["airflow", "monitor"]},
     "cl": {"roles": ["client"]},
@@ -35,7 +37,9 @@ OF_POSTGRES = {f"kappa_{role}.pgpass" for role in ("owner", "writer", "registry"
 GIVEN = {
     "k1": {"tls/k1.pem", "tls/k1.crt", "kafka_admin.properties"},
     "pg": {"tls/pg.key", "tls/pg.crt", "postgres.pgpass"},
-    "m1": {"spark-master.properties"},
+    "z1": {"tls/z1.pem", "tls/z1.crt"},
+    "m1": {"tls/m1.pem", "tls/m1.crt", "spark-master.properties"},
+    "m2": {"tls/m2.pem", "tls/m2.crt", "spark-master.properties"},
     "w1": OF_DRIVERS | {"spark-worker.properties"},
     "a1": OF_DRIVERS | OF_POSTGRES | CERTIFICATES | {
         "tls/a1.key", "airflow-users.json", "airflow.pgpass", "spark-rest.key",

@@ -62,6 +62,51 @@ run "each_host_gets_what_its_roles_need" {
   }
 }
 
+run "one_master_keeps_what_it_knows_on_its_own_disk" {
+  command = plan
+
+  assert {
+    condition     = strcontains(local_file.rendered["m1/kappa-spark-master.service"].content, "-Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory=/var/lib/kappa/spark-master ")
+    error_message = "a master that is started again knows nobody"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["w1/kappa-spark-worker.service"].content, " spark://m1:7077\n") && strcontains(local_file.rendered["k1/kappa.toml"].content, "master = \"spark://m1:7077\"\nrest = [\"http://m1:6066\"]\n")
+    error_message = "others look for another master"
+  }
+}
+
+run "several_masters_agree_by_zookeeper_on_who_leads" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper"], broker_id = 1, zookeeper_id = 11 }
+      k2 = { roles = ["broker", "zookeeper"], broker_id = 2, zookeeper_id = 12 }
+      k3 = { roles = ["broker", "zookeeper"], broker_id = 3, zookeeper_id = 13 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+      m1 = { roles = ["spark_master"] }
+    }
+  }
+
+  assert {
+    condition     = output.units["k2"] == tolist(["kappa-kafka.service", "kappa-zookeeper.service"]) && local_file.rendered["k2/zookeeper-id"].content == "12\n"
+    error_message = "ZooKeeper is not started where it was asked for, or has another number"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["k2/zookeeper.cfg"].content, "\nserver.11=k1:2888:3888\nserver.12=k2:2888:3888\nserver.13=k3:2888:3888\n") && strcontains(local_file.rendered["k2/zookeeper.cfg"].content, "\nssl.keyStore.location=/etc/kappa/secrets/tls/k2.pem\n")
+    error_message = "it does not know the others, or shows another's certificate"
+  }
+  assert {
+    condition = alltrue([for host in ["m1", "pg"] : strcontains(local_file.rendered["${host}/kappa-spark-master.service"].content,
+      "-Dspark.deploy.recoveryMode=ZOOKEEPER -Dspark.deploy.zookeeper.url=k1:2182,k2:2182,k3:2182 -Dzookeeper.client.secure=true ")
+    && strcontains(local_file.rendered["${host}/kappa-spark-master.service"].content, " -Dzookeeper.ssl.keyStore.location=/etc/kappa/secrets/tls/${host}.pem ")])
+    error_message = "a master does not ask ZooKeeper, or asks it in plain"
+  }
+  assert {
+    condition     = strcontains(local_file.rendered["pg/kappa-spark-worker.service"].content, " spark://m1:7077,pg:7077\n") && strcontains(local_file.rendered["k1/kappa.toml"].content, "master = \"spark://m1:7077,pg:7077\"\nrest = [\"http://m1:6066\",\"http://pg:6066\"]\n")
+    error_message = "others know one of the masters only"
+  }
+}
+
 run "a_broker_keeps_its_number_when_others_come" {
   command = plan
   variables {

@@ -71,11 +71,56 @@ run "a_second_master_is_refused" {
   expect_failures = [var.hosts]
 }
 
+run "a_zookeeper_without_a_second_master_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper"], broker_id = 1, zookeeper_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "two_zookeepers_are_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper", "spark_master"], broker_id = 1, zookeeper_id = 1 }
+      pg = { roles = ["postgres", "zookeeper", "spark_master", "spark_worker"], zookeeper_id = 2 }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "zookeepers_of_one_number_are_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper", "spark_master"], broker_id = 1, zookeeper_id = 1 }
+      pg = { roles = ["postgres", "zookeeper", "spark_master", "spark_worker"], zookeeper_id = 1 }
+      z1 = { roles = ["zookeeper"], zookeeper_id = 3 }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
+run "a_zookeeper_without_a_number_is_refused" {
+  command = plan
+  variables {
+    hosts = {
+      k1 = { roles = ["broker", "zookeeper", "spark_master"], broker_id = 1 }
+      pg = { roles = ["postgres", "spark_master", "spark_worker"] }
+    }
+  }
+  expect_failures = [var.hosts]
+}
+
 run "an_unknown_role_is_refused" {
   command = plan
   variables {
     hosts = {
-      k1 = { roles = ["broker", "zookeeper"], broker_id = 1 }
+      k1 = { roles = ["broker", "elector"], broker_id = 1 }
       pg = { roles = ["postgres", "spark_master", "spark_worker"] }
     }
   }
