@@ -148,13 +148,13 @@ variable "topic" {
 }
 
 variable "store" {
-  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., or a folder that every host sees."
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., hdfs://NAMENODE:PORT/FOLDER?http=URL where nobody reads along (trusted_network), or a folder that every host sees."
   type        = string
   default     = ""
 
   validation {
-    condition     = var.store == "" || can(regex("^(/|s3a://[^/?@]+([/?]|$))", var.store))
-    error_message = "store is '${replace(var.store, "/[^/]*@/", "...@")}', but must be s3a://BUCKET/PREFIX without keys, the absolute path of a folder, or empty: the shared folder. Nothing was written."
+    condition     = var.store == "" || can(regex("^(/|s3a://[^/?@]+([/?]|$))", var.store)) || (var.trusted_network && can(regex("^hdfs://[^/?@]+/[^?]+[?]http=https?://", var.store)))
+    error_message = "store is '${replace(var.store, "/[^/]*@/", "...@")}', but must be s3a://BUCKET/PREFIX without keys, hdfs://NAMENODE:PORT/FOLDER?http=URL in a trusted_network, the absolute path of a folder, or empty: the shared folder. Nothing was written."
   }
 }
 

@@ -57,7 +57,7 @@ variable "topic" {
 }
 
 variable "store" {
-  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., or a folder that every host sees."
+  description = "Where checkpoints are kept, if not in the shared folder: s3a://BUCKET/PREFIX?endpoint=https://...&region=..., hdfs://NAMENODE:PORT/FOLDER?http=URL where nobody reads along (trusted_network), or a folder that every host sees."
   type        = string
   default     = ""
 }

@@ -36,7 +36,15 @@ secrets = "/etc/kappa/secrets"
 """
 
 BROKER = ["k1=broker"]
-HOSTS = [*BROKER, "pg=postgres", "z1=zookeeper", "m1=spark_master", "w1=spark_worker", "a1=airflow,monitor", "cl=client"]
+HOSTS = [
+    *BROKER,
+    "pg=postgres",
+    "z1=zookeeper",
+    "m1=spark_master",
+    "w1=spark_worker",
+    "a1=airflow,monitor",
+    "cl=client",
+]
 OF_ALL = {"ca.pem", "host"}
 OF_WORKER = {"spark-auth.properties", "kafka_stream.properties", "kappa_writer.pgpass"}
 OF_POSTGRES = {f"{role}.pgpass" for role in ROLES}

@@ -1,5 +1,4 @@
-"""Where Kafka, Postgres, Spark and Airflow are, where files are kept, where metrics are read; what is not named is the
-embedded stack's."""
+"""Where the parts of an installation are, its files and its metrics; what is not named is the embedded stack's."""
 
 from __future__ import annotations
 
@@ -240,7 +239,7 @@ def _check_urls(setting: str, urls: Iterable[str], allow_plain: bool) -> None:
     for url in urls:
         parts = urlsplit(url)
         if parts.scheme != "https" and not (allow_plain or is_loopback(parts.hostname or "")):
-            raise PlainAddress(setting, url, "Use an https:// address")
+            raise PlainAddress(setting, url, "Use an https:// address" if parts.scheme == "http" else "Use another one")
 
 
 def _quoted(value: str) -> str:

@@ -262,6 +262,18 @@ run "an_airflow_of_one_s_own_authority_is_believed_by_its_file" {
   }
 }
 
+run "hdfs_may_be_the_store_in_a_trusted_network" {
+  command = plan
+  variables {
+    store = "hdfs://nn.example.com:8020/kappa?http=http://nn.example.com:9870"
+  }
+
+  assert {
+    condition     = strcontains(local_file.settings[0].content, "\nstore = \"hdfs://nn.example.com:8020/kappa?http=http://nn.example.com:9870\"\nallow_plain = true\n")
+    error_message = "the settings name another store, or refuse what it says in plain"
+  }
+}
+
 run "a_bucket_or_a_folder_may_be_the_store" {
   command = plan
   variables {

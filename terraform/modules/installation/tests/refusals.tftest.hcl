@@ -262,6 +262,25 @@ run "half_an_hour_of_retention_is_refused" {
   expect_failures = [var.topic]
 }
 
+run "hdfs_where_somebody_may_read_along_is_refused" {
+  command = plan
+  variables {
+    trusted_network = false
+    spark_rest      = ["https://m1.example.com:6066"]
+    spark_ui        = ["https://m1.example.com:8080"]
+    store           = "hdfs://nn.example.com:8020/kappa?http=http://nn.example.com:9870"
+  }
+  expect_failures = [var.store]
+}
+
+run "hdfs_without_the_address_of_webhdfs_is_refused" {
+  command = plan
+  variables {
+    store = "hdfs://nn.example.com:8020/kappa"
+  }
+  expect_failures = [var.store]
+}
+
 run "a_store_of_another_scheme_is_refused" {
   command = plan
   variables {

@@ -39,6 +39,7 @@ shared = "/mnt/kappa"
 secrets = "/etc/kappa"
 store = "s3a://kappa/prod?endpoint=https://s3.example.com&region=eu-1"
 """
+S3 = "s3a://kappa/prod?endpoint=https://s3.example.com&region=eu-1"
 
 
 def read(folder: Path, text: str) -> Settings:
@@ -121,6 +122,11 @@ def test_a_master_without_an_address_is_refused(tmp_path: Path, left_out: str) -
         (("https://m1:8080", "http://m1:8080"), r"spark\.ui = 'http://m1:8080'"),
         (("https://airflow", "http://airflow"), r"airflow\.url = 'http://airflow"),
         (("endpoint=https", "endpoint=http"), r"places\.store = 'http://s3.example.com'"),
+        (
+            (S3, "hdfs://nn:8020/kappa?http=https://nn:9871"),
+            r"places\.store = 'hdfs://nn:8020/kappa\?http=https://nn:9871'",
+        ),
+        ((S3, "hdfs://127.0.0.1:8020/kappa?http=http://nn:9870"), r"places\.store = 'http://nn:9870'"),
     ],
 )
 def test_nothing_plain_is_said_to_another_host_unless_the_settings_say_so(
