@@ -43,6 +43,7 @@ def test_a_unit_that_writes_below_places_makes_its_folder_first() -> None:
     assert prepared == {
         "kappa-kafka": "${local.log}",
         "kappa-postgres": "+${local.config}/prepare-postgres",
+        "kappa-zookeeper": "${local.agreed}",
         "kappa-spark-master": "${local.known}",
         "kappa-monitor": "${local.watching}",
         "kappa-spark-worker": "${local.work}",
@@ -50,7 +51,8 @@ def test_a_unit_that_writes_below_places_makes_its_folder_first() -> None:
     assert re.search(r'own += "\+/usr/bin/install -d -m 0700 -o \$\{var\.users\.kappa\}"\n', LOCALS)
     written = {"kappa-spark-worker": '"--work-dir", local.work,', "kappa-monitor": "KAPPA_HOME = local.watching"}
     assert all(words in units()[name] for name, words in written.items())
-    assert "data = local.log," in (MODULE / "main.tf").read_text()
+    written_by_file = {"data = local.log,", "data = local.agreed,"}
+    assert all(words in (MODULE / "main.tf").read_text() for words in written_by_file)
 
 
 def test_postgres_is_asked_for_its_fast_shutdown_as_elsewhere() -> None:
@@ -70,15 +72,18 @@ def test_the_heap_of_each_program_is_chosen_and_small_in_the_lab() -> None:
         name: re.search(r"command = concat\(\[var\.programs\.java\], local\.heap\.(\w+),", unit)
         for name, unit in units().items()
     }
-    roles = {"kappa-kafka": "broker", "kappa-spark-master": "master", "kappa-spark-worker": "worker"}
+    roles = {
+        "kappa-kafka": "broker", "kappa-zookeeper": "zookeeper", "kappa-spark-master": "master",
+        "kappa-spark-worker": "worker",
+    }  # fmt: skip
     assert {name: found[1] for name, found in used.items() if found} == roles
     for file in (MODULE / "variables.tf", TREE / "targets" / "cluster" / "variables.tf"):
         block = file.read_text().split('variable "heap_mb" {')[1].split("\n}\n")[0]
         given = dict(re.findall(r"(\w+) += optional\(number, (\d+)\)", block))
-        assert given == {"broker": "1024", "master": "256", "worker": "256"}
+        assert given == {"broker": "1024", "zookeeper": "256", "master": "256", "worker": "256"}
     assert "= var.heap_mb\n" in (TREE / "targets" / "cluster" / "main.tf").read_text()
     lab = Provisioned(Lab(Path("/lab"), ()), Target("cluster", CHECKOUT, Path("/lab"), (), {})).variables()
-    assert lab["heap_mb"] == dict.fromkeys(given, 256), "eight hosts are one machine there"
+    assert lab["heap_mb"] == dict.fromkeys(given, 256), "nine hosts are one machine there"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, as root does")

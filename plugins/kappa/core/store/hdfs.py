@@ -186,9 +186,11 @@ def _asking(operation: str, **given: str) -> dict[str, str]:
 @cache
 def _client() -> httpx.Client:
     """The client of this process: connections are kept, and one that cannot be made is tried again. Raises NoClient."""
-    httpx = _httpx()
-    timeout = httpx.Timeout(LONGEST_SECONDS, connect=CONNECT_SECONDS)
-    return httpx.Client(timeout=timeout, follow_redirects=True, transport=httpx.HTTPTransport(retries=RETRIES))
+    given = _httpx()
+    timeout = given.Timeout(LONGEST_SECONDS, connect=CONNECT_SECONDS)
+    kept = given.HTTPTransport(retries=RETRIES)
+    client: httpx.Client = given.Client(timeout=timeout, follow_redirects=True, transport=kept)
+    return client
 
 
 def _httpx() -> ModuleType:
