@@ -23,7 +23,7 @@ from tests.integration.replays.edge import Edge
 from tests.rigs.hdfs_server import hdfs_server
 from tests.rigs.rig import Rig, rig_on
 from tests.rigs.running_stack import IN_THEIR_DRIVERS, ON_EXECUTOR, SETTINGS, Stack, Starting, starting
-from tests.rigs.s3_server import KEYS, s3_server
+from tests.rigs.s3_server import KEYS, PLACE, s3_server
 from tests.rigs.small_stack import small_cluster, small_stack
 from tests.rigs.staged_driver import local_spark
 from tests.tally import minutes
@@ -205,9 +205,16 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An empty HDFS: the setting `store`, into which a folder is to be formatted."""
+    """An empty HDFS: the setting `store`, with `{}` for the folder."""
     with hdfs_server(tmp_path_factory.mktemp("hdfs")) as place:
         yield place
+
+
+@pytest.fixture(params=["s3", "hdfs"])
+def server_store(request: pytest.FixtureRequest) -> str:
+    """A store on a server, of each kind: the setting `store`, with `{}` for the folder."""
+    server: str = request.getfixturevalue(request.param)
+    return PLACE + server if request.param == "s3" else server
 
 
 def _end_state_maintenance(spark: SparkSession) -> None:

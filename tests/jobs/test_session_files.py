@@ -74,14 +74,7 @@ def test_another_server_is_told_by_its_endpoint(endpoint: str, encrypted: str) -
 
 
 def test_of_two_who_write_one_file_the_second_is_told_that_it_lost(spark: SparkSession, place: Location) -> None:
-    files, path = _files(spark, place), _path(spark, place / "offsets/7")
-    first, second = (files.createAtomic(path, False) for _ in range(2))
-    for stream, said in ((first, b"first"), (second, b"second")):
-        stream.write(bytearray(said))
-    first.close()
-    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
-        second.close()
-    assert (place / "offsets/7").read() == b"first"
+    _the_second_loses(spark, place / "offsets/7")
 
 
 def test_what_may_be_overwritten_is(spark: SparkSession, place: Location) -> None:
@@ -96,15 +89,7 @@ def test_what_may_be_overwritten_is(spark: SparkSession, place: Location) -> Non
 def test_in_hdfs_the_second_of_two_is_told_that_it_lost(spark: SparkSession, hdfs: str) -> None:
     place = at(hdfs.format("files/offsets/7"))
     with files_in(spark, place.store):
-        files, path = _files(spark, place, session.files(place.store)[_FILE_MANAGER]), _path(spark, place)
-        files.mkdirs(path.getParent())
-        first, second = (files.createAtomic(path, False) for _ in range(2))
-        for stream, said in ((first, b"first"), (second, b"second")):
-            stream.write(bytearray(said))
-        first.close()
-        with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
-            second.close()
-        assert place.read() == b"first"
+        _the_second_loses(spark, place)
 
 
 def test_a_put_that_fails_is_an_error(spark: SparkSession, place: Location) -> None:
@@ -153,6 +138,19 @@ def _goes_on(spark: SparkSession, place: Location, source: Path) -> None:
     assert place.names() >= {"metadata", "offsets", "commits", "state"}
     assert (place / "commits").names() == {"0", "1"}
     assert not [name for name in place.files() if ".tmp" in name]
+
+
+def _the_second_loses(spark: SparkSession, file: Location) -> None:
+    """Two begin a file that nobody may overwrite, by the manager of its store, and end it one after the other."""
+    files, path = _files(spark, file, session.files(file.store)[_FILE_MANAGER]), _path(spark, file)
+    files.mkdirs(path.getParent())
+    first, second = (files.createAtomic(path, False) for _ in range(2))
+    for stream, said in ((first, b"first"), (second, b"second")):
+        stream.write(bytearray(said))
+    first.close()
+    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+        second.close()
+    assert file.read() == b"first"
 
 
 def _files(spark: SparkSession, place: Location | Path, name: str = _IN_BUCKET) -> Any:

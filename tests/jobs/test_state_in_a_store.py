@@ -20,18 +20,16 @@ from kappa.registry.postgres import PostgresRegistry
 from tests.rigs.case import Case
 from tests.rigs.events import mixture
 from tests.rigs.rig import Rig
-from tests.rigs.s3_server import PLACE, files_in
+from tests.rigs.s3_server import files_in
 
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 JOB = "ad_ctr"
 
 
-@pytest.fixture(params=["s3", "hdfs"])
-def case(request: pytest.FixtureRequest, rig: Rig, spark: SparkSession) -> Iterator[Case]:
+@pytest.fixture
+def case(rig: Rig, spark: SparkSession, server_store: str) -> Iterator[Case]:
     """A version with two state partitions, and a session that can use its store."""
-    server = request.getfixturevalue(request.param)
-    store = PLACE + server if request.param == "s3" else server
-    case = rig.case_in(store, JOB, state_partitions=2, records_per_batch=100)
+    case = rig.case_in(server_store, JOB, state_partitions=2, records_per_batch=100)
     with files_in(spark, case.settings.store.store):
         yield case
 

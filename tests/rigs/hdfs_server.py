@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from bench.database import free_port
-from cli.entry import CHECKOUT
-from kappa.core.installation.settings import Settings
-from stack.layout import Layout
 from stack.services import jars
-from stack.services.jars import JarUnreachable
 from stack.services.spark import spark_home
-from stack.waiting import until
+from tests.rigs.jar_server import JAVA, fetched, running
+from tests.rigs.small_stack import free_ports
 
 (MINICLUSTER,) = (jar for jar in jars.read() if jar.group == "hdfs-server")
-PATIENCE_SECONDS = 90.0
 STARTED = "started"
 PROGRAM = """
 import java.nio.file.Files;
@@ -45,29 +36,11 @@ public class Hdfs {
 
 @contextmanager
 def hdfs_server(folder: Path) -> Iterator[str]:
-    """An empty HDFS; the setting `store` for it, whose folder can be added to. Skips the test where the jar cannot be
-    had."""
-    cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
-    try:
-        jars.fetch([MINICLUSTER], jars.repository(os.environ), cache, {MINICLUSTER.group: folder / "jars"})
-    except JarUnreachable as away:
-        pytest.skip(f"no HDFS for the test: {away}")
-    name, http = free_port(), free_port()
+    """An empty HDFS; the setting `store` for it, with `{}` for the folder. Skips the test where the jar cannot be
+    had. Hadoop's own classes are those that Spark has."""
+    classes = f"{fetched(MINICLUSTER, folder)}{os.pathsep}{spark_home()}/jars/*"
+    name, http = free_ports(2)
     (folder / "Hdfs.java").write_text(PROGRAM)
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            _command(folder, name, http), stdout=log, stderr=subprocess.STDOUT, cwd=folder, stdin=subprocess.DEVNULL
-        )
-    try:
-        assert until((folder / STARTED).exists, PATIENCE_SECONDS), (folder / "log").read_text()
+    command = [JAVA, "-Xmx384m", "-cp", classes, str(folder / "Hdfs.java"), str(folder), str(name), str(http)]
+    with running(command, folder, (folder / STARTED).exists):
         yield f"hdfs://127.0.0.1:{name}/{{}}?http=http://127.0.0.1:{http}"
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _command(folder: Path, name: int, http: int) -> list[str]:
-    """The program from its source: Hadoop's own classes are those that Spark has."""
-    classes = f"{folder / 'jars' / MINICLUSTER.name}{os.pathsep}{spark_home()}/jars/*"
-    program = [str(folder / "Hdfs.java"), str(folder), str(name), str(http)]
-    return [shutil.which("java") or "java", "-Xmx384m", "-cp", classes, *program]

@@ -17,15 +17,13 @@ from kappa.core.store.location import Location
 from kappa.core.store.places import at
 from tests.jobs import streams
 from tests.jobs.checkpoints import WINDOWS, fill, make
-from tests.rigs.s3_server import PLACE, files_in
+from tests.rigs.s3_server import files_in
 
 
-@pytest.fixture(params=["s3", "hdfs"])
-def of_version(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Location]:
+@pytest.fixture
+def of_version(spark: SparkSession, server_store: str) -> Iterator[Location]:
     """An empty place for a version's checkpoints, in a store that the session can use."""
-    server = request.getfixturevalue(request.param)
-    store = PLACE + server if request.param == "s3" else server
-    place = at(store.format("generations/ad_ctr/v1"))
+    place = at(server_store.format("generations/ad_ctr/v1"))
     with files_in(spark, place.store):
         yield place
 

@@ -168,7 +168,7 @@ class Places:
     allow_plain: bool = False
 
     def check(self) -> None:
-        """Raises PlainAddress. Hadoop's own protocol is one, whatever its site's files make of it."""
+        """Raises PlainAddress, also for HDFS, of which nobody here knows whether its site encrypts."""
         store = urlsplit(self.store)
         asked = [url for key, url in parse_qsl(store.query) if key in ("endpoint", "http")]
         _check_urls("places.store", asked + [self.store] * (store.scheme == "hdfs"), self.allow_plain)

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
-from kappa.core.store.location import File, StoreAway
+from kappa.core.store.location import File, StoreAway, part_of
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Folder:
 
 def _part(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    part = path.with_name(part_of(path.name))
     part.write_bytes(data)
     return part
 

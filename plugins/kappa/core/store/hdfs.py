@@ -11,10 +11,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-from uuid import uuid4
 
-from kappa.core.refusals import Refusal
-from kappa.core.store.location import File, StoreAway
+from kappa.core.store.location import File, NoClient, StoreAway, part_of
 
 if TYPE_CHECKING:
     import httpx
@@ -28,16 +26,6 @@ RETRIES = 3
 PIECE = 2**20
 _NAMED = {"FileNotFoundException": FileNotFoundError, "FileAlreadyExistsException": FileExistsError}
 """What the port calls an exception of Hadoop's; any other is a store that cannot be used."""
-
-
-class NoClient(Refusal):
-    """The package that speaks HTTP is not installed where it is needed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a store in HDFS needs the package httpx, which is not installed here. Nothing was read or written. "
-            "Install it: 'uv sync' in a checkout, 'pip install httpx' elsewhere."
-        )
 
 
 @dataclass(frozen=True)
@@ -125,7 +113,7 @@ class Hdfs:
     def _put(self, key: str, data: bytes | Iterator[bytes], how: str, changed_ms: int | None = None) -> None:
         """Write beside the file, then rename as `how` says."""
         folder, _, name = key.rpartition("/")
-        part = f"{folder}/.{name}.{uuid4().hex}.tmp"
+        part = f"{folder}/{part_of(name)}"
         place = self._asked("PUT", part, "CREATE", overwrite="true", noredirect="true").json()["Location"]
         try:
             with self._errors(key):
@@ -198,5 +186,5 @@ def _httpx() -> ModuleType:
     try:
         import httpx
     except ModuleNotFoundError as missing:
-        raise NoClient from missing
+        raise NoClient("in HDFS", "httpx", "uv sync", "pip install httpx") from missing
     return httpx

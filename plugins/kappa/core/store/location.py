@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
+from uuid import uuid4
+
+from kappa.core.refusals import Refusal
 
 
 class StoreAway(OSError):  # noqa: N818 - a state that passes
@@ -13,6 +16,21 @@ class StoreAway(OSError):  # noqa: N818 - a state that passes
 
     def __init__(self, url: str, problem: object) -> None:
         super().__init__(f"the store of {url} cannot be used: {problem}. Nothing is known of its files meanwhile.")
+
+
+class NoClient(Refusal):
+    """The package that speaks to a store is not installed where it is needed."""
+
+    def __init__(self, store: str, package: str, in_a_checkout: str, elsewhere: str) -> None:
+        super().__init__(
+            f"a store {store} needs the package {package}, which is not installed here. Nothing was read or written. "
+            f"Install it: '{in_a_checkout}' in a checkout, '{elsewhere}' elsewhere."
+        )
+
+
+def part_of(name: str) -> str:
+    """The name, new each time, under which a file is written before it gets its own: one that no copy takes along."""
+    return f".{name}.{uuid4().hex}.tmp"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from kappa.core.refusals import Refusal
-from kappa.core.store.location import File, StoreAway
+from kappa.core.store.location import File, NoClient, StoreAway
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -29,16 +28,6 @@ CREDENTIALS = (
 """Variables by which a process may use a bucket; without any of them, the role of its machine counts."""
 LONGEST = timedelta(seconds=30)
 RETRIES = 5
-
-
-class NoClient(Refusal):
-    """The package that speaks S3 is not installed where it is needed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a store on S3 needs the package obstore, which is not installed here. Nothing was read or written. "
-            "Install it: 'uv sync --extra s3' in a checkout, 'pip install kappa-ads[s3]' elsewhere."
-        )
 
 
 @dataclass(frozen=True)
@@ -149,5 +138,5 @@ def _obstore() -> ModuleType:
         import obstore.exceptions
         import obstore.store
     except ModuleNotFoundError as missing:
-        raise NoClient from missing
+        raise NoClient("on S3", "obstore", "uv sync --extra s3", "pip install kappa-ads[s3]") from missing
     return obstore

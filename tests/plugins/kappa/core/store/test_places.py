@@ -9,9 +9,9 @@ import pytest
 
 from kappa.core.store import hdfs
 from kappa.core.store.hdfs import Hdfs
-from kappa.core.store.location import StoreAway
+from kappa.core.store.location import NoClient, StoreAway
 from kappa.core.store.places import UnknownStore, at
-from kappa.core.store.s3 import Bucket, NoClient
+from kappa.core.store.s3 import Bucket
 
 
 def test_a_path_is_a_folder_and_a_url_a_bucket(tmp_path: Path) -> None:
@@ -72,5 +72,5 @@ def test_an_hdfs_that_does_not_answer_is_away_and_lacks_no_file(monkeypatch: pyt
 def test_without_a_client_of_http_hdfs_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     hdfs._client.cache_clear()
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(hdfs.NoClient, match="needs the package httpx"):
+    with pytest.raises(NoClient, match="needs the package httpx"):
         at("hdfs://nn:8020/a?http=http://nn:9870").read()
