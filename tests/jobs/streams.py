@@ -16,6 +16,8 @@ from kappa.core.store.location import Location
 from tests.jobs.records import MINUTE, NOON
 
 DELAY_MS = 7_560_000
+PARTITIONS = 2
+"""Of the state; said by each stream, since a driver that used the session before leaves its own number."""
 
 
 def event(number: int, window: int, ad: str = "a", cost: int = 5) -> tuple[Any, ...]:
@@ -42,6 +44,7 @@ def writer(
     job: str = "ad_ctr",
 ) -> DataStreamWriter:
     """The stream over the files, not started."""
+    spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS)
     events = spark.readStream.schema(schemas.EVENT).option("maxFilesPerTrigger", 1).parquet(str(source))
     counted = windows.counted(events.drop("reason", "append_ms", "stamped"), find(job), 10_000, DELAY_MS)
     started: DataStreamWriter = counted.writeStream.outputMode("update").foreachBatch(callback)
