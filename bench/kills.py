@@ -1,6 +1,7 @@
-"""Faults under load: kill -9 of drivers at random moments and a `down` / `up` in the middle, then a reconciliation.
+"""Faults under load: kill -9 of processes at random moments and a `down` / `up` in the middle, then a reconciliation.
 
-Command: python -m bench.kills [--times 5] [--rate 500] [--seed N] [--json]; exit 1 at any difference or lost driver.
+Command: python -m bench.kills [--times 5] [--victim executor] [--rate 500] [--seed N] [--json]; exit 1 at any
+difference or lost driver.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench import report
 from bench.live import Database, Version, kappa
 from bench.load import Background
 from bench.percentiles import summary
-from bench.victims import Target, pause_seconds, recovery_seconds, schedule, strike
+from bench.victims import OF_THE_DRIVER, Target, pause_seconds, recovery_seconds, schedule, strike
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
 
@@ -27,8 +28,9 @@ RECONCILE_WAIT = "300"
 
 
 def main(
-    times: Annotated[int, typer.Option(min=1, help="Kills of each process of each driver.")] = 5,
+    times: Annotated[int, typer.Option(min=1, help="Kills of each process of each job.")] = 5,
     jobs: Annotated[str, typer.Option(help="Jobs whose drivers are killed, by commas.")] = "ad_ctr,client_spend",
+    victim: Annotated[list[Target] | None, typer.Option(help="Default: python and jvm; once for each.")] = None,
     rate: Annotated[float, typer.Option(min=0.1, help="Records per second meanwhile, of every kind.")] = 500.0,
     least: Annotated[float, typer.Option(min=0, help="Least seconds between a recovery and the next kill.")] = 3.0,
     most: Annotated[float, typer.Option(min=0, help="Most seconds between them.")] = 15.0,
@@ -37,14 +39,14 @@ def main(
     seed: Annotated[int | None, typer.Option(min=0, help="Of traffic and moments; random if absent.")] = None,
     as_json: report.Json = False,
 ) -> None:
-    """Kill each driver's Python process and JVM under load, take the stack down and up, and reconcile."""
+    """Kill processes of each job under load, take the stack down and up, and reconcile."""
     stack = settings()
     seed = secrets.randbelow(2**31) if seed is None else seed
     report.say(f"seed {seed}")
     names = [job.strip() for job in jobs.split(",")]
     Database(stack).live_of(names)
     rng = random.Random(seed)
-    order = schedule(names, times, rng)
+    order = schedule(names, victim or OF_THE_DRIVER, times, rng)
     half = len(order) // 2 if restart else len(order)
     with Background(stack, seed, rate, LONGEST_HOURS * 3600) as background:
         kills = _rounds(stack, order[:half], rng, (least, most), within)
@@ -75,16 +77,16 @@ def _rounds(
     for job, target in order:
         (version,) = database.live_of([job])
         time.sleep(pause_seconds(earlier[job], time.time() * 1000, stack.supervision) + rng.uniform(*span))
-        done.append(_one(database, version, target, within))
+        done.append(_one(stack, database, version, target, within))
         earlier[job].append(done[-1]["at_ms"])
     database.close()
     return done
 
 
-def _one(database: Database, version: Version, target: Target, within: float) -> dict[str, Any]:
-    kill = strike(database, version, target, within)
+def _one(stack: Settings, database: Database, version: Version, target: Target, within: float) -> dict[str, Any]:
+    kill = strike(stack, database, version, target, within)
     seconds = recovery_seconds(database, version, kill, within)
-    came = "did not come back" if seconds is None else f"committed again after {seconds} s"
+    came = "did not come back" if seconds is None else f"stood still for {seconds} s"
     report.say(f"killed {target} of {version.job} (pid {kill.pid}): {came}")
     return {"job": kill.job, "target": str(kill.target), "at_ms": round(kill.at_ms), "seconds": seconds}
 
@@ -112,7 +114,7 @@ def _tell(outcome: dict[str, Any], as_json: bool) -> None:
         figures = summary([s for s in seconds if s is not None])
         rows.append((f"{job} {target}", len(seconds), figures["p50"], figures["max"], seconds.count(None)))
     columns = ("killed", "times", "p50", "max", "lost")
-    report.table(f"seconds from kill to the next commit, seed {outcome['seed']}", columns, rows)
+    report.table(f"seconds that the job stood still, seed {outcome['seed']}", columns, rows)
     verdict = outcome["verdict"]
     report.say("reconcile said nothing" if verdict is None else f"{verdict['difference_count']} differences")
 

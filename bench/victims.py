@@ -1,4 +1,4 @@
-"""The processes of a driver that a bench kills, when it may, and when the job has recovered."""
+"""The processes of a job that a bench kills, when it may, and when the job has recovered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import psutil
 
-from bench.groups import group
+from bench.groups import Applications, Census, group
 from bench.live import Database, Version
-from kappa.core.installation.settings import Supervision
+from kappa.core.installation.settings import Settings, Supervision
 from kappa.core.refusals import Refusal
 
 _DRIVER = """
@@ -24,7 +24,14 @@ _NEXT_COMMIT = """
 select extract(epoch from min(committed_at))::float8 * 1000 from ops.batches
 where job = %s and version = %s and epoch > %s
 """
+_NEWEST_COMMIT = """
+select extract(epoch from clock_timestamp() - max(committed_at))::float8 from ops.batches where job = %s
+"""
 FRESH = "5 seconds"
+FRESH_SECONDS = 5.0
+SETTLED_SECONDS = 60.0
+"""So long after the kill of a process that the driver outlives its effects are over: a worker's comes late, when the
+master has it back."""
 POLL_SECONDS = 0.25
 SPARE_STARTS = 3
 
@@ -36,14 +43,30 @@ class NoDriver(Refusal):
         super().__init__(f"{version.job} v{version.version} has no driver to kill: {why}. './kappa status' says more.")
 
 
+class NoVictim(Refusal):
+    """A job has no such process."""
+
+    def __init__(self, version: Version, target: Target) -> None:
+        super().__init__(
+            f"{version.job} v{version.version} has no {target} to kill. A job has executors after './kappa rescale "
+            f"{version.job} --executors 1'; './kappa status' says more."
+        )
+
+
 class Target(StrEnum):
-    """Which process of a driver is killed."""
+    """Which process is killed: one of the driver, its executor, or the cluster's worker, which started both."""
 
     PYTHON = "python"
     JVM = "jvm"
+    EXECUTOR = "executor"
+    WORKER = "worker"
 
 
-_GROUPS = {Target.PYTHON: "driver Python", Target.JVM: "driver JVM"}
+OF_THE_DRIVER = (Target.PYTHON, Target.JVM)
+_GROUPS = {
+    Target.PYTHON: "driver Python {}", Target.JVM: "driver JVM {}", Target.EXECUTOR: "executor JVM {}",
+    Target.WORKER: "spark worker",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,10 +79,17 @@ class Kill:
     epoch: int
     at_ms: float
 
+    @property
+    def is_of_driver(self) -> bool:
+        """Whether the driver does not outlive it."""
+        return self.target in OF_THE_DRIVER
 
-def schedule(jobs: Sequence[str], times: int, rng: random.Random) -> list[tuple[str, Target]]:
-    """Each process of each job's driver `times` times, in a random order."""
-    order = [(job, target) for job in jobs for target in Target for _ in range(times)]
+
+def schedule(
+    jobs: Sequence[str], targets: Sequence[Target], times: int, rng: random.Random
+) -> list[tuple[str, Target]]:
+    """Each of these processes of each job `times` times, in a random order."""
+    order = [(job, target) for job in jobs for target in targets for _ in range(times)]
     rng.shuffle(order)
     return order
 
@@ -73,21 +103,29 @@ def pause_seconds(earlier_ms: Sequence[float], now_ms: float, limits: Supervisio
     return max(0.0, (free_again_ms - now_ms) / 1000)
 
 
-def strike(database: Database, version: Version, target: Target, within: float) -> Kill:
-    """Kill (-9) the Python process or the JVM of the version's driver, once it beats. Raises NoDriver."""
+def strike(stack: Settings, database: Database, version: Version, target: Target, within: float) -> Kill:
+    """Kill (-9) that process of the version, once its driver beats. Raises NoDriver, NoVictim."""
     epoch, python, jvm = _driver(database, version, within)
-    pid = python if target is Target.PYTHON else jvm
+    wanted = _GROUPS[target].format(version.job)
+    pid = {Target.PYTHON: python, Target.JVM: jvm}[target] if target in OF_THE_DRIVER else _pid_of(stack, wanted)
     if pid is None:
-        raise NoDriver(version, f"its heartbeat names no {target}")
+        raise NoVictim(version, target)
     try:
         process = psutil.Process(pid)
-        if group(process.cmdline(), lambda _: "") != f"{_GROUPS[target]} {version.job}":
+        if target in OF_THE_DRIVER and group(process.cmdline(), lambda _: "") != wanted:
             raise NoDriver(version, f"process {pid} is another one")
         at_ms = time.time() * 1000
         process.send_signal(signal.SIGKILL)
     except psutil.NoSuchProcess as error:
         raise NoDriver(version, f"process {pid} is gone") from error
     return Kill(version.job, target, pid, epoch, at_ms)
+
+
+def _pid_of(stack: Settings, wanted: str) -> int | None:
+    """The first process of the stack that is of this group."""
+    names = Applications(stack)
+    found = (process for process in Census(stack.home).take().values() if group(process.cmdline(), names) == wanted)
+    return next((process.pid for process in found), None)
 
 
 def _driver(database: Database, version: Version, within: float) -> tuple[int, int | None, int | None]:
@@ -102,11 +140,28 @@ def _driver(database: Database, version: Version, within: float) -> tuple[int, i
 
 
 def recovery_seconds(database: Database, version: Version, kill: Kill, within: float) -> float | None:
-    """Seconds from the kill to the first batch that a later epoch committed; None if there is none `within` seconds."""
+    """How long the job stood still for a kill; None where it still does after `within` seconds.
+
+    Of a driver's process: from the kill to the first batch that a later epoch committed. Of another: the longest pause
+    between two commits, from shortly before the kill until its effects are over.
+    """
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
-        at_ms = database.rows(_NEXT_COMMIT, version.job, version.version, kill.epoch)[0][0]
-        if at_ms is not None:
-            return round((float(at_ms) - kill.at_ms) / 1000, 1)
+        found = _until_later_epoch(database, version, kill) if kill.is_of_driver else _longest_pause(database, kill)
+        if found is not None:
+            return round(found, 1)
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _until_later_epoch(database: Database, version: Version, kill: Kill) -> float | None:
+    at_ms = database.rows(_NEXT_COMMIT, version.job, version.version, kill.epoch)[0][0]
+    return None if at_ms is None else (float(at_ms) - kill.at_ms) / 1000
+
+
+def _longest_pause(database: Database, kill: Kill) -> float | None:
+    """None as long as effects may still come, or nothing is committed."""
+    if time.time() * 1000 - kill.at_ms < SETTLED_SECONDS * 1000:
+        return None
+    ((ago,),) = database.rows(_NEWEST_COMMIT, kill.job)
+    return database.longest_gap_s(kill.job, kill.at_ms) if ago < FRESH_SECONDS else None

@@ -34,14 +34,12 @@ FIRST_RECORDS = 2_000
 POLL_SECONDS = 0.3
 
 
-def run_of(
-    settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0, *, evicting: bool = True
-) -> Run:
+def run_of(settings: Settings, version: Version, offsets: Offsets, extra_delay_ms: int = 0) -> Run:
     """The run of a query that starts at `offsets`, with a watermark delay for the log as it is now."""
     base_ms = watermark.base_delay_ms(version.settings)
     own_ms = extra_delay_ms + _skew_ms(settings, version, offsets)
     logger.info("watermark delay %s ms, %s ms of it for the read skew", base_ms + own_ms, own_ms)
-    return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms, evicting)
+    return Run(version.settings, version.starts_at_ms, tuple(sorted(offsets)), base_ms + own_ms)
 
 
 def sink_of(

@@ -16,6 +16,8 @@ _TRIGGER = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecu
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.extensions": "kappa.Eviction",
+    "spark.python.daemon.module": "jobs.transforms.worker_daemon",
     # The default is 10,000 records: of the largest that may count, 640 MB in the JVM, and again in Python.
     "spark.sql.execution.arrow.maxBytesPerBatch": "16MB",
     # Kept from batch 0 on: the provider is pinned by the checkpoint, and only RocksDB's state can be repartitioned.
@@ -24,7 +26,8 @@ _FIXED = {
     ),
     f"{_STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
-    f"{_STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": "256",
+    # All partitions' of a driver. What a driver touches often is in the machine's cache of files, too.
+    f"{_STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": "64",
     # Evicting state needs no batches of its own: finality comes from append times, not from the watermark.
     f"{_STREAMING}.noDataMicroBatches.enabled": "false",
     f"{_STREAMING}.numRecentProgressUpdates": "5",

@@ -150,20 +150,15 @@ def warm(
     scratch: Location,
     goes_on: Callable[[], bool],
 ) -> None:
-    """Run both queries of a driver for a batch of the newest records before `offsets`, on empty checkpoints in
-    `scratch`, for as long as `goes_on` says so, and keep nothing of it: what a first batch compiles and loads is there
-    afterwards."""
+    """Run a driver's query for a batch of the newest records before `offsets`, on an empty checkpoint in `scratch`, for
+    as long as `goes_on` says so, and keep nothing of it: what a first batch compiles and loads is there afterwards."""
     start = _newest(settings, version, offsets)
     tried = replace(version, start_offsets=start, settings={**version.settings, "records_per_batch": FIRST_RECORDS})
-    deadline = time.monotonic() + WARM_SECONDS
-    for evicting in (True, False):
-        if not goes_on():
-            return
-        run = query.run_of(settings, tried, start, evicting=evicting)
-        checkpoint = Checkpoint(scratch / ("evicting" if evicting else "following"))
-        running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, NoopSink()))
-        query.until_through(running, lambda: time.monotonic() < deadline and goes_on())
-        running.stop()
+    deadline, checkpoint = time.monotonic() + WARM_SECONDS, Checkpoint(scratch / "query")
+    run = query.run_of(settings, tried, start)
+    running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, NoopSink()))
+    query.until_through(running, lambda: time.monotonic() < deadline and goes_on())
+    running.stop()
 
 
 def _try_to_warm(

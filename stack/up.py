@@ -19,7 +19,6 @@ from stack.provisioning import log_access
 from stack.services import (
     airflow,
     airflow_pools,
-    checkpoint_files,
     class_archive,
     jars,
     kafka,
@@ -28,6 +27,7 @@ from stack.services import (
     postgres,
     readiness,
     spark,
+    spark_jar,
 )
 from stack.supervision import Supervisor
 from stack.waiting import until
@@ -114,7 +114,7 @@ def _fetch_jars(layout: Layout, runs: bool) -> int:
     fetched = jars.fetch(wanted, jars.repository(layout.environment), layout.jar_cache, folders)
     if not runs:
         jars.leave_only(wanted, folders)
-    checkpoint_files.put(layout.settings.jars)
+    spark_jar.put(layout.settings.jars)
     return fetched
 
 

@@ -18,7 +18,7 @@ from jobs import session
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from stack.layout import Layout
-from stack.services import checkpoint_files, class_archive, jars
+from stack.services import class_archive, jars, spark_jar
 from tests.integration.replays.edge import Edge
 from tests.rigs.hdfs_server import hdfs_server
 from tests.rigs.rig import Rig, rig_on
@@ -183,7 +183,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home = Settings(tmp_path_factory.mktemp("state"))
     cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
     jars.fetch(jars.read(), jars.repository(os.environ), cache, {"spark": home.jars, "s3": home.jars})
-    checkpoint_files.put(home.jars)
+    spark_jar.put(home.jars)
     class_archive.make(Layout(home, CHECKOUT))
     os.environ |= {**local_spark(home, SPARK_MEMORY_MB), **KEYS}
     spark = session.create("tests", resolve(find("ad_ctr"), {}))

@@ -33,6 +33,8 @@ from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.log.kafka_log import KafkaLog
 
 DELAY_MS = 7_260_000
+_OF_OLDER_CODE = {"evicting": False} if "evicting" in Run.__dataclass_fields__ else {}
+"""Code from before decision 0096 would evict in each batch otherwise."""
 THREADS = {
     "Executor task": "tasks",
     "stream executi": "query",
@@ -98,7 +100,7 @@ def _start(
     with KafkaLog(access, read.topic.name) as log:
         ends = log.ends()
     records = sources.stream(spark, access, read.topic.name, ends, given)
-    run = Run(given, None, tuple(sorted(ends)), DELAY_MS, evicting=False)
+    run = Run(given, None, tuple(sorted(ends)), DELAY_MS, **_OF_OLDER_CODE)
     writer = windowed.build(records, job, run).writeStream.outputMode("update").foreachBatch(callback)
     writer = writer.option("checkpointLocation", f"{to}/{job.name}")
     return writer.trigger(processingTime=f"{given['cadence_ms']} milliseconds").start()

@@ -62,7 +62,7 @@ class Own:
 
     def kill(self) -> None:
         """The driver's JVM; Spark's master supervises it."""
-        strike(self._database, self.version, Target.JVM, FRESH_SECONDS)
+        strike(self._settings, self._database, self.version, Target.JVM, FRESH_SECONDS)
 
     def stop(self) -> None:
         """Stop it in place, once its start is over; if it was started at all."""

@@ -1,4 +1,4 @@
-"""Tries what a host has to have: the secrets, the jar that keeps checkpoints, the folders and room in them."""
+"""Tries what a host has to have: the secrets, our jar for Spark, the folders and room in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kappa.core.store.location import Location
 from stack import disk
 from stack.provisioning import role_secrets
 from stack.provisioning.role_secrets import Host
-from stack.services import checkpoint_files
+from stack.services import spark_jar
 
 PART = "host"
 FREE_BYTES = disk.NEEDED_BYTES
@@ -29,7 +29,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
     if host := role_secrets.of(settings.secrets):
         yield Trial(PART, "secrets of others", partial(_none_of_others, settings, host))
     if settings.jars.is_dir():
-        yield Trial(PART, f"jar {checkpoint_files.JAR.name}", partial(_jar, settings))
+        yield Trial(PART, f"jar {spark_jar.JAR.name}", partial(_jar, settings))
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings))
     if settings.places.store:
         yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
@@ -81,9 +81,9 @@ def _none_of_others(settings: Settings, host: Host) -> str:
 
 
 def _jar(settings: Settings) -> str:
-    if checkpoint_files.is_in(settings.jars):
+    if spark_jar.is_in(settings.jars):
         return "of this release"
-    ours, held = checkpoint_files.JAR, settings.jars / checkpoint_files.JAR.name
+    ours, held = spark_jar.JAR, settings.jars / spark_jar.JAR.name
     remedy = "'./kappa up' puts it there." if settings.is_embedded else f"Copy {ours} to {held}."
     raise Wrong(f"{held} {'is of another release' if held.exists() else 'does not exist'}", remedy)
 

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from jobs import query, stagger
 from jobs.driver import batch_sizing
-from jobs.driver.eviction import Eviction
+from jobs.driver.eviction import Eviction, SparkEvictor
 from jobs.driver.failures import Failures
 from jobs.driver.log_identity import LogWitness
 from jobs.driver.ownership import Identity
@@ -23,7 +22,7 @@ from jobs.driver.registry import DriverRegistry
 from jobs.driver.watcher import Watcher, own_beat
 from jobs.metrics import DriverMetrics
 from jobs.pipelines.pipeline import Run
-from jobs.sinks.batch_sink import BatchSink, Committed, GaveWay
+from jobs.sinks.batch_sink import BatchSink, Committed
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.installation.settings import Settings
 from kappa.core.versions import Version
@@ -79,30 +78,22 @@ class Execution:
     def run(self, spark: SparkSession) -> None:
         """Queries that follow one another, until one fails or none is wanted. Raises what ends one."""
         self._write_to(None)
+        self._eviction.again()
         try:
-            if self._eviction.due:
-                self._evict(spark)
-            while self.watcher.is_wanted:
-                if not self._follow(*self._prepare(spark, self._paced(), evicting=False)):
-                    break
-                if self._eviction.due:
-                    self._evict(spark)
+            if self._cold and self._has_much_unread():
+                self._begin(spark)
+            self._cold = False
+            while self.watcher.is_wanted and self._follow(spark, *self._prepare(spark, self._paced())):
+                pass
         finally:
             if self._sink is not None:
                 self._sink.close()
 
-    def _evict(self, spark: SparkSession) -> None:
-        """Commit a batch that evicts closed windows by a query of its own, or find that there is nothing to read.
-
-        Where a query gave way, it is the batch that was left pending. The first batch of a process reads few records,
-        else a pause would be longer by all that was left unread in it.
-        """
-        most = self._version.settings["records_per_batch"]
-        settings = {
-            **self._version.settings,
-            "records_per_batch": min(query.FIRST_RECORDS, most) if self._cold else most,
-        }
-        _, sink, writer = self._prepare(spark, settings, evicting=True)
+    def _begin(self, spark: SparkSession) -> None:
+        """Commit one batch of few records, or find that there is nothing to read: cold, a process takes several times
+        as long for each, and whoever waits for the first result would wait for all that was left unread."""
+        most = min(query.FIRST_RECORDS, self._version.settings["records_per_batch"])
+        _, sink, writer = self._prepare(spark, {**self._version.settings, "records_per_batch": most})
         running = query.start_one_batch(writer)
         self.metrics.queries += 1
         sink.attach(running)
@@ -111,13 +102,10 @@ class Execution:
         ends = self.watcher.ends
         self._failures.look_recovered(sink.committed, ends, known=ends)
         sink.close()
-        self._eviction.done()
-        self.metrics.evictions += 1
-        self._cold = False
 
-    def _follow(self, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
-        """Run the query until it ends, or is to end. True: another goes on, after an eviction or at another pace."""
-        known = self.watcher.ends
+    def _follow(self, spark: SparkSession, run: Run, sink: BatchSink, writer: DataStreamWriter) -> bool:
+        """Run the query until it ends, or is to end. True: another goes on, at another pace."""
+        known, evictor = self.watcher.ends, SparkEvictor(spark)
         sink.rest = partial(stagger.rest, self._version.job, run.settings["cadence_ms"])
         running, looked, is_over = query.start(writer, run), time.monotonic(), False
         self.metrics.queries += 1
@@ -128,34 +116,31 @@ class Execution:
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
-            sink.gives_way = self._eviction.look(sink.committed.watermark_ms, run.watermark_delay_ms)
+            self.metrics.evictions += self._eviction.look(evictor, sink.committed, run.watermark_delay_ms)
             time.sleep(POLL_SECONDS)
             unread = batch_sizing.unread(sink.committed.next_offsets, self.watcher.ends)
             is_over = batch_sizing.is_over(run.settings, self._version.settings, unread)
         try:
             self._finish(running, sink, writer)
-        except StreamingQueryException:
-            if not isinstance(sink.failure, GaveWay):
-                raise
-            logger.info("closed windows are to be evicted: the query gives way to one that does it")
-            return True
         finally:
             sink.close()
         return is_over
+
+    def _has_much_unread(self) -> bool:
+        unread = batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
+        return unread is None or unread > query.FIRST_RECORDS
 
     def _paced(self) -> Mapping[str, int]:
         """The version's settings, with batches as large as it is far from the end of the log."""
         unread = batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
         return batch_sizing.begin(self._version.settings, unread or 0)
 
-    def _prepare(
-        self, spark: SparkSession, given: Mapping[str, int], *, evicting: bool
-    ) -> tuple[Run, BatchSink, DataStreamWriter]:
+    def _prepare(self, spark: SparkSession, given: Mapping[str, int]) -> tuple[Run, BatchSink, DataStreamWriter]:
         """The query by these settings, with a delay for the log as it is now, and its sink."""
         progress, last_read = self._registry.progress(), self._registry.last_read()
         self._witness.look(progress[0], last_read)
         version = replace(self._version, settings=given)
-        run = query.run_of(self._settings, version, progress[0], self._failures.extra_delay_ms, evicting=evicting)
+        run = query.run_of(self._settings, version, progress[0], self._failures.extra_delay_ms)
         self.watcher.delay_ms = run.watermark_delay_ms
         sink = query.sink_of(
             self._settings,
@@ -177,12 +162,12 @@ class Execution:
         if not running.isActive:
             running.awaitTermination()
             return
-        sink.gives_way = False
         if not query.is_through(running):
             query.end_after_batch(running, BATCH_SECONDS)
         running.stop()
         if self._checkpoint.is_pending():
             query.finish_pending(writer, sink)
+            self._eviction.again()
 
     def _write_to(self, sink: BatchSink | None) -> None:
         """The sink of the query that comes next; what the one before it committed is kept for the heartbeat."""

@@ -11,12 +11,10 @@ class Run:
     """One run of a version's query.
 
     `starts_at_ms` is the version's T in epoch ms (None: it starts with the log); `partitions` are those of the topic
-    that the version reads; `watermark_delay_ms` frees state and decides nothing else. A batch of an `evicting` run
-    walks the whole state and evicts the windows that the watermark has closed.
+    that the version reads; `watermark_delay_ms` frees state and decides nothing else.
     """
 
     settings: Mapping[str, int]
     starts_at_ms: int | None
     partitions: tuple[int, ...]
     watermark_delay_ms: int
-    evicting: bool = True

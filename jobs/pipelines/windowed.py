@@ -13,4 +13,4 @@ def build(records: DataFrame, job: Job, run: Run) -> DataFrame:
     """RECORD rows to rows of the job's keys, `window_start` and MEASURES."""
     accepted = fates.accepted(fates.judged(records, fates.rule(run.settings, run.starts_at_ms)))
     interval_ms = run.settings["click_interval_ms"]
-    return windows.counted(accepted, job, interval_ms, run.watermark_delay_ms, evicting=run.evicting)
+    return windows.counted(accepted, job, interval_ms, run.watermark_delay_ms)

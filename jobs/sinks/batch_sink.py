@@ -44,18 +44,13 @@ class Committed:
     next_offsets: dict[int, int] = field(default_factory=dict)
 
 
-class GaveWay(Exception):  # noqa: N818 - an end, not an error
-    """A batch was planned, not computed, and is left to the query that comes next on the same checkpoint."""
-
-
 class BatchSink:
     """Writes the batches of one query; `failure` is the refusal that ended it, where one did; `trouble` says why the
     present batch has not been committed for TOLD_AFTER_SECONDS, and is empty otherwise.
 
-    `await_turn` returns once the driver may begin a batch: at once, unless it is set to wait for something. With
-    `gives_way` the next batch ends the query before anything of it is computed: no batch is interrupted. `rest` is
-    told how many seconds a batch took, once it is committed, may put off its end, and says by how many seconds it did;
-    `rested` is that of the newest batch.
+    `await_turn` returns once the driver may begin a batch: at once, unless it is set to wait for something. `rest`
+    is told how many seconds a batch took, once it is committed, may put off its end, and says by how many seconds it
+    did; `rested` is that of the newest batch.
     """
 
     def __init__(
@@ -78,7 +73,6 @@ class BatchSink:
         self._ready = threading.Event()
         self.failure: Exception | None = None
         self.trouble = ""
-        self.gives_way = False
         self.await_turn: Callable[[], None] = lambda: None
         self.rest: Callable[[float], float] = lambda _: 0.0
         self.rested = 0.0
@@ -93,12 +87,10 @@ class BatchSink:
         """Consume and commit one micro-batch; any failure is kept in `failure` and ends the query."""
         self._ready.wait()
         try:
-            if self.gives_way:
-                raise GaveWay
             self.await_turn()
             began = time.monotonic()
             self._commit(frame, batch_id)
-            self.rested = 0.0 if self.gives_way else self.rest(time.monotonic() - began)
+            self.rested = self.rest(time.monotonic() - began)
         except Exception as error:
             self.failure = error
             raise

@@ -16,23 +16,26 @@ IDENTITY = ("client_id", "ad_id")
 """What an event's identity comprises beside its id or user; a group's keys need not repeat it."""
 
 
-def counted(
-    events: DataFrame, job: Job, click_interval_ms: int, watermark_delay_ms: int, *, evicting: bool = True
-) -> DataFrame:
+MARK = "kappa.window.delayMs"
+"""What the Java class `kappa.Eviction` finds the windows of a plan by: the watermark's delay, in their metadata."""
+
+
+def counted(events: DataFrame, job: Job, click_interval_ms: int, watermark_delay_ms: int) -> DataFrame:
     """Accepted events to one row per group and window that changed: the job's keys, `window_start`, MEASURES.
 
     Nothing but the set is kept: each record is an element of its own, so what arrived can be told of it as well as
     what counts (decision 0093).
 
-    Windows cut out of the watermarked column make Spark walk the whole state in every batch, to evict. Cut out of the
-    same time computed again they carry no watermark: the batch leaves alone what it does not touch (decision 0017).
+    Windows cut out of the watermarked column would make Spark walk the whole state in every batch, to evict. These are
+    cut out of the same time computed again and bear a mark of our own instead, by which `jobs.driver.eviction` has a
+    batch walk now and then (decision 0096).
     """
-    time = F.col("event_time") if evicting else F.timestamp_millis("event_ms")
-    window = F.window(time, f"{job.window_ms} milliseconds")
+    time = F.timestamp_millis("event_ms")
     groups = (
-        events.withColumn("event_time", F.timestamp_millis("event_ms"))
+        events.withColumns({"event_time": time, "window_time": time})
         .withWatermark("event_time", f"{watermark_delay_ms} milliseconds")
-        .groupBy(*job.keys, window.alias("window"))
+        .withMetadata("window_time", {MARK: watermark_delay_ms})
+        .groupBy(*job.keys, F.window("window_time", f"{job.window_ms} milliseconds").alias("window"))
         .agg(F.collect_set(element(job, click_interval_ms)).alias(fold.EVENTS))
     )
     start = F.col("window.start").alias("window_start")

@@ -23,7 +23,7 @@ from stack.alerts import targets
 from stack.alerts.memory import MemoryFile
 from stack.containers import bucket, given, installation, names
 from stack.containers.names import Chosen, chosen
-from stack.services import certificates, checkpoint_files, jars, kafka, passwords, postgres
+from stack.services import certificates, jars, kafka, passwords, postgres, spark_jar
 from stack.services.passwords import write_private
 from stack.waiting import until
 
@@ -101,7 +101,7 @@ def put_jars(settings: Settings) -> None:
     folders = [names.JARS, *([names.S3_JARS] if isinstance(settings.store.store, Bucket) else [])]
     for folder in folders:
         shutil.copytree(folder, settings.jars, dirs_exist_ok=True)
-    checkpoint_files.put(settings.jars)
+    spark_jar.put(settings.jars)
     jars.keep_only(settings.jars, {jar.name for folder in folders for jar in folder.glob("*.jar")})
 
 

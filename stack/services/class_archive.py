@@ -16,7 +16,7 @@ from pathlib import Path
 from kappa.core.installation.settings import from_environment
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment, search_path
 from stack.layout import Layout
-from stack.services import checkpoint_files
+from stack.services import spark_jar
 from stack.services.spark import java, spark_home
 
 LONGEST_SECONDS = 900
@@ -93,7 +93,7 @@ def _remove_others(archive: Path) -> None:
 
 def _environment(layout: Layout, new: Path) -> Mapping[str, str]:
     options = f"{_OPTIONS} -XX:ArchiveClassesAtExit={new}"
-    submit = f"--master local[1] --jars '{checkpoint_files.JAR}' --driver-java-options '{options}'"
+    submit = f"--master local[1] --jars '{spark_jar.JAR}' --driver-java-options '{options}'"
     local = " ".join(f"--conf {name}={value}" for name, value in OF_ITS_OWN_PROCESS.items())
     program = environment(layout.checkout, layout.python)
     return {**layout.surroundings, **program, "PYSPARK_SUBMIT_ARGS": f"{submit} {local} pyspark-shell"}

@@ -18,7 +18,7 @@ from filelock import FileLock
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from kappa.core.refusals import Refusal
-from kappa.core.spark_environment import CHECKPOINT_JAR
+from kappa.core.spark_environment import SPARK_JAR
 
 LOCK = Path(__file__).with_name("jars.lock")
 CENTRAL = "https://repo.maven.apache.org/maven2"
@@ -100,7 +100,7 @@ def leave_only(jars: list[Jar], folders: Mapping[str, Path]) -> None:
 def keep_only(folder: Path, names: Collection[str]) -> None:
     """Remove a folder's other jars, which whoever takes all of the folder would mix with these; our own one stays."""
     for jar in folder.glob("*.jar"):
-        if jar.name not in names and jar.name != CHECKPOINT_JAR:
+        if jar.name not in names and jar.name != SPARK_JAR:
             jar.unlink()
 
 

@@ -103,7 +103,7 @@ def properties(settings: Settings, data: Path) -> str:
 
 def program(layout: Layout, java: str) -> Program:
     """The broker's process."""
-    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    options = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     log4j = f"-Dlog4j2.configurationFile={(layout.kafka / 'log4j2.yaml').as_uri()}"
     command = (java, *options, log4j, "-cp", f"{layout.broker_jars}/*", "kafka.Kafka", str(_file(layout)))
     ports = ("kafka", "kafka_controller")

@@ -106,7 +106,7 @@ def _program(
     ports: tuple[str, ...],
 ) -> Program:
     home = spark_home()
-    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    options = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     settings = tuple(f"-Dspark.{key}={value}" for key, value in properties.items())
     command = (
         java_path,

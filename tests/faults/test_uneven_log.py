@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from jobs import query
 from jobs.driver import watermark
 from jobs.pipelines import windowed
+from jobs.transforms import windows
 from tests.faults.recoveries import refused
 from tests.rigs.case import Case
+from tests.rigs.driver_process import EVICTS_ALWAYS
 from tests.rigs.events import event
 from tests.rigs.rig import Rig
 from tests.rigs.safeguards import SAFEGUARDS
@@ -39,8 +40,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         windowed, "build", lambda records, job, run: build(records, replace(job, window_ms=2 * MINUTE), run)
     )
-    run_of: Callable[..., Any] = query.run_of
-    monkeypatch.setattr(query, "run_of", lambda *given, evicting=True: run_of(*given, evicting=True))
+    monkeypatch.setattr(windows, "MARK", EVICTS_ALWAYS)
 
 
 def append_unevenly(case: Case, seed: int) -> None:

@@ -10,7 +10,7 @@ from cli.entry import CHECKOUT
 from kappa.code import artifacts
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Offsets
-from kappa.core.spark_environment import CHECKPOINT_JAR
+from kappa.core.spark_environment import SPARK_JAR
 from kappa.platform import Platform
 from tests.plugins.fake_memory import FakeClock
 from tests.plugins.fakes import FakeCluster, FakeLog
@@ -68,7 +68,7 @@ class AnyStage(ABC):
 def put_checkpoint_jar(settings: Settings) -> None:
     """A jar of that name, which nothing here loads."""
     settings.jars.mkdir(parents=True, exist_ok=True)
-    (settings.jars / CHECKPOINT_JAR).touch()
+    (settings.jars / SPARK_JAR).touch()
 
 
 def edit(checkout: Path, path: str, old: str, new: str) -> None:

@@ -1,6 +1,6 @@
 """Runs one driver with a local Spark master, for a bench; it can be told to leave out one of its safeguards.
 
-All its queries evict. A driver's usual query does not, and counts what comes behind the watermark, too (decision 0017):
+All its batches evict. A driver's usual batch does not, and counts what comes behind the watermark, too (decision 0017):
 it would hide what a safeguard is there to prevent.
 """
 
@@ -10,16 +10,18 @@ import argparse
 import sys
 from contextlib import ExitStack
 
-from jobs import query, run
+from jobs import run
+from jobs.transforms import windows
 from tests.rigs.safeguards import SAFEGUARDS
 
+EVICTS_ALWAYS = "spark.watermarkDelayMs"
+"""What Spark itself marks a watermarked column by: windows that bear it are evicted in every batch."""
 OF_A_DRIVER = [name for name, safeguard in SAFEGUARDS.items() if safeguard.place.startswith("jobs.")]
 
 
 def evict_always() -> None:
     """Have each query of this process evict, in each of its batches."""
-    run_of = query.run_of
-    vars(query)["run_of"] = lambda *given, evicting=True: run_of(*given, evicting=True)
+    vars(windows)["MARK"] = EVICTS_ALWAYS
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from jobs.driver import execution, heartbeat, watcher
 from kappa.core.installation.settings import Settings, load
 from stack import schema
 from stack.layout import Layout
-from stack.services import checkpoint_files, jars, kafka, postgres
+from stack.services import jars, kafka, postgres, spark_jar
 from stack.services.passwords import SUPERUSER
 from stack.services.postgres import OWNER
 from tests.rigs.case import Case
@@ -101,5 +101,5 @@ def put_jars(parts: Layout, home: Path) -> None:
     folder = home / "jars" / "spark"
     wanted = {"spark": folder, "s3": folder}
     jars.fetch(jars.read(), jars.repository(parts.environment), parts.jar_cache, wanted)
-    checkpoint_files.put(folder)
+    spark_jar.put(folder)
     os.symlink(parts.settings.class_archive, home / "jars" / parts.settings.class_archive.name)

@@ -22,7 +22,7 @@ from stack import schema
 from stack.down import down
 from stack.layout import Layout
 from stack.programs import NotHealthy, Program
-from stack.services import checkpoint_files, class_archive, jars, kafka, passwords, postgres, spark
+from stack.services import class_archive, jars, kafka, passwords, postgres, spark, spark_jar
 from stack.services.passwords import SUPERUSER
 from stack.supervision import Supervisor
 from stack.waiting import until
@@ -132,7 +132,7 @@ def prepare(layout: Layout) -> None:
     passwords.make(layout.settings)
     folders = {"broker": layout.broker_jars, "spark": layout.settings.jars}
     jars.fetch(jars.read(), jars.repository(layout.environment), layout.jar_cache, folders)
-    checkpoint_files.put(layout.settings.jars)
+    spark_jar.put(layout.settings.jars)
     class_archive.name(layout)
 
 

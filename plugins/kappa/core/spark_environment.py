@@ -1,5 +1,5 @@
-"""The environment of a Spark program: where it finds its code, in which jar what keeps its checkpoints, which Python it
-runs, how it gives memory back."""
+"""The environment of a Spark program: where it finds its code and our own jar, which Python it runs, how its libraries
+use memory and threads."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from pathlib import Path
 
 from kappa.core.installation.addresses import LOOPBACK
 
-ALLOCATION = {
+LIBRARIES = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TRIM_THRESHOLD_": str(2**20),
     "MALLOC_MMAP_THRESHOLD_": str(2**20),
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-"""What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018)."""
+"""What a JVM and its Python workers free goes back to the machine, not into pools of their own (decision 0018). No
+library of Python's starts a thread as it is loaded: workers are forked after that (jobs/transforms/worker_daemon.py).
+"""
 
 OF_ITS_OWN_PROCESS = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 """Where a session listens that does its work itself: nobody on another host has business there. One with executors
 listens where its worker's environment says (SPARK_LOCAL_IP, SPARK_LOCAL_HOSTNAME), or at its host's own address."""
 
-CHECKPOINT_JAR = "checkpoint-files.jar"
-"""What the jobs' session names as the keeper of checkpoints is in it; built by stack/services/checkpoint_files.py."""
+SPARK_JAR = "kappa-spark.jar"
+"""What the jobs' session names as the keeper of checkpoints, and what has a batch evict, are in it; built by
+stack/services/spark_jar.py."""
 
 
 def search_path(code: Path) -> str:
@@ -36,5 +41,5 @@ def environment(code: Path, python: str) -> dict[str, str]:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_ENV_LOADED": "1",
-        **ALLOCATION,
+        **LIBRARIES,
     }

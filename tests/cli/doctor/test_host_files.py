@@ -12,7 +12,7 @@ from cli.doctor.trial import Tried, carry_out
 from kappa.core.installation.addresses import Places
 from kappa.core.installation.settings import Settings
 from stack.provisioning import role_secrets
-from stack.services import checkpoint_files
+from stack.services import spark_jar
 from tests.rigs.s3_server import BUCKET
 
 
@@ -26,7 +26,7 @@ def settings(tmp_path: Path) -> Settings:
         file.write_text("secret")
         file.chmod(0o600)
     settings.jars.mkdir(parents=True)
-    checkpoint_files.put(settings.jars)
+    spark_jar.put(settings.jars)
     return settings
 
 
@@ -100,14 +100,14 @@ def test_what_goes_by_another_role_s_secret_is_not_tried(settings: Settings) -> 
 
 
 @pytest.mark.parametrize(("is_there", "said"), [(False, "does not exist"), (True, "is of another release")])
-@pytest.mark.parametrize(("host", "remedy"), [("", "./kappa up"), ("pg", f"Copy {checkpoint_files.JAR} to ")])
+@pytest.mark.parametrize(("host", "remedy"), [("", "./kappa up"), ("pg", f"Copy {spark_jar.JAR} to ")])
 def test_a_jar_of_checkpoints_that_is_not_the_releases_is_named(
     settings: Settings, is_there: bool, said: str, host: str, remedy: str
 ) -> None:
-    jar = settings.jars / checkpoint_files.JAR.name
+    jar = settings.jars / spark_jar.JAR.name
     jar.write_bytes(b"older") if is_there else jar.unlink()
     there = replace(settings, postgres=replace(settings.postgres, host=host))
-    finding = wrong(there)["jar checkpoint-files.jar"].finding
+    finding = wrong(there)["jar kappa-spark.jar"].finding
     assert finding is not None
     assert f"{jar} {said}" in finding.wrong
     assert remedy in finding.remedy

@@ -1,47 +1,83 @@
-"""When closed windows are evicted, and that queries which evict and which do not share one checkpoint."""
+"""When closed windows are evicted, by a batch of a query that goes on, and by one of the next on its checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs import schemas
-from jobs.driver.eviction import SHARES, Eviction
+from jobs.driver.eviction import SHARES, Eviction, SparkEvictor
 from jobs.pipelines import windowed
 from jobs.pipelines.pipeline import Run
-from jobs.sinks.batch_sink import BatchSink, GaveWay
+from jobs.sinks.batch_sink import Committed
 from kappa.core.job_catalog import find, resolve
 from kappa.core.measures import MEASURES
 from tests.jobs.records import MINUTE, NOON, record, uuid
-from tests.rigs.checkpoint_folders import in_folder
 
 DELAY = 10 * MINUTE
 AD_CTR = find("ad_ctr")
 RUN = Run(resolve(AD_CTR, {}), None, (0,), watermark_delay_ms=DELAY)
 
 
-def test_an_eviction_is_due_at_the_start_and_not_after_it() -> None:
-    eviction = Eviction()
-    assert eviction.due
-    eviction.done()
-    assert not eviction.look(NOON, DELAY)
+class Asked:
+    """An evictor without Spark; the next batch is planned when the test says so."""
+
+    def __init__(self) -> None:
+        self.times, self.planned = 0, True
+
+    def ask(self) -> None:
+        """As of an evictor."""
+        self.times, self.planned = self.times + 1, False
+
+    def is_asked(self) -> bool:
+        """As of an evictor."""
+        return not self.planned
+
+
+def _evicted(eviction: Eviction, evictor: Asked, batch_id: int, watermark_ms: int) -> bool:
+    """Whether an eviction that is due by this batch is done, and by which look."""
+    committed = Committed(batch_id=batch_id, watermark_ms=watermark_ms)
+    assert not eviction.look(evictor, committed, DELAY), "asked for, or nothing is due"
+    if evictor.planned:
+        return False
+    assert not eviction.look(evictor, replace(committed, batch_id=batch_id + 1), DELAY), "no batch is planned since"
+    evictor.planned = True
+    assert not eviction.look(evictor, replace(committed, batch_id=batch_id + 1), DELAY), "planned, and not committed"
+    return eviction.look(evictor, replace(committed, batch_id=batch_id + 2), DELAY)
+
+
+def test_a_driver_evicts_once_its_first_batch_is_there() -> None:
+    eviction, evictor = Eviction(), Asked()
+    assert not eviction.look(evictor, Committed(), DELAY)
+    assert evictor.times == 0
+    assert _evicted(eviction, evictor, 7, 0)
+    assert not _evicted(eviction, evictor, 9, NOON)
+    assert evictor.times == 1
 
 
 @pytest.mark.parametrize(("closed_ms", "due"), [(DELAY * SHARES[1], True), (DELAY * SHARES[0] - 1, False)])
 def test_it_is_due_by_what_was_closed_since(closed_ms: float, due: bool) -> None:
-    eviction = Eviction()
-    eviction.done()
-    for watermark in (None, 0, NOON, NOON + int(closed_ms)):
-        last = eviction.look(watermark, DELAY)
-    assert last is due
+    eviction, evictor = Eviction(), Asked()
+    assert _evicted(eviction, evictor, 0, NOON)
+    for batch_id, watermark in enumerate((0, NOON), start=3):
+        assert not _evicted(eviction, evictor, batch_id, watermark)
+    assert _evicted(eviction, evictor, 6, NOON + int(closed_ms)) is due
+
+
+def test_a_query_that_ends_before_its_eviction_is_committed_leaves_it_to_the_next() -> None:
+    eviction, evictor = Eviction(), Asked()
+    eviction.look(evictor, Committed(batch_id=1), DELAY)
+    evictor.planned = True
+    eviction.again()
+    assert _evicted(eviction, evictor, 2, NOON)
+    eviction.again()
+    assert not _evicted(eviction, evictor, 5, NOON), "none was under way"
+    assert evictor.times == 2
 
 
 class Stream:
@@ -53,24 +89,32 @@ class Stream:
 
     def read(self, rows: list[tuple[Any, ...]], *, evicting: bool) -> int:
         """How many groups the state has after a batch over these records."""
-        self.append(rows)
-        query = self.writer(self.keep, evicting=evicting).trigger(once=True).start()
-        query.awaitTermination()
+        query = self.start()
+        try:
+            return self.go_on(query, rows, evicting=evicting)
+        finally:
+            query.stop()
+
+    def start(self) -> StreamingQuery:
+        """A query over the files."""
+        (self._folder / "in").mkdir(exist_ok=True)
+        source = self._spark.readStream.schema(schemas.RECORD).parquet(str(self._folder / "in"))
+        writer = windowed.build(source, AD_CTR, RUN).writeStream.outputMode("update")
+        return writer.option("checkpointLocation", str(self._folder / "cp")).foreachBatch(self._keep).start()
+
+    def go_on(self, query: StreamingQuery, rows: list[tuple[Any, ...]], *, evicting: bool) -> int:
+        """How many groups the state has after one more batch of the query, over these records."""
+        evictor = SparkEvictor(self._spark)
+        if evicting:
+            evictor.ask()
+        frame = self._spark.createDataFrame(rows, schemas.RECORD)
+        frame.coalesce(1).write.mode("append").parquet(str(self._folder / "in"))
+        query.processAllAvailable()
+        assert not evictor.is_asked()
         assert query.lastProgress is not None
         return int(query.lastProgress["stateOperators"][0]["numRowsTotal"])
 
-    def append(self, rows: list[tuple[Any, ...]]) -> None:
-        """One more file of records."""
-        frame = self._spark.createDataFrame(rows, schemas.RECORD)
-        frame.coalesce(1).write.mode("append").parquet(str(self._folder / "in"))
-
-    def writer(self, callback: Callable[[DataFrame, int], None], *, evicting: bool) -> DataStreamWriter:
-        """A query over the files, not started."""
-        source = self._spark.readStream.schema(schemas.RECORD).parquet(str(self._folder / "in"))
-        writer = windowed.build(source, AD_CTR, replace(RUN, evicting=evicting)).writeStream.outputMode("update")
-        return writer.option("checkpointLocation", str(self._folder / "cp")).foreachBatch(callback)
-
-    def keep(self, frame: DataFrame, _: int) -> None:
+    def _keep(self, frame: DataFrame, _: int) -> None:
         """Serve a batch's rows."""
         for row in frame.collect():
             self.served[row["window_start"]] = tuple(row[name] for name in MEASURES)
@@ -81,50 +125,27 @@ def _minute(number: int, **fields: Any) -> tuple[Any, ...]:
     return record(number, event_time=NOON + number * MINUTE, append_ms=NOON + number * MINUTE, **fields)
 
 
-def test_only_an_evicting_query_frees_closed_windows(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_batch_that_is_asked_to_frees_closed_windows_and_the_query_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     stream = Stream(spark, tmp_path)
-    assert stream.read([_minute(0), _minute(1)], evicting=True) == 2
-    assert stream.read([_minute(30)], evicting=False) == 3
-    assert stream.read([_minute(31)], evicting=False) == 4, "windows 0 and 1 are closed and stay"
-    assert stream.read([_minute(32)], evicting=True) == 3, "30, 31 and 32"
-    assert stream.read([_minute(33)], evicting=False) == 4
+    query = stream.start()
+    try:
+        assert stream.go_on(query, [_minute(0), _minute(1)], evicting=True) == 2
+        assert stream.go_on(query, [_minute(30)], evicting=False) == 3
+        assert stream.go_on(query, [_minute(31)], evicting=False) == 4, "windows 0 and 1 are closed and stay"
+        assert stream.go_on(query, [_minute(32)], evicting=True) == 3, "30, 31 and 32"
+        assert stream.go_on(query, [_minute(33)], evicting=False) == 4
+    finally:
+        query.stop()
+    assert stream.read([_minute(60)], evicting=False) == 5
+    assert stream.read([_minute(61)], evicting=True) == 2, "another query on the same checkpoint evicts as well"
 
 
-def test_a_window_goes_on_over_a_change_of_the_query(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_window_goes_on_over_evictions_and_a_change_of_the_query(spark: SparkSession, tmp_path: Path) -> None:
     stream = Stream(spark, tmp_path)
     for offset, evicting in enumerate((True, False, True, False)):
         resend = record(offset, event_id=uuid(0))
         stream.read([resend, record(offset + 10, event_time=NOON + (offset + 1) * MINUTE)], evicting=evicting)
     assert len(stream.served) == 5
     assert stream.served[min(stream.served)] == (1, 0, 5, 0, 4, 0, 20, 0), "one counts, four were seen"
-
-
-class KeepingSink(BatchSink):
-    """A sink that serves rows without a database; of the real one is left how a batch begins and ends."""
-
-    def __init__(self, keep: Callable[[DataFrame, int], None]) -> None:
-        self.gives_way, self.failure, self._keep, self._ready = False, None, keep, Event()
-        self._ready.set()
-
-    def _commit(self, frame: DataFrame, batch_id: int) -> None:
-        self._keep(frame, batch_id)
-
-
-def test_a_query_that_gives_way_leaves_its_batch_to_the_one_that_evicts(spark: SparkSession, tmp_path: Path) -> None:
-    stream, checkpoint = Stream(spark, tmp_path), in_folder(tmp_path / "cp")
-    stream.read([_minute(0), _minute(1)], evicting=True)
-    stream.read([_minute(30)], evicting=False)
-    stream.append([_minute(31)])
-    sink = KeepingSink(stream.keep)
-    sink.gives_way = True
-    with pytest.raises(StreamingQueryException):
-        stream.writer(sink, evicting=False).trigger(once=True).start().awaitTermination()
-    assert isinstance(sink.failure, GaveWay)
-    assert checkpoint.is_pending()
-    assert len(stream.served) == 3, "of the batch nothing was computed"
-    query = stream.writer(stream.keep, evicting=True).trigger(once=True).start()
-    query.awaitTermination()
-    assert not checkpoint.is_pending()
-    assert len(stream.served) == 4
-    assert query.lastProgress is not None
-    assert query.lastProgress["stateOperators"][0]["numRowsTotal"] == 2, "30 and 31"

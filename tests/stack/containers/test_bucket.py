@@ -24,7 +24,7 @@ from kappa.core.store.s3 import Bucket
 from stack.containers import bucket, installation, names, prepare
 from stack.containers.names import Chosen, Group
 from stack.layout import Layout
-from stack.services import checkpoint_files, jars
+from stack.services import jars, spark_jar
 from stack.waiting import until
 from tests.rigs import s3_server
 from tests.rigs.small_stack import free_ports
@@ -165,12 +165,12 @@ def test_spark_is_given_what_it_needs_for_a_bucket(
     (tmp_path / "others").mkdir()
     monkeypatch.setattr(names, "JARS", tmp_path / "others")
     prepare.put_jars(ready)
-    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar", checkpoint_files.JAR.name}
+    assert {jar.name for jar in ready.jars.iterdir()} == {"hadoop-aws.jar", spark_jar.JAR.name}
     elsewhere = replace(ready, places=replace(ready.places, shared=str(tmp_path / "folder"), store=""))
     elsewhere.jars.mkdir(parents=True)
     (elsewhere.jars / "of-a-release-before.jar").touch()
     prepare.put_jars(elsewhere)
-    assert {jar.name for jar in elsewhere.jars.iterdir()} == {checkpoint_files.JAR.name}
+    assert {jar.name for jar in elsewhere.jars.iterdir()} == {spark_jar.JAR.name}
 
 
 def test_a_server_that_was_not_started_is_refused_before_any_driver_waits_for_it(

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import pytest
 
-from kappa.core.spark_environment import CHECKPOINT_JAR
+from kappa.core.spark_environment import SPARK_JAR
 from stack.services import jars
 from stack.services.jars import Jar, JarDamaged, JarUnreachable
 
@@ -96,13 +96,13 @@ def test_jars_of_a_release_before_do_not_stay_beside_those_of_this_one(base: str
     folders = {"spark": folder, "s3": folder}
     for wanted in ([locked("org/a/a-1.jar", "spark")], [locked("org/b/b-2.jar", "s3")]):
         jars.fetch(wanted, base, tmp_path / "cache", folders)
-        (folder / CHECKPOINT_JAR).touch()
+        (folder / SPARK_JAR).touch()
         jars.leave_only(wanted, folders)
-    assert kept(folder) == ["b-2.jar", CHECKPOINT_JAR]
+    assert kept(folder) == ["b-2.jar", SPARK_JAR]
     both = [locked("org/a/a-1.jar", "spark"), *wanted]
     jars.fetch(both, base, tmp_path / "cache", folders)
     jars.leave_only(both, folders)
-    assert kept(folder) == ["a-1.jar", "b-2.jar", CHECKPOINT_JAR]
+    assert kept(folder) == ["a-1.jar", "b-2.jar", SPARK_JAR]
 
 
 def test_a_second_state_folder_downloads_nothing(base: str, folders: dict[str, Path], tmp_path: Path) -> None:

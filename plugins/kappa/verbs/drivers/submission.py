@@ -12,9 +12,9 @@ from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal
 from kappa.core.spark_environment import (
-    ALLOCATION,
-    CHECKPOINT_JAR,
+    LIBRARIES,
     OF_ITS_OWN_PROCESS,
+    SPARK_JAR,
     environment,
     search_path,
 )
@@ -23,8 +23,15 @@ from kappa.verbs.drivers.size import size_of
 
 # Spark ends the process when a task runs out of memory, but not when a thread does that fetches a result or hands it
 # over: the batch then waits for ever for an answer, in a driver that beats (docs/decisions/0038). By its defaults a JVM
-# collects its whole heap as its classes pass 21 MB, and again soon after, while the first batches wait (0086).
-_OF_EACH_JVM = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -XX:MetaspaceSize=64m"
+# collects its whole heap as its classes pass 21 MB, and again soon after, while the first batches wait (0086). Some
+# builds of Java map archived classes at an address that is drawn, and write each page of them to say so: then each JVM
+# has 130 MB of its own that all could share (0096).
+_OF_EACH_JVM = (
+    "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -XX:MetaspaceSize=64m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 "
+    # By default a heap is 1.7 to 3.3 times as large as what lives in it, where that is seldom looked at.
+    "-XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -XX:-ShrinkHeapInSteps"
+)
 # The second compiler waits ten times as long as by default: a third of the CPU of a start was code that it had
 # compiled and never ran again; what a stream does all day still comes to it.
 JVM_OPTIONS = (
@@ -39,13 +46,13 @@ driver has no page, which would tell whoever asks."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
 
 
-class NoCheckpointJar(Refusal):
-    """The jar by which Spark keeps checkpoints is not where its jars are."""
+class NoSparkJar(Refusal):
+    """The jar of our own for Spark is not where its jars are."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            f"there is no {CHECKPOINT_JAR} in {folder}, by which Spark keeps checkpoints. './kappa up' puts it there; "
-            f"elsewhere copy stack/services/checkpoint_java/{CHECKPOINT_JAR} of this release into that folder. Nothing "
+            f"there is no {SPARK_JAR} in {folder}, by which Spark keeps checkpoints and evicts. './kappa up' puts it "
+            f"there; elsewhere copy stack/services/spark_java/{SPARK_JAR} of this release into that folder. Nothing "
             "was started."
         )
 
@@ -95,10 +102,10 @@ def archived(settings: Settings) -> str:
 
 
 def jars(settings: Settings) -> str:
-    """The jars that a Spark application needs, as `--jars` takes them. Raises NoCheckpointJar."""
+    """The jars that a Spark application needs, as `--jars` takes them. Raises NoSparkJar."""
     found = sorted(settings.jars.glob("*.jar"))
-    if CHECKPOINT_JAR not in {jar.name for jar in found}:
-        raise NoCheckpointJar(settings.jars)
+    if SPARK_JAR not in {jar.name for jar in found}:
+        raise NoSparkJar(settings.jars)
     return ",".join(map(str, found))
 
 
@@ -112,5 +119,5 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
         "spark.log.level": "WARN",
         **guarded(settings),
         "spark.executorEnv.PYTHONPATH": search_path(artifact),
-        **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
+        **{f"spark.executorEnv.{name}": value for name, value in LIBRARIES.items()},
     }

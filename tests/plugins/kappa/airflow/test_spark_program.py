@@ -106,7 +106,7 @@ def test_what_is_started_runs_from_the_artifact_that_the_version_is_to_run_as(ho
     assert work.environment["PYTHONPATH"] == f"{artifact}:{artifact}/plugins"
     assert work.environment["PYSPARK_PYTHON"] == "/env/bin/python"
     assert work.configuration["spark.driver.host"] == "127.0.0.1"
-    assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar,{home.jars}/checkpoint-files.jar"
+    assert work.jars == f"{home.jars}/a.jar,{home.jars}/b.jar,{home.jars}/kappa-spark.jar"
     assert work.driver_memory == "856m"
     assert work.configuration["spark.authenticate"] == "true"
 

@@ -21,7 +21,7 @@ from kappa.standalone_cluster import creation
 from kappa.verbs.drivers.submission import (
     JVM_OPTIONS,
     SHORT_JVM_OPTIONS,
-    NoCheckpointJar,
+    NoSparkJar,
     jars,
     submission,
 )
@@ -42,10 +42,10 @@ def test_an_application_has_all_jars_of_their_folder_and_none_without_the_keeper
     settings = Settings(home=tmp_path)
     settings.jars.mkdir(parents=True)
     (settings.jars / "another.jar").touch()
-    with pytest.raises(NoCheckpointJar, match=r"checkpoint-files\.jar .*elsewhere copy stack/.*Nothing was started"):
+    with pytest.raises(NoSparkJar, match=r"kappa-spark\.jar .*elsewhere copy stack/.*Nothing was started"):
         jars(settings)
     put_checkpoint_jar(settings)
-    assert jars(settings) == f"{settings.jars}/another.jar,{settings.jars}/checkpoint-files.jar"
+    assert jars(settings) == f"{settings.jars}/another.jar,{settings.jars}/kappa-spark.jar"
 
 
 @dataclass(frozen=True)

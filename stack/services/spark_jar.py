@@ -1,7 +1,7 @@
-"""The jar by which Spark keeps checkpoints, in a folder or in a bucket: its Java sources, and how it is built of them.
+"""The jar of our own for Spark, which keeps checkpoints and evicts: its Java sources, and how it is built of them.
 
 It is kept built, beside the source, so that nobody needs a compiler. After a change of the source:
-`python -m stack.services.checkpoint_files`
+`python -m stack.services.spark_jar`
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import zipfile
 from pathlib import Path
 
 from kappa.core.installation.settings import Settings
-from kappa.core.spark_environment import CHECKPOINT_JAR
+from kappa.core.spark_environment import SPARK_JAR
 from stack.layout import Layout
 from stack.services import jars
 from stack.services.spark import spark_home
 
-FOLDER = Path(__file__).with_name("checkpoint_java")
+FOLDER = Path(__file__).with_name("spark_java")
 SOURCES = tuple(sorted(FOLDER.glob("*.java")))
-JAR = FOLDER / CHECKPOINT_JAR
+JAR = FOLDER / SPARK_JAR
 PACKAGE = "kappa"
 RELEASE = 17
 MANIFEST = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {RELEASE}\r\n\r\n"
-USED = ("hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-common-utils_*.jar", "scala-library-*.jar")
+USED = (
+    "hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-sql-api_*.jar", "spark-catalyst_*.jar",
+    "spark-common-utils_*.jar", "scala-library-*.jar",
+)  # fmt: skip
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
