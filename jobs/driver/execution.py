@@ -116,7 +116,9 @@ class Execution:
             if time.monotonic() - looked > STATE_SECONDS:
                 looked = time.monotonic()
                 self._observe_state(running)
-            self.metrics.evictions += self._eviction.look(evictor, sink.committed, run.watermark_delay_ms)
+            if self._eviction.look(evictor, sink.committed, run.watermark_delay_ms):
+                self.metrics.evictions += 1
+                logger.info("closed windows were evicted, by batch %s at the latest", sink.committed.batch_id)
             time.sleep(POLL_SECONDS)
             unread = batch_sizing.unread(sink.committed.next_offsets, self.watcher.ends)
             is_over = batch_sizing.is_over(run.settings, self._version.settings, unread)
