@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 import time
+from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -16,8 +18,9 @@ from types import FrameType
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 from jobs import standby
+from jobs.driver import registry as driver_registry
 from jobs.driver import restarts
-from jobs.driver.ownership import Identity, LaunchLost, Orphaned
+from jobs.driver.ownership import Failover, Identity, LaunchLost, Orphaned
 from jobs.driver.query_loop import Driver
 from jobs.driver.registry import ALIVE, DriverRegistry
 from jobs.outcome import ParentGone
@@ -99,19 +102,24 @@ def _given_up(registry: DriverRegistry, launch: tuple[str, str], refusal: Refusa
 
 
 def _claimed(settings: Settings, registry: DriverRegistry, launch_id: str, submission_id: str) -> bool:
-    """Claim the launch; where another submission holds it, wait to see whether it is alive. One that is, but that this
-    process was started to replace, is superseded then: it ends by itself at its next heartbeat. One that serves, where
-    the settings ask for a driver that stands by, is waited for. Raises ParentGone."""
-    begun = time.monotonic()
-    while not registry.claim(launch_id, submission_id):
-        if registry.launch_has_ended(launch_id) is not False:
-            return False
-        if settings.supervision.warm_standby and registry.describe().state is State.LIVE:
-            return standby.await_failover(settings, registry, launch_id, submission_id)
-        waited = timedelta(seconds=time.monotonic() - begun)
-        if waited > 1.5 * ALIVE:
-            return registry.supersede(launch_id, submission_id, waited)
-        time.sleep(1)
+    """Claim the launch; where another submission holds it, wait to see whether it is alive. One that was killed, with
+    its worker, is replaced as soon as its connections are gone. One that is alive, but that this process was started to
+    replace, is superseded then: it ends by itself at its next heartbeat. One that serves, where the settings ask for a
+    driver that stands by, is waited for. Raises ParentGone."""
+    if registry.claim(launch_id, submission_id):
+        return True
+    version, begun = registry.describe(), time.monotonic()
+    connect = partial(driver_registry.connect, settings, version.job, version.version, None)
+    with closing(Failover(connect, launch_id, submission_id)) as failover:
+        while not (registry.claim(launch_id, submission_id) or failover.look()):
+            if registry.launch_has_ended(launch_id) is not False:
+                return False
+            if settings.supervision.warm_standby and registry.describe().state is State.LIVE:
+                return standby.await_failover(settings, registry, launch_id, submission_id)
+            waited = timedelta(seconds=time.monotonic() - begun)
+            if waited > 1.5 * ALIVE:
+                return registry.supersede(launch_id, submission_id, waited)
+            time.sleep(1)
     return True
 
 

@@ -30,9 +30,14 @@ where job = %(job)s and version = %(version)s and {_OWNED}"""  # noqa: S608 - no
 
 GONE_SECONDS = 1.0
 """A driver whose connections were all cut makes new ones at its next beat, which is sooner."""
+LONG_GONE_SECONDS = 5.0
+"""So long a driver has time that this process never saw: Postgres may have come back a moment ago, for both."""
 _IS_THERE = """exists (select from pg_stat_activity a where a.usename = session_user
     and a.application_name ~ format('^kappa:%%s:v%%s:e[0-9]+$', l.job, l.version))"""
-_HELD = f"select l.ended_at is not null, {_IS_THERE} from registry.launch l where l.launch_id = %(launch)s"  # noqa: S608 - no value is in it
+_HAS_BEATEN = """exists (select from registry.heartbeat h
+    where h.job = l.job and h.version = l.version and h.submission_id = l.claimed_by)"""
+_HELD = f"""
+select l.ended_at is not null, {_IS_THERE}, {_HAS_BEATEN} from registry.launch l where l.launch_id = %(launch)s"""  # noqa: S608 - no value is in it
 _REPLACES = f"""
 update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp(), standby = null,
     standby_warm_at = null
@@ -68,8 +73,8 @@ class LaunchLost(Exception):  # noqa: N818 - an end, not an error
 
 
 class Failover:
-    """What a driver that stands by asks and tells of the launch that another one holds; `connect` makes its connection,
-    anew after Postgres went away.
+    """What a driver that is to replace another one asks and tells of the launch that this one holds; `connect` makes
+    its connection, anew after Postgres went away.
 
     A driver that is killed is gone from Postgres at once, with all its connections; one whose host is lost only later:
     that is what `DriverRegistry.claim` is for.
@@ -86,16 +91,17 @@ class Failover:
         self._ask(_STANDS_BY, warm=warm)
 
     def look(self) -> bool | None:
-        """True: the driver was there, has been gone for GONE_SECONDS, and the launch is this one's now. False: the
-        launch has ended. None: neither."""
-        (ended, there), *_ = self._ask(_HELD).fetchall() or [(True, False)]
+        """True: the driver was there, has been gone for GONE_SECONDS, or it once beat, was never seen and has been gone
+        for LONG_GONE_SECONDS; the launch is this one's now. False: the launch has ended. None: neither."""
+        (ended, there, has_beaten), *_ = self._ask(_HELD).fetchall() or [(True, False, False)]
         if ended or there:
             self._was_there, self._gone_since = self._was_there or there, None
             return False if ended else None
         self._gone_since = self._gone_since or time.monotonic()
-        if not self._was_there or time.monotonic() - self._gone_since < GONE_SECONDS:
-            return None
-        return True if self._ask(_REPLACES).rowcount else None
+        gone = time.monotonic() - self._gone_since
+        if (self._was_there and gone >= GONE_SECONDS) or (has_beaten and gone >= LONG_GONE_SECONDS):
+            return True if self._ask(_REPLACES).rowcount else None
+        return None
 
     def close(self) -> None:
         """Close the connection: the next answer is by a new one, and of a driver that was not seen there yet."""

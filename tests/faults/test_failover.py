@@ -89,6 +89,21 @@ def test_nothing_is_taken_of_who_was_not_seen_at_work_since_postgres_answers_aga
     assert launched(case)["claimed_by"] == HOLDER
 
 
+@pytest.mark.parametrize(("seconds", "answer"), [(0.0, True), (PATIENCE_SECONDS, None)])
+def test_who_once_beat_and_was_never_seen_is_replaced_after_a_while(
+    failover: tuple[Case, Failover], monkeypatch: pytest.MonkeyPatch, seconds: float, answer: bool | None
+) -> None:
+    case, relaunched = failover
+    monkeypatch.setattr(ownership, "LONG_GONE_SECONDS", seconds)
+    case.query(
+        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation) "
+        "select job, version, 1, clock_timestamp(), 7, %s, 1 from registry.job_version",
+        HOLDER,
+    )
+    assert relaunched.look() is answer
+    assert launched(case)["claimed_by"] == (OTHER if answer else HOLDER)
+
+
 def test_who_comes_back_within_a_moment_keeps_it(
     failover: tuple[Case, Failover], monkeypatch: pytest.MonkeyPatch
 ) -> None:

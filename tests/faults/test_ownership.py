@@ -140,6 +140,17 @@ def test_a_driver_that_the_cluster_lost_sight_of_is_superseded_although_it_beats
         paused.fail()
 
 
+def test_a_driver_whose_connections_are_gone_is_replaced_before_its_heartbeat_is_old(
+    case: Case, paused: Process, other: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker was killed, and with it the driver; the master has it started anew, under another name."""
+    monkeypatch.setattr(ownership, "LONG_GONE_SECONDS", 0.0)
+    paused.take_over()
+    beating_since(case, minutes=0)
+    assert run._claimed(case.settings, other.registry, other.launch, other.submission)
+    assert other.take_over() == epoch(case)
+
+
 @pytest.mark.fault("F4", "sent twice, the request starts one driver: the second one leaves")
 def test_a_second_driver_of_a_request_that_was_sent_twice_leaves(
     case: Case, paused: Process, other: Process, monkeypatch: pytest.MonkeyPatch
