@@ -129,13 +129,16 @@ class Execution:
         return is_over
 
     def _has_much_unread(self) -> bool:
-        unread = batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
+        unread = self._left_unread()
         return unread is None or unread > query.FIRST_RECORDS
 
     def _paced(self) -> Mapping[str, int]:
         """The version's settings, with batches as large as it is far from the end of the log."""
-        unread = batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
-        return batch_sizing.begin(self._version.settings, unread or 0)
+        return batch_sizing.begin(self._version.settings, self._left_unread() or 0)
+
+    def _left_unread(self) -> int | None:
+        """How many records the version's last query left unread, whichever driver ran it."""
+        return batch_sizing.unread(self._registry.progress()[0], self.watcher.ends)
 
     def _prepare(self, spark: SparkSession, given: Mapping[str, int]) -> tuple[Run, BatchSink, DataStreamWriter]:
         """The query by these settings, with a delay for the log as it is now, and its sink."""

@@ -14,6 +14,7 @@ import psutil
 from stack.waiting import until
 from tests.faults import struck_driver
 from tests.faults.struck_driver import PID_FILE, Blow, Point
+from tests.rigs.case import Case
 from tests.rigs.program import PATIENCE_SECONDS
 from tests.rigs.staged_driver import Staged
 
@@ -99,3 +100,12 @@ def submitted(staged: Staged, point: Point, blow: Blow, spared: int = 0) -> Iter
         yield driver
     finally:
         driver.kill()
+
+
+def beating_since(case: Case, minutes: int) -> None:
+    """The claim is so old, and the driver's heartbeat is of now."""
+    case.query("update registry.launch set claimed_at = clock_timestamp() - make_interval(mins => %s)", minutes)
+    case.query(
+        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation) "
+        "select job, version, 1, clock_timestamp() + interval '1 minute', 7, 'driver-1', 1 from registry.job_version"
+    )

@@ -19,7 +19,7 @@ from jobs.driver.ownership import Failover
 from jobs.driver.registry import connect
 from stack.waiting import until
 from tests.faults.struck_driver import Blow, Point
-from tests.faults.submitted import Submitted, submitted
+from tests.faults.submitted import Submitted, beating_since, submitted
 from tests.rigs.case import Case
 from tests.rigs.events import mixture
 from tests.rigs.program import PATIENCE_SECONDS
@@ -95,11 +95,7 @@ def test_who_once_beat_and_was_never_seen_is_replaced_after_a_while(
 ) -> None:
     case, relaunched = failover
     monkeypatch.setattr(ownership, "LONG_GONE_SECONDS", seconds)
-    case.query(
-        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation) "
-        "select job, version, 1, clock_timestamp(), 7, %s, 1 from registry.job_version",
-        HOLDER,
-    )
+    beating_since(case, minutes=0)
     assert relaunched.look() is answer
     assert launched(case)["claimed_by"] == (OTHER if answer else HOLDER)
 

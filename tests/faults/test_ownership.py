@@ -16,6 +16,7 @@ from jobs.driver.ownership import Driven, LaunchLost
 from jobs.driver.registry import DriverRegistry
 from kappa.registry.launches import PostgresLaunches
 from kappa.registry.transactions import Database
+from tests.faults.submitted import beating_since
 from tests.rigs.case import Case
 from tests.rigs.rig import Rig
 
@@ -160,15 +161,6 @@ def test_a_second_driver_of_a_request_that_was_sent_twice_leaves(
     beating_since(case, minutes=1)
     assert not run._claimed(case.settings, other.registry, other.launch, other.submission)
     assert epoch(case) == owned
-
-
-def beating_since(case: Case, minutes: int) -> None:
-    """The claim is so old, and the driver's heartbeat is of now."""
-    case.query("update registry.launch set claimed_at = clock_timestamp() - make_interval(mins => %s)", minutes)
-    case.query(
-        "insert into registry.heartbeat (job, version, epoch, beat_at, driver_pid, submission_id, generation) "
-        "select job, version, 1, clock_timestamp() + interval '1 minute', 7, 'driver-1', 1 from registry.job_version"
-    )
 
 
 def test_who_was_paused_over_a_change_in_place_does_not_start_with_the_old_generation(
