@@ -1,20 +1,18 @@
-"""How a finite Spark program ends: its result as a file for whoever started it, and its exit code."""
+"""How a finite Spark program ends: its outcome, which it leaves for whoever started it, and its exit code."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from jobs.rescale.change_store import ChangeEnded
 from kappa.core import environment
-from kappa.core.changes import Outcome, outcome_file
+from kappa.core.changes import Outcome
 from kappa.core.refusals import Refusal
 
 logger = logging.getLogger("kappa.outcome")
@@ -43,43 +41,36 @@ def check_parent(pid: int) -> None:
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """The command line of such a program: home, job, version, change."""
+    """The command line of such a program: home, job, version, change, attempt."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--home", type=Path, required=True, help="state folder of the stack")
     parser.add_argument("--job", required=True)
     parser.add_argument("--version", type=int, required=True)
     parser.add_argument("--change", type=lambda text: str(UUID(text)), required=True, help="the change it works for")
+    parser.add_argument("--attempt", type=UUID, required=True, help="which try of it this is")
     return parser.parse_args()
 
 
-def carry_out(program: str, shared: Path, change_id: str, act: Callable[[], Outcome]) -> Exit:
-    """Act, and leave the outcome as a file of the shared folder, where each task of the change's run finds it."""
+def carry_out(leave: Callable[[Outcome], None], act: Callable[[], Outcome]) -> Exit:
+    """Act, and leave the outcome where each task of the change's run finds it. What may pass is raised once it is
+    left."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    file = outcome_file(shared, change_id, program)
-    file.unlink(missing_ok=True)
     try:
         environment.check()
         outcome = act()
     except Refusal as refusal:
         logger.error("%s", refusal)
-        return _leave(file, Exit.REFUSED, str(refusal), {"refusal": type(refusal).__name__})
+        leave(Outcome(str(refusal), {"refusal": type(refusal).__name__}, ok=False))
+        return Exit.REFUSED
     except ChangeEnded as ended:
         logger.warning("%s", ended)
-        return _leave(file, Exit.ENDED, f"Nothing was done: {ended}.", {})
+        leave(Outcome(f"Nothing was done: {ended}.", {}, ok=False))
+        return Exit.ENDED
     except Exception as error:
-        _leave(file, Exit.FAILED, f"{type(error).__name__}: {error}".splitlines()[0][:500], {})
+        leave(Outcome(f"{type(error).__name__}: {error}".splitlines()[0][:500], {}, ok=False, may_pass=True))
         raise
     logger.info("%s", outcome.sentence)
-    return _leave(file, Exit.DONE, outcome.sentence, outcome.evidence)
-
-
-def _leave(file: Path, code: Exit, sentence: str, evidence: Mapping[str, Any]) -> Exit:
-    """Write the result under a temporary name, then give it its own: it is read whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    left = Outcome(sentence, evidence, ok=code is Exit.DONE, may_pass=code is Exit.FAILED)
-    part.write_text(json.dumps(left.to_json(), indent=2))
-    part.rename(file)
-    return code
+    leave(outcome)
+    return Exit.DONE

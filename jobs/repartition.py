@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 # Started as a file, this folder comes first on the path and would hide modules of other packages.
@@ -49,7 +50,8 @@ def main() -> int:
     """Make the generation that the change asks for; exit codes as in `jobs.outcome`."""
     given = outcome.arguments("Repartitions the state of one version for a change.")
     settings = platform.load(given.home)
-    return outcome.carry_out(PROGRAM, settings.shared, given.change, lambda: _run(settings, given))
+    changes = PostgresChangeStore(settings, given.job, given.version, given.change)
+    return outcome.carry_out(partial(changes.leave, given.attempt), lambda: _run(settings, given))
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,13 +66,14 @@ def main() -> int:
     """Try the change's artifact and settings; exit codes as in `jobs.outcome`."""
     given = outcome.arguments("Tries an artifact on a copy of one version's checkpoint.")
     settings = platform.load(given.home)
-    return outcome.carry_out(PROGRAM, settings.shared, given.change, lambda: _run(settings, given))
+    changes = PostgresChangeStore(settings, given.job, given.version, given.change)
+    return outcome.carry_out(partial(changes.leave, given.attempt), lambda: _run(settings, given))
 
 
 def _run(settings: Settings, given: argparse.Namespace) -> Outcome:
     changes = PostgresChangeStore(settings, given.job, given.version, given.change)
     registry = DriverRegistry(settings, given.job, given.version)
-    copy = Checkpoint(settings.scratch(given.change) / "checkpoint")
+    copy = Checkpoint(settings.scratch(given.change) / f"checkpoint-{given.attempt}")
     try:
         change = check_open(changes)
         version = replace(registry.describe(), settings=change.new.settings)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import UUID
 
 import psycopg
 from psycopg.rows import dict_row
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
 from jobs.driver.registry import connect
-from kappa.core.changes import Change, Mark
+from jobs.postgres import TRANSIENT
+from kappa.core.changes import Change, Mark, Outcome
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
+
+logger = logging.getLogger("kappa.outcome")
+LEAVE_SECONDS = 60.0
+"""So long a program that has ended tries to say how."""
 
 
 class UnknownChange(Refusal):
@@ -121,6 +129,22 @@ class PostgresChangeStore:
                 = (excluded.folder, excluded.change_id, excluded.base_batch_id, excluded.proof, excluded.made_at)""",
             {**self._key, **vars(made), "proof": json.dumps(made.proof)},
         )
+
+    @retry(
+        retry=retry_if_exception_type(TRANSIENT),
+        wait=wait_exponential_jitter(multiplier=0.2, max=5),
+        stop=stop_after_delay(LEAVE_SECONDS),
+        reraise=True,
+    )
+    def leave(self, attempt_id: UUID, outcome: Outcome) -> None:
+        """Leave how a try of a finite program ended, unless another try has followed it."""
+        left = self._connection.execute(
+            """update registry.finite_program set outcome = %(outcome)s, ended_at = clock_timestamp()
+            where change_id = %(change_id)s and attempt_id = %(attempt_id)s""",
+            {**self._key, "attempt_id": attempt_id, "outcome": json.dumps(outcome.to_json())},
+        )
+        if not left.rowcount:
+            logger.warning("attempt %s is not the newest any more: its outcome was left out", attempt_id)
 
     @property
     def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:

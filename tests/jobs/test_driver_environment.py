@@ -14,7 +14,6 @@ import pytest
 from jobs import outcome, run
 from kappa.code import artifacts
 from kappa.core import environment
-from kappa.core.changes import outcome_file
 from kappa.core.environment import OtherEnvironment
 from kappa.core.installation.settings import Settings
 
@@ -75,13 +74,14 @@ def foreign(tmp_path: Path) -> Path:
 
 def test_a_finite_program_refuses_before_it_acts(foreign: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plugins']\n"
+        "import json, sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plugins']\n"
         "from pathlib import Path\n"
         "from jobs import outcome\nfrom kappa.core.changes import Outcome\n"
-        "sys.exit(outcome.carry_out('trial', Path(sys.argv[2]), 'c', lambda: Outcome('it acted', {})))\n"
+        "leave = lambda left: Path('left.json').write_text(json.dumps(left.to_json()))\n"
+        "sys.exit(outcome.carry_out(leave, lambda: Outcome('it acted', {})))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code, foreign, tmp_path], cwd=tmp_path, check=False)
-    held = json.loads(outcome_file(tmp_path, "c", "trial").read_text())
+    ran = subprocess.run([sys.executable, "-c", code, foreign], cwd=tmp_path, check=False)
+    held = json.loads((tmp_path / "left.json").read_text())
     assert ran.returncode == outcome.Exit.REFUSED
     assert "pyspark  4.1.9" in held["sentence"]
     assert held["evidence"] == {"refusal": "OtherEnvironment"}

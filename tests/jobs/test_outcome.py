@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,61 +14,46 @@ from jobs.outcome import Exit, ParentGone
 from jobs.repartition import NotHeld, rescale, wait_until_held
 from jobs.rescale.change_store import ChangeEnded, Generation
 from kappa.core.changes import Change, Mark, Outcome, Phase, RunsAs
-from kappa.core.installation.addresses import Places
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired
-from kappa.verbs.drivers import finite_program
-from kappa.verbs.drivers.finite_program import Program
 from tests.rigs.checkpoint_folders import folder_of
 
 CHANGE = str(uuid4())
 RUNS_AS = RunsAs("a", {}, 1)
 
 
-def _left(shared: Path) -> dict[str, object]:
-    held: dict[str, object] = json.loads((shared / "work" / CHANGE / "trial.json").read_text())
-    return held
-
-
 def _raising(error: BaseException) -> Outcome:
     raise error
 
 
-def test_a_program_leaves_its_outcome_where_the_tasks_of_its_change_look(tmp_path: Path) -> None:
-    """On another host, perhaps, so in the folder that all of them see."""
-    settings = Settings(tmp_path / "state", places=Places(shared=str(tmp_path / "shared")))
-    change = Change(UUID(CHANGE), "ad_ctr", 1, "rescale", "run-1", Desired.RUNNING, RUNS_AS, RUNS_AS)
-    outcome.carry_out("trial", settings.shared, CHANGE, lambda: Outcome("done", {}))
-    assert finite_program.outcome(settings, change, Program.TRIAL) == Outcome("done", {})
-
-
-def test_success_is_code_0_and_a_sentence(tmp_path: Path) -> None:
-    code = outcome.carry_out("trial", tmp_path, CHANGE, lambda: Outcome("done", {"rows": 3}))
+def test_success_is_code_0_and_a_sentence() -> None:
+    left: list[Outcome] = []
+    code = outcome.carry_out(left.append, lambda: Outcome("done", {"rows": 3}))
     assert (code, int(Exit.DONE)) == (Exit.DONE, 0)
-    assert _left(tmp_path) == {"ok": True, "may_pass": False, "sentence": "done", "evidence": {"rows": 3}}
+    assert left == [Outcome("done", {"rows": 3})]
 
 
 @pytest.mark.parametrize(("error", "code"), [(Refusal("no"), 2), (ChangeEnded("it ended as undone"), 3)], ids=str)
-def test_what_another_try_would_not_mend_has_a_code_of_its_own(tmp_path: Path, error: Exception, code: int) -> None:
-    assert outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(error)) == code
-    left = _left(tmp_path)
-    assert (left["ok"], left["may_pass"]) == (False, False)
-    assert str(error) in str(left["sentence"])
+def test_what_another_try_would_not_mend_has_a_code_of_its_own(error: Exception, code: int) -> None:
+    left: list[Outcome] = []
+    assert outcome.carry_out(left.append, lambda: _raising(error)) == code
+    assert [one.is_no for one in left] == [True]
+    assert str(error) in left[0].sentence
 
 
-def test_what_may_pass_is_raised_and_told(tmp_path: Path) -> None:
+def test_what_may_pass_is_raised_and_told() -> None:
+    left: list[Outcome] = []
     with pytest.raises(OSError, match="disk full"):
-        outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(OSError("disk full")))
-    left = _left(tmp_path)
-    assert (left["ok"], left["may_pass"]) == (False, True)
+        outcome.carry_out(left.append, lambda: _raising(OSError("disk full")))
+    assert [(one.ok, one.may_pass) for one in left] == [(False, True)]
 
 
-def test_an_older_result_does_not_stay_where_a_new_try_is_killed(tmp_path: Path) -> None:
-    outcome.carry_out("trial", tmp_path, CHANGE, lambda: Outcome("done", {}))
+def test_a_program_that_is_ended_leaves_nothing() -> None:
+    left: list[Outcome] = []
     with pytest.raises(KeyboardInterrupt):
-        outcome.carry_out("trial", tmp_path, CHANGE, lambda: _raising(KeyboardInterrupt()))
-    assert not (tmp_path / "work" / CHANGE / "trial.json").exists()
+        outcome.carry_out(left.append, lambda: _raising(KeyboardInterrupt()))
+    assert left == []
 
 
 class FakeChangeStore:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from kappa.core.changes import ENDED, Change, Mark, Phase, RunsAs
+from kappa.core.changes import ENDED, Attempt, Change, Mark, Outcome, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import OPEN_END, Desired, State
 from kappa.registry.port import Unsettled
@@ -29,6 +29,7 @@ class FakeChanges(Memory):
     batches: set[tuple[str, int, int]] = field(default_factory=set)
     planned: dict[tuple[str, int, int], dict[int, Planned]] = field(default_factory=dict)
     occupied: set[Key] = field(default_factory=set)
+    attempts: dict[tuple[UUID, str], Attempt] = field(default_factory=dict)
 
     def open_change(self, job: str, version: int) -> Change | None:
         ours = (change for change in self.changes.values() if (change.job, change.version) == (job, version))
@@ -75,6 +76,25 @@ class FakeChanges(Memory):
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
         self._mark(change_id, mark)
+
+    def begin_attempt(self, change_id: UUID, program: str, attempt_id: UUID) -> None:
+        before = self.attempts.get((change_id, program))
+        if before is None or before.attempt_id != attempt_id:
+            self.attempts[change_id, program] = Attempt(attempt_id)
+
+    def record_attempt(self, attempt_id: UUID, submission_id: str) -> None:
+        for key, attempt in self.attempts.items():
+            if attempt.attempt_id == attempt_id:
+                self.attempts[key] = replace(attempt, submission_id=submission_id)
+
+    def attempt(self, change_id: UUID, program: str) -> Attempt | None:
+        return self.attempts.get((change_id, program))
+
+    def leave_outcome(self, attempt_id: UUID, outcome: Outcome) -> None:
+        """What a program does last; whether it was still the newest try."""
+        for key, attempt in self.attempts.items():
+            if attempt.attempt_id == attempt_id:
+                self.attempts[key] = replace(attempt, outcome=outcome)
 
     def has_batches(self, job: str, version: int, generation: int) -> bool:
         return (job, version, generation) in self.batches

@@ -181,6 +181,8 @@ class FakeCluster:
 
     def _drive(self, name: str, submission: Submission) -> None:
         values = dict(pairwise(submission.arguments))
+        if "--attempt" in values:
+            return
         job, version, launch_id = values["--job"], int(values["--version"]), UUID(values["--launch"])
         if "--standby" in submission.arguments and not self.registry.is_intended(launch_id):
             self._stand_by(name, launch_id)

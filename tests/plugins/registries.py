@@ -8,13 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 from psycopg.types.json import Jsonb
 
+from jobs.rescale.change_store import PostgresChangeStore
 from kappa.core.audit import Author
-from kappa.core.changes import Change, Mark
+from kappa.core.changes import Change, Mark, Outcome
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired, Heartbeat, State, Version
@@ -24,9 +25,16 @@ from tests.plugins.fakes import FakeRegistry
 
 BY, OTHER = Author("tester", f"run-{uuid4()}", "because"), Author("other", f"run-{uuid4()}")
 TABLES = (
-    "audit", "release", "replay", "pin", "segment", "lease", "generation", "change", "launch", "driver_start",
-    "progress", "fence", "heartbeat", "batch", "batch_hour", "batch_total", "red_line", "job_version", "output",
+    "audit", "release", "replay", "pin", "segment", "lease", "generation", "finite_program", "change", "launch",
+    "driver_start", "progress", "fence", "heartbeat", "batch", "batch_hour", "batch_total", "red_line", "job_version",
+    "output",
 )  # fmt: skip
+OF_JOB = {
+    "release": "%s = any(jobs)",
+    "replay": "versions ? %s",
+    "finite_program": "change_id in (select change_id from registry.change where job = %s)",
+}
+"""By table without a column `job`, which rows are a job's."""
 COUNTS = (
     "read", "counted", "duplicate", "repeated_click", "late", "future", "before_start", "dead_letter",
     "counted_micros", "duplicate_micros", "repeated_click_micros", "late_micros", "future_micros",
@@ -77,6 +85,9 @@ class Trial(Protocol):
     def copied(self, change: Change, generation: int, folder: str | None = None) -> None:
         """A repartition marks a moment of the change and registers a generation; older code names no folder."""
 
+    def leave_outcome(self, change: Change, attempt_id: UUID, outcome: Outcome) -> None:
+        """A finite program of the change has ended."""
+
     def occupied(self) -> AbstractContextManager[None]:
         """Finite Spark work holds the checkpoints."""
 
@@ -109,6 +120,9 @@ class FakeTrial:
     def copied(self, change: Change, generation: int, folder: str | None = None) -> None:
         self.registry.mark(change.change_id, Mark.PROVED)
         self.registry.generations.setdefault((self.job, 1), {})[generation] = folder or f"g{generation}"
+
+    def leave_outcome(self, change: Change, attempt_id: UUID, outcome: Outcome) -> None:
+        self.registry.leave_outcome(attempt_id, outcome)
 
     @contextmanager
     def occupied(self) -> Iterator[None]:
@@ -172,6 +186,9 @@ class PostgresTrial:
         if folder is not None:
             self._as_writer("update registry.generation set folder = %s where job = %s", folder, self.job)
 
+    def leave_outcome(self, change: Change, attempt_id: UUID, outcome: Outcome) -> None:
+        PostgresChangeStore(self.settings, self.job, 1, str(change.change_id)).leave(attempt_id, outcome)
+
     @contextmanager
     def occupied(self) -> Iterator[None]:
         with psycopg.connect(self.settings.dsn("kappa_writer"), autocommit=True) as writer:
@@ -209,5 +226,5 @@ class PostgresTrial:
     def _forget(self, owner: psycopg.Connection[Any]) -> None:
         owner.execute(f"drop table data.{self.job}")
         for table in TABLES:
-            column = {"release": "%s = any(jobs)", "replay": "versions ? %s"}.get(table, "job = %s")
+            column = OF_JOB.get(table, "job = %s")
             owner.execute(f"delete from registry.{table} where {column}", [self.job])

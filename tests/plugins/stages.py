@@ -17,6 +17,7 @@ from tests.plugins.fakes import FakeCluster, FakeLog
 
 CODE = {
     "jobs/run.py": "print('driver')\n",
+    "jobs/outcome.py": "ARGUMENT = '--attempt'\n",
     "jobs/standby.py": "print('warm')\n",
     "jobs/schemas.py": "FIELDS = 1\n",
     "plugins/kappa/__init__.py": "",

@@ -1,29 +1,35 @@
-"""Finite Spark work as an Airflow task: one program of a change, run by spark-submit in the task and ended with it."""
+"""Finite Spark work as an Airflow task: one program of a change, on the cluster or, on one machine, in the task."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+from uuid import uuid4
 
 import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
-from kappa.core.changes import ENDED, Phase
+from kappa.core.changes import ENDED, Attempt, Change, Outcome, Phase
 from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
+from kappa.platform import Platform
 from kappa.verbs.change import steps as changing
-from kappa.verbs.drivers import finite_program
-from kappa.verbs.drivers.finite_program import Program
+from kappa.verbs.drivers import finite_program, program_on_cluster
+from kappa.verbs.drivers.finite_program import EndedWithoutWord, Program
 
 FIRST = 100
+log = logging.getLogger(__name__)
 
 
 class FiniteSparkOperator(SparkSubmitOperator):
     """Runs `jobs/<program>.py` of the artifact that the run's change is to switch to.
 
-    What it runs is known only when the change has been begun, so everything is built in `execute`. Run again after it
-    succeeded, it does nothing. Raises NotHolder, ChangeHasEnded, FiniteWorkRefused, FailedWhileHeld; what may pass
-    (FiniteWorkFailed) is tried again, as is what ends without a word.
+    Where there is a cluster of several hosts with room for it, it is a driver there, which a task that is tried again
+    follows again; else the task itself runs it by spark-submit, and it ends with the task. What it runs is known only
+    when the change has been begun, so everything is built in `execute`. Run again after it succeeded, it does nothing.
+    Raises NotHolder, ChangeHasEnded, FiniteWorkRefused, FailedWhileHeld; what may pass (FiniteWorkFailed) is tried
+    again, as is what ends without a word.
     """
 
     def __init__(self, *, verb: str, program: Program, **given: Any) -> None:
@@ -33,6 +39,7 @@ class FiniteSparkOperator(SparkSubmitOperator):
         super().__init__(**{**placed, **ends, **given})
         self.verb = verb
         self.program = program
+        self._on_cluster: tuple[Platform, Attempt] | None = None
 
     def execute(self, context: Any) -> Any:
         """The sentence that the program ended with. Raises as the class says."""
@@ -40,7 +47,10 @@ class FiniteSparkOperator(SparkSubmitOperator):
             return self._work(run, context)
 
     def on_kill(self) -> None:
-        """End the JVM and the Python process that is its child: killing the JVM alone would leave the latter behind."""
+        """End the program: on the cluster, or the JVM and the Python process that is its child: killing the JVM alone
+        would leave the latter behind."""
+        if self._on_cluster:
+            program_on_cluster.end(*self._on_cluster)
         submitted = self._hook and self._hook._submit_sp
         if not submitted:
             return
@@ -54,10 +64,10 @@ class FiniteSparkOperator(SparkSubmitOperator):
             _kill(process)
 
     def _work(self, run: Conduct, context: Any) -> str:
-        settings, change = run.platform.settings, changing.of_run(run.platform, run.job, run.author)
+        platform, change = run.platform, changing.of_run(run.platform, run.job, run.author)
         if self.program is Program.REPARTITION and not change.repartitions:
             raise AirflowSkipException("the number of state partitions stays: there is nothing to repartition")
-        before = finite_program.outcome(settings, change, self.program)
+        before = finite_program.outcome(platform, change, self.program)
         if before is not None and before.ok:
             return before.sentence
         if change.phase in ENDED:
@@ -65,20 +75,35 @@ class FiniteSparkOperator(SparkSubmitOperator):
         # It would prepare all anew while nothing is counted; run as it was, the version counts again sooner.
         if before is not None and before.may_pass and change.phase is Phase.HELD:
             raise finite_program.FailedWhileHeld(self.program, change, before.sentence)
-        finite_program.outcome_file(settings, change, self.program).unlink(missing_ok=True)
-        self._take_on(finite_program.finite_work(settings, change, self.program))
+        if why := finite_program.why_in_the_task(platform, change, self.program):
+            log.info("%s, so this task runs the %s itself", why, self.program)
+            self._run_here(platform, change, context)
+        else:
+            self._run_there(platform, change)
+        done = finite_program.outcome(platform, change, self.program)
+        if done is None:
+            raise EndedWithoutWord(self.program, "with exit code 0")
+        if not done.ok:
+            raise _ended(self.program, change, done)
+        return done.sentence
+
+    def _run_there(self, platform: Platform, change: Change) -> None:
+        attempt = program_on_cluster.start(platform, change, self.program, log.info)
+        self._on_cluster = (platform, attempt)
+        program_on_cluster.follow(platform, change, self.program, attempt, log.info)
+        self._on_cluster = None
+
+    def _run_here(self, platform: Platform, change: Change, context: Any) -> None:
+        attempt = uuid4()
+        finite_program.begin(platform, change, self.program, attempt)
+        self._take_on(finite_program.finite_work(platform.settings, change, self.program, attempt))
         try:
             super().execute(context)
         except Exception:
-            said = finite_program.outcome(settings, change, self.program)
+            said = finite_program.outcome(platform, change, self.program)
             if said is None or said.ok:
                 raise
-            ended = finite_program.FiniteWorkFailed if said.may_pass else finite_program.FiniteWorkRefused
-            raise ended(self.program, change, said.sentence) from None
-        done = finite_program.outcome(settings, change, self.program)
-        if done is None:
-            raise NoOutcome(self.program)
-        return done.sentence
+            raise _ended(self.program, change, said) from None
 
     def _take_on(self, work: finite_program.FiniteWork) -> None:
         """Let the provider's operator run this work; nothing of an earlier try is kept."""
@@ -89,11 +114,10 @@ class FiniteSparkOperator(SparkSubmitOperator):
         self._driver_memory = work.driver_memory
 
 
-class NoOutcome(Exception):  # noqa: N818 - it is what happened
-    """A program ended well and left no outcome; worth another try."""
-
-    def __init__(self, program: Program) -> None:
-        super().__init__(f"the {program} ended with exit code 0 and left no outcome; it is tried again")
+def _ended(program: Program, change: Change, said: Outcome) -> Exception:
+    """What a program that ended otherwise than well is to its task."""
+    raised = finite_program.FiniteWorkFailed if said.may_pass else finite_program.FiniteWorkRefused
+    return raised(program, change, said.sentence)
 
 
 def _kill(process: psutil.Process) -> None:

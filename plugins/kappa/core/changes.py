@@ -111,12 +111,16 @@ class Outcome(Serializable):
         return not self.ok and not self.may_pass
 
 
+@dataclass(frozen=True)
+class Attempt(Serializable):
+    """A try of a finite program of a change. `submission_id` is what the cluster calls it, None where a task of Airflow
+    runs it itself; `outcome` is None until it has ended."""
+
+    attempt_id: UUID
+    submission_id: str | None = None
+    outcome: Outcome | None = None
+
+
 def work_folder(shared: Path, change_id: object) -> Path:
-    """Where the programs of a change leave their outcomes: in the folder that all hosts share, for the tasks of one run
-    may be on several of them."""
+    """Where a program's files lie that hosts exchange: in the folder that all of them share."""
     return shared / "work" / str(change_id)
-
-
-def outcome_file(shared: Path, change_id: object, program: str) -> Path:
-    """Where a program leaves its outcome."""
-    return work_folder(shared, change_id) / f"{program}.json"

@@ -1,4 +1,4 @@
-"""The launches of drivers in Postgres: intent before the submission, claim by the driver, end."""
+"""What is started on the cluster, in Postgres: intent before the submission, claim by the driver or outcome, end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from kappa.core.changes import Attempt
 from kappa.core.versions import Launch
 from kappa.registry.port import UnknownVersion
 from kappa.registry.transactions import Connection, Database
@@ -20,10 +21,15 @@ select s.submission, l.job, l.version
 from registry.launch l cross join lateral (values (l.submission_id), (l.claimed_by), (l.standby)) s (submission)
 where s.submission is not null"""
 
+_BEGIN_ATTEMPT = """
+insert into registry.finite_program (change_id, program, attempt_id) values (%s, %s, %s)
+on conflict (change_id, program) do update set attempt_id = excluded.attempt_id, begun_at = excluded.begun_at,
+    submission_id = null, outcome = null, ended_at = null where finite_program.attempt_id <> excluded.attempt_id"""
+
 
 @dataclass(frozen=True)
 class PostgresLaunches:
-    """The part of the Registry that starts and ends drivers."""
+    """The part of the Registry that starts and ends drivers, and finite programs."""
 
     database: Database
 
@@ -68,6 +74,29 @@ class PostgresLaunches:
                 "update registry.launch set standby = %s, standby_warm_at = null where launch_id = %s",
                 [submission_id, launch_id],
             )
+
+    def begin_attempt(self, change_id: UUID, program: str, attempt_id: UUID) -> None:
+        """Write the intent to run a finite program of a change; the try before it can leave no outcome any more."""
+        with self.database.transaction() as connection:
+            connection.execute(_BEGIN_ATTEMPT, [change_id, program, attempt_id])
+
+    def record_attempt(self, attempt_id: UUID, submission_id: str) -> None:
+        """Remember what the cluster called the submission of a try."""
+        with self.database.transaction() as connection:
+            connection.execute(
+                "update registry.finite_program set submission_id = %s where attempt_id = %s",
+                [submission_id, attempt_id],
+            )
+
+    def attempt(self, change_id: UUID, program: str) -> Attempt | None:
+        """The newest try of a finite program of a change."""
+        with self.database.transaction() as connection:
+            row = connection.execute(
+                "select attempt_id, submission_id, outcome from registry.finite_program "
+                "where change_id = %s and program = %s",
+                [change_id, program],
+            ).fetchone()
+            return Attempt.from_json(row) if row else None
 
     def end_launch(self, launch_id: UUID) -> None:
         """Close a launch whose driver is gone, and shut out whatever is left of it: its take-over may be under way."""

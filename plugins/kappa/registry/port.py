@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from kappa.core.audit import Author, Entry
-from kappa.core.changes import Change, Mark, Phase
+from kappa.core.changes import Attempt, Change, Mark, Phase
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Desired, Health, Heartbeat, Launch, Lease, Segment, State, Version
@@ -190,6 +190,15 @@ class Registry(Bookkeeping, Protocol):
 
     def mark(self, change_id: UUID, mark: Mark) -> None:
         """Keep the time of a moment of a change; the first time counts."""
+
+    def begin_attempt(self, change_id: UUID, program: str, attempt_id: UUID) -> None:
+        """Write the intent to run a finite program of a change; the try before it can leave no outcome any more."""
+
+    def record_attempt(self, attempt_id: UUID, submission_id: str) -> None:
+        """Remember what the cluster called the submission of a try."""
+
+    def attempt(self, change_id: UUID, program: str) -> Attempt | None:
+        """The newest try of a finite program of a change."""
 
     def has_batches(self, job: str, version: int, generation: int) -> bool:
         """Whether a batch was committed from that generation of the checkpoint."""

@@ -43,6 +43,11 @@ class PostgresRegistry:
             changes.end_change,
             changes.mark,
         )
+        self.attempt, self.begin_attempt, self.record_attempt = (
+            launches.attempt,
+            launches.begin_attempt,
+            launches.record_attempt,
+        )
         self.next_generation, self.checkpoint_is_free = changes.next_generation, changes.checkpoint_is_free
         self.folder = changes.folder
         self.has_batches, self.newest_batches = changes.has_batches, changes.newest_batches

@@ -182,6 +182,15 @@ def starts(settings: Settings, job: str, since: str) -> object:
         return connection.execute(_STARTS, {"job": job, "since": float(since)}).fetchall()
 
 
+def programs(settings: Settings) -> object:
+    """Of each finite program of a change its name, what the cluster calls it, and whether it did well, the oldest
+    first."""
+    with _looking(settings) as connection:
+        return connection.execute(
+            "select program, submission_id, (outcome ->> 'ok')::boolean from ops.finite_programs order by begun_at"
+        ).fetchall()
+
+
 def hosts(settings: Settings) -> object:
     """How many hosts the cluster has."""
     return len(connect(settings).cluster.capacity().hosts)
@@ -219,7 +228,7 @@ WORDS: dict[str, Callable[..., object]] = {
     "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
     "led_by_one": led_by_one, "append": append, "ends": ends,
     "serving": lifecycle.serving, "leader": leader, "driver": driver,
-    "hosts": hosts, "differences": differences, "access": access, "workers": workers,
+    "hosts": hosts, "programs": programs, "differences": differences, "access": access, "workers": workers,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import uuid
 from dataclasses import replace
 
 from kappa.core.audit import Author
-from kappa.core.changes import Change
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS
 from kappa.core.replays import Answer
@@ -19,14 +16,13 @@ from kappa.core.requests.reprocessing import ReprocessRequest
 from kappa.platform import connect
 from kappa.verbs import lease
 from kappa.verbs.change import steps as change
-from kappa.verbs.drivers import finite_program, standby
+from kappa.verbs.drivers import program_on_cluster, standby
 from kappa.verbs.drivers.finite_program import Program
 from kappa.verbs.promote import steps as promote
 from kappa.verbs.replay import catch_up
 from kappa.verbs.replay import steps as replay
 from kappa.verbs.replay.observation import plan_reprocess
 from kappa.verbs.rescale.steps import VERB, plan_rescale
-from stack.services.spark import spark_home
 
 HELD_SECONDS = 3_600.0
 
@@ -38,29 +34,17 @@ def rescale(settings: Settings, job: str, given: str) -> object:
     try:
         lease.take(platform, VERB, job, by, HELD_SECONDS, 0.0, nobody_ended)
         made = change.begin(platform, VERB, job, plan.version, plan.old, plan.new, by)
-        work = repartition(settings, made) if made.repartitions else None
+        work = program_on_cluster.start(platform, made, Program.REPARTITION, print_step) if made.repartitions else None
         standby.prepare(platform, made, by)
         change.hold(platform, made, by)
-        assert work is None or work.wait() == 0, "the repartition failed; its words are in logs/repartition"
+        if work is not None:
+            program_on_cluster.follow(platform, made, Program.REPARTITION, work, print_step)
         change.switch(platform, made)
         change.launch(platform, made, by)
         change.ready(platform, made, by)
         return change.conclude(platform, made, by)
     finally:
         lease.release(platform, by)
-
-
-def repartition(settings: Settings, made: Change) -> subprocess.Popen[bytes]:
-    """The finite program of a change, at work."""
-    work = finite_program.finite_work(settings, made, Program.REPARTITION)
-    command = [str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]", "--name", work.name]
-    command += ["--driver-memory", work.driver_memory, "--jars", work.jars]
-    command += [word for name, value in work.configuration.items() for word in ("--conf", f"{name}={value}")]
-    with (settings.home.parent / "logs" / "repartition").open("ab") as log:
-        return subprocess.Popen(
-            [*command, work.application, *work.arguments], stdout=log, stderr=log,
-            env={**os.environ, **work.environment, "PYSPARK_DRIVER_PYTHON": sys.executable},
-        )  # fmt: skip
 
 
 def reprocess(settings: Settings, *jobs: str) -> object:

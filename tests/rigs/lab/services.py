@@ -191,15 +191,17 @@ def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
 
 
 def await_health(installed: Installed) -> None:
-    """Wait until the client on its host has prepared all parts; fails with what it said last."""
+    """Wait until the client on its host has prepared all parts, and all workers are there; fails with what it said
+    last."""
     said: list[str] = []
 
     def prepared() -> bool:
         try:
-            installed.ask("prepare")
+            _, workers = json.loads(installed.ask("prepare"))
         except AssertionError as error:
             said[:] = [str(error)]
             return False
-        return True
+        said[:] = [f"{workers} workers have registered"]
+        return bool(workers == len(parts.WORKERS))
 
     assert until(prepared, PATIENCE_SECONDS, 2.0), said[-1]

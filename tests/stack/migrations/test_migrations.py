@@ -35,6 +35,10 @@ FILLED: dict[str, tuple[str, ...]] = {
         "insert into registry.live_validation (job, version, success, sentence, run_id, first_window) "
         "select job, version, true, 'all is met', 'run-1', '2026-03-10 12:00+00' from registry.job_version",
     ),
+    "0030": (
+        "insert into registry.finite_program (change_id, program, attempt_id, outcome, ended_at) "
+        "select change_id, 'trial', gen_random_uuid(), '{\"ok\": true}', now() from registry.change",
+    ),
 }
 """revision -> what fills the tables that it made; a table that is empty before the next one fails the test."""
 CHANGED: dict[str, frozenset[str]] = {}

@@ -17,7 +17,7 @@ from kappa.core.log.topic import MissingTopic, Topic, TopicHidden, described, id
 Offsets = dict[int, int]
 """Partition -> offset."""
 
-REQUEST_TIMEOUT_MS = 15_000
+REQUEST_TIMEOUT_MS = 8_000
 """For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
 
 

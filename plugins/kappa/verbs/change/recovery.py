@@ -64,8 +64,8 @@ class CheckpointHeld(Refusal):
     def __init__(self, job: str, version: int, seconds: float) -> None:
         super().__init__(
             f"{job} v{version}: Spark work of an earlier run still holds its checkpoints after {seconds:.0f} s; "
-            "no driver was started beside it. Look for 'repartition.py' among the processes, end it, then "
-            "'./kappa repair'."
+            "no driver was started beside it. Look for 'repartition.py' among the processes (of Spark's hosts, where "
+            "ops.finite_programs names its driver), end it, then './kappa repair'."
         )
 
 

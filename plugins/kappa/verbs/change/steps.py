@@ -214,13 +214,13 @@ def _wait_warm(platform: Platform, change: Change) -> None:
 
 def _refused(platform: Platform, change: Change) -> str | None:
     """Why the repartition said no, if it has; what may pass is tried again."""
-    outcome = finite_program.outcome(platform.settings, change, Program.REPARTITION)
+    outcome = finite_program.outcome(platform, change, Program.REPARTITION)
     return outcome.sentence if outcome is not None and outcome.is_no else None
 
 
 def _outcomes(platform: Platform, change: Change) -> dict[str, Any]:
     """What each program of the change that has ended said."""
-    said = {program.value: finite_program.outcome(platform.settings, change, program) for program in Program}
+    said = {program.value: finite_program.outcome(platform, change, program) for program in Program}
     return {name: outcome.to_json() for name, outcome in said.items() if outcome is not None}
 
 

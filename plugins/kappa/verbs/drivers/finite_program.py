@@ -1,4 +1,5 @@
-"""How a finite Spark program of a change is started, and the outcome that it leaves; no secret among it."""
+"""The finite Spark programs of a change: how each is started, where it runs, and the outcome that it leaves; no secret
+among it."""
 
 from __future__ import annotations
 
@@ -8,13 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from uuid import UUID
 
+from kappa.cluster import Submission
 from kappa.core import changes
-from kappa.core.changes import Change, Outcome
+from kappa.core.changes import Attempt, Change, Outcome
 from kappa.core.installation.settings import Settings, variables
+from kappa.core.job_catalog import EXECUTOR_CORES
 from kappa.core.refusals import Refusal
 from kappa.core.spark_environment import OF_ITS_OWN_PROCESS, environment
-from kappa.verbs.drivers.size import local_memory_mb
+from kappa.platform import Platform
+from kappa.verbs.drivers.size import NOTHING, Size, local_memory_mb, shortage, size_of
 from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, guarded, jars
 
 
@@ -56,6 +61,13 @@ class FiniteWorkFailed(Exception):  # noqa: N818 - it is what happened
         )
 
 
+class EndedWithoutWord(Exception):  # noqa: N818 - it is what happened
+    """A finite Spark program is gone and left no outcome, as where its host was lost; worth another try."""
+
+    def __init__(self, program: Program, how: str) -> None:
+        super().__init__(f"the {program} ended ({how}) and left no outcome; it is tried again")
+
+
 class FailedWhileHeld(Refusal):
     """A finite Spark program failed, and the version stands still for it: it is not tried again in this run."""
 
@@ -76,14 +88,16 @@ class ChangeHasEnded(Refusal):
         )
 
 
-def finite_work(settings: Settings, change: Change, program: Program, python: str = sys.executable) -> FiniteWork:
-    """How a program is started for a change."""
+def finite_work(
+    settings: Settings, change: Change, program: Program, attempt: UUID, python: str = sys.executable
+) -> FiniteWork:
+    """How a try of a program is started for a change."""
     artifact = settings.artifacts / change.new.artifact
     of_version = ("--home", str(settings.home), "--job", change.job, "--version", str(change.version))
     return FiniteWork(
         name=f"kappa-{program}-{change.job}-v{change.version}",
         application=str(artifact / "jobs" / f"{program}.py"),
-        arguments=(*of_version, "--change", str(change.change_id)),
+        arguments=(*of_version, "--change", str(change.change_id), *_which(settings, change, attempt)),
         jars=jars(settings),
         driver_memory=f"{local_memory_mb(change.new.settings)}m",
         configuration={
@@ -96,29 +110,98 @@ def finite_work(settings: Settings, change: Change, program: Program, python: st
     )
 
 
+def finite_submission(settings: Settings, change: Change, program: Program, attempt: UUID) -> Submission:
+    """The submission of a try of a program, as a driver that does its work itself and is not started again."""
+    work, size = finite_work(settings, change, program, attempt, settings.spark.python or sys.executable), _size(change)
+    return Submission(
+        launch_id=attempt,
+        name=work.name,
+        arguments=(work.application, *work.arguments),
+        environment=work.environment,
+        configuration=work.configuration,
+        cluster=settings.spark_master,
+        driver_cores=size.driver_cores,
+        driver_memory_mb=size.driver_memory_mb,
+        executors=0,
+        executor_cores=size.driver_cores,
+        jars=work.jars,
+        supervised=False,
+    )
+
+
+def why_in_the_task(platform: Platform, change: Change, program: Program) -> str:
+    """Why the task runs a program itself and not the cluster, in words; empty where the cluster does.
+
+    A repartition leaves room for the next driver, which is started at the same time. Raises Unreachable.
+    """
+    if platform.settings.is_embedded:
+        return "the stack is on one machine"
+    if not _knows_attempts(platform.settings, change.new.artifact):
+        return f"artifact {change.new.artifact} is older than programs that leave their outcome in the registry"
+    own, capacity = _size(change), platform.cluster.capacity()
+    if lacking := shortage(own, NOTHING, capacity):
+        return f"on the cluster it would take {lacking}"
+    driver = size_of(change.new.settings)
+    if program is Program.REPARTITION and not shortage(driver, NOTHING, capacity):
+        lacks_cores = own.cores + driver.cores > capacity.free_cores
+        if lacks_cores or own.memory_mb + driver.memory_mb > capacity.free_memory_mb:
+            return "on the cluster it would take the room of the next driver"
+    return ""
+
+
+def attempt_of(platform: Platform, change: Change, program: Program) -> Attempt | None:
+    """The newest try of a program of this change; of an older artifact's, which leaves a file, as if it were one."""
+    found = platform.registry.attempt(change.change_id, program)
+    file = older_outcome_file(platform.settings, change, program)
+    if (found is None or found.outcome is None) and file.exists():
+        left = Outcome.from_json(json.loads(file.read_text()))
+        return Attempt(found.attempt_id if found else change.change_id, outcome=left)
+    return found
+
+
+def outcome(platform: Platform, change: Change, program: Program) -> Outcome | None:
+    """What the newest try of a program said at its end; None where it said nothing."""
+    found = attempt_of(platform, change, program)
+    return found.outcome if found else None
+
+
+def begin(platform: Platform, change: Change, program: Program, attempt: UUID) -> None:
+    """Write down that a try begins; what the one before left does not count any more."""
+    older_outcome_file(platform.settings, change, program).unlink(missing_ok=True)
+    platform.registry.begin_attempt(change.change_id, program, attempt)
+
+
 def work_folder(settings: Settings, change: Change) -> Path:
-    """Where the programs of a change leave their outcomes, as every host sees it."""
+    """Where programs of older artifacts leave their outcomes, as every host sees it."""
     return changes.work_folder(settings.shared, change.change_id)
 
 
-def outcome_file(settings: Settings, change: Change, program: Program) -> Path:
-    """Where a program leaves its outcome."""
-    return changes.outcome_file(settings.shared, change.change_id, program)
-
-
-def outcome(settings: Settings, change: Change, program: Program) -> Outcome | None:
-    """What a program that has ended for this change said; None where it said nothing."""
-    file = outcome_file(settings, change, program)
-    if not file.exists():
-        return None
-    return Outcome.from_json(json.loads(file.read_text()))
+def older_outcome_file(settings: Settings, change: Change, program: Program) -> Path:
+    """Where a program of an older artifact leaves its outcome."""
+    return work_folder(settings, change) / f"{program}.json"
 
 
 def drop_scratch(settings: Settings, change: Change) -> None:
-    """Delete the checkpoints that a change's programs worked on. The outcomes, which lie beside them where the store is
-    the shared folder, stay: they say why a change was undone."""
+    """Delete the checkpoints that a change's programs worked on. The outcomes of older artifacts' programs, which lie
+    beside them where the store is the shared folder, stay: they say why a change was undone."""
     scratch = settings.scratch(change.change_id)
-    outcomes = {outcome_file(settings, change, program).name for program in Program}
+    outcomes = {older_outcome_file(settings, change, program).name for program in Program}
     names = scratch.names()
     for place in [scratch / name for name in names - outcomes] if names & outcomes else [scratch]:
         place.delete()
+
+
+def _size(change: Change) -> Size:
+    """What a program takes: it plans and does the work itself."""
+    given = change.new.settings
+    return Size(given[EXECUTOR_CORES], local_memory_mb(given))
+
+
+def _knows_attempts(settings: Settings, artifact: str) -> bool:
+    """Whether the programs of an artifact leave their outcome in the registry."""
+    program = settings.artifacts / artifact / "jobs" / "outcome.py"
+    return program.exists() and "--attempt" in program.read_text()
+
+
+def _which(settings: Settings, change: Change, attempt: UUID) -> tuple[str, ...]:
+    return ("--attempt", str(attempt)) if _knows_attempts(settings, change.new.artifact) else ()

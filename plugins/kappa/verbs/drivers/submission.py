@@ -43,6 +43,9 @@ SHORT_JVM_OPTIONS = f"{_OF_EACH_JVM} -XX:TieredStopAtLevel=1"
 _GUARDED = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033); a
 driver has no page, which would tell whoever asks."""
+_BETWEEN_EXECUTORS = {"spark.shuffle.io.connectionTimeout": "12s"}
+"""An answer that does not come is waited for once or twice so long: a host of which nothing arrives any more ends no
+connection. Spark's 120 s are as long for a batch, which the loss of the executor does not interrupt (0065)."""
 _ENCRYPTED = {"spark.network.crypto.enabled": "true"}
 
 
@@ -113,7 +116,7 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
     """What driver and executors are given; the query's own configuration is the driver's."""
     return {
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
-        **({} if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
+        **(_BETWEEN_EXECUTORS if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",

@@ -148,7 +148,7 @@ def test_a_record_that_is_there_and_does_not_come_is_not_the_end(
 ) -> None:
     """Taken for it, a log that was cut would begin now, and a version would start in the future."""
     poll_finds_nothing.position.return_value = position
-    with pytest.raises(KafkaTimeoutError, match="within 15 s for offset 2 of partition 0 of 't', which ends at 5"):
+    with pytest.raises(KafkaTimeoutError, match="within 8 s for offset 2 of partition 0 of 't', which ends at 5"):
         KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t").append_time(0, 2)
 
 

@@ -1,0 +1,73 @@
+"""A finite Spark program on the cluster: submitted once, and followed to its end, also by another than who began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import uuid4
+
+from kappa.cluster import ALIVE, DriverState
+from kappa.core.changes import Attempt, Change
+from kappa.platform import Platform
+from kappa.unavailable import Unreachable
+from kappa.verbs.drivers import finite_program
+from kappa.verbs.drivers.finite_program import EndedWithoutWord, Program
+
+POLL_SECONDS = 1.0
+Say = Callable[[str], None]
+
+
+def start(platform: Platform, change: Change, program: Program, say: Say) -> Attempt:
+    """The try that an earlier follower left running, or a new one, submitted.
+
+    Raises Unreachable, SubmissionRefused, NoSparkJar.
+    """
+    before = platform.registry.attempt(change.change_id, program)
+    if before and before.submission_id and before.outcome is None and _state(platform, before) in ALIVE:
+        say(f"the {program} runs on the cluster already, as {before.submission_id}")
+        return before
+    attempt_id = uuid4()
+    finite_program.begin(platform, change, program, attempt_id)
+    request = finite_program.finite_submission(platform.settings, change, program, attempt_id)
+    submitted = platform.cluster.submit(request)
+    platform.registry.record_attempt(attempt_id, submitted)
+    say(f"the {program} was submitted to the cluster, as {submitted}")
+    return Attempt(attempt_id, submitted)
+
+
+def follow(platform: Platform, change: Change, program: Program, attempt: Attempt, say: Say) -> None:
+    """Wait until a try has left its outcome. What does not answer meanwhile is asked again: the program runs on.
+
+    Raises EndedWithoutWord.
+    """
+    told = ""
+    while True:
+        try:
+            # The state comes first: what ends after it may have left its outcome since.
+            state = _state(platform, attempt)
+            newest = platform.registry.attempt(change.change_id, program)
+            if newest is None or newest.attempt_id != attempt.attempt_id:
+                raise EndedWithoutWord(program, "another try has followed it")
+            if newest.outcome is not None:
+                return
+            if state not in ALIVE:
+                raise EndedWithoutWord(program, f"its driver {attempt.submission_id} is {state}")
+            now = f"the {program} on the cluster is {state}"
+        except Unreachable as away:
+            now = f"the {program} runs on: {away}"
+        if now != told:
+            say(now)
+            told = now
+        platform.clock.sleep(POLL_SECONDS)
+
+
+def end(platform: Platform, attempt: Attempt) -> None:
+    """End a try at once. Raises Unreachable."""
+    platform.cluster.kill(attempt.attempt_id, _names(attempt))
+
+
+def _state(platform: Platform, attempt: Attempt) -> DriverState:
+    return platform.cluster.state(attempt.attempt_id, _names(attempt))
+
+
+def _names(attempt: Attempt) -> list[str]:
+    return [attempt.submission_id] if attempt.submission_id else []
