@@ -44,7 +44,7 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         "kafka.fetch.max.wait.ms": "1",
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
         # The host of a broker that is gone answers nothing. By default that is noticed after 30 s, and twice in a row.
-        "kafka.request.timeout.ms": "8000",
+        "kafka.request.timeout.ms": "5000",
         # And a connection to one that says nothing is given up after 30 s in the end, each time later than before.
         "kafka.socket.connection.setup.timeout.ms": "3000",
         "kafka.socket.connection.setup.timeout.max.ms": "3000",

@@ -58,7 +58,7 @@ def test_a_topic_that_producers_stamp_is_refused() -> None:
 def test_a_broker_that_is_away_is_asked_again_until_the_start_is_not_wanted_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kafka_log, "REQUEST_TIMEOUT_MS", 500)
+    monkeypatch.setattr(kafka_log, "LONGEST_MS", 500)
     slept: list[float] = []
     log_identity.check_once_there(NOBODY, VERSION, lambda: len(slept) < 2, slept.append)
     assert slept == [1.0, 1.0]

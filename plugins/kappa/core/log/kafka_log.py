@@ -17,8 +17,10 @@ from kappa.core.log.topic import MissingTopic, Topic, TopicHidden, described, id
 Offsets = dict[int, int]
 """Partition -> offset."""
 
-REQUEST_TIMEOUT_MS = 8_000
-"""For any answer, the broker's first one, too: kafka-python would wait for that one for twice as long."""
+REQUEST_TIMEOUT_MS = 5_000
+"""For the answer of one broker, before another one is asked: the host of one that is gone says nothing."""
+LONGEST_MS = 15_000
+"""For the first answer of any, and for a record: kafka-python would wait for the former for twice as long."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class KafkaLog:
             enable_auto_commit=False,
             auto_offset_reset="earliest",  # where retention was quicker; by default it would be the newest record
             request_timeout_ms=REQUEST_TIMEOUT_MS,
-            bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
+            bootstrap_timeout_ms=LONGEST_MS,
             fetch_max_wait_ms=100,
             max_poll_records=1,
             max_partition_fetch_bytes=1_200_000,
@@ -114,7 +116,7 @@ class KafkaLog:
                 self._access,
                 KafkaAdminClient,
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
-                bootstrap_timeout_ms=REQUEST_TIMEOUT_MS,
+                bootstrap_timeout_ms=LONGEST_MS,
             )
         return self._opened
 
@@ -202,13 +204,13 @@ class KafkaLog:
             return None
         self._consumer.assign([tp])
         self._consumer.seek(tp, offset)
-        for records in self._consumer.poll(timeout_ms=REQUEST_TIMEOUT_MS, max_records=1).values():
+        for records in self._consumer.poll(timeout_ms=LONGEST_MS, max_records=1).values():
             first = records[0]
             return Appended(int(first.timestamp), len(first.key or b"") + len(first.value or b""), int(first.offset))
         # A transaction's marker is passed over without a record; a producer that leaves one is told of elsewhere.
-        if (self._consumer.position(tp, timeout_ms=REQUEST_TIMEOUT_MS) or 0) < end:
+        if (self._consumer.position(tp, timeout_ms=LONGEST_MS) or 0) < end:
             of = f"partition {partition} of '{self._topic}', which ends at {end}"
-            raise KafkaTimeoutError(f"no answer within {REQUEST_TIMEOUT_MS // 1000} s for offset {offset} of {of}")
+            raise KafkaTimeoutError(f"no answer within {LONGEST_MS // 1000} s for offset {offset} of {of}")
         return None
 
     def _partitions(self) -> list[TopicPartition]:

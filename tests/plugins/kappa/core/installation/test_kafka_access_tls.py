@@ -44,7 +44,7 @@ def test_what_one_client_sent_the_others_read(elsewhere: Settings, spark: SparkS
 def test_a_broker_that_another_authority_vouches_for_is_not_spoken_to(
     elsewhere: Settings, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_log, "REQUEST_TIMEOUT_MS", 2_000)
+    monkeypatch.setattr(kafka_log, "LONGEST_MS", 2_000)
     monkeypatch.setattr("traffic.log._TIMEOUT_S", 2.0)
     wary = replace(elsewhere, kafka=replace(elsewhere.kafka, ca=str(certify(tmp_path / "others", []))))
     with pytest.raises(KafkaError):

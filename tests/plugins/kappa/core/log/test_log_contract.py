@@ -127,7 +127,7 @@ def test_who_may_not_see_a_topic_is_not_told_whether_there_is_one(parts: Layout)
 
 
 def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kappa.core.log.kafka_log.REQUEST_TIMEOUT_MS", 500)
+    monkeypatch.setattr("kappa.core.log.kafka_log.LONGEST_MS", 500)
     before = threading.active_count()
     with pytest.raises(KafkaError):
         KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")
@@ -148,7 +148,7 @@ def test_a_record_that_is_there_and_does_not_come_is_not_the_end(
 ) -> None:
     """Taken for it, a log that was cut would begin now, and a version would start in the future."""
     poll_finds_nothing.position.return_value = position
-    with pytest.raises(KafkaTimeoutError, match="within 8 s for offset 2 of partition 0 of 't', which ends at 5"):
+    with pytest.raises(KafkaTimeoutError, match="within 15 s for offset 2 of partition 0 of 't', which ends at 5"):
         KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t").append_time(0, 2)
 
 
