@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import secrets
 import ssl
 import subprocess
 from collections.abc import Sequence
@@ -70,10 +71,21 @@ def ensure(folder: Path, name: str, hosts: Sequence[str], days: int = DAYS) -> N
 
 
 def make_authority(made: Pair, name: str, extensions: Sequence[str], kind: Sequence[str], days: int) -> None:
-    """An authority that vouches for itself; its certificate is there last. Raises NoCertificate."""
+    """An authority that vouches for itself; its certificate is there last. No two have the same name: who trusts both
+    while one follows the other may keep them by it (ZooKeeper's client does). Raises NoCertificate."""
     new = Pair(*(file.with_name(f"{file.name}.new") for file in made))
     added = [word for each in extensions for word in ("-addext", each)]
-    self_signed = ["req", "-x509", *kind, "-nodes", "-subj", f"/CN={name}", *added, "-days", str(days)]
+    self_signed = [
+        "req",
+        "-x509",
+        *kind,
+        "-nodes",
+        "-subj",
+        f"/CN={name} {secrets.token_hex(4)}",
+        *added,
+        "-days",
+        str(days),
+    ]
     _openssl("the authority", *self_signed, "-keyout", new.key, "-out", new.certificate)
     for file, there in zip(new, made, strict=True):
         file.replace(there)

@@ -190,18 +190,18 @@ def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
     spark_jar.put(shared)
 
 
-def await_health(installed: Installed) -> None:
-    """Wait until the client on its host has prepared all parts, and all workers are there; fails with what it said
+def await_health(installed: Installed, workers: int = len(parts.WORKERS)) -> None:
+    """Wait until the client on its host has prepared all parts, and so many workers are there; fails with what it said
     last."""
     said: list[str] = []
 
     def prepared() -> bool:
         try:
-            _, workers = json.loads(installed.ask("prepare"))
+            _, there = json.loads(installed.ask("prepare"))
         except AssertionError as error:
             said[:] = [str(error)]
             return False
-        said[:] = [f"{workers} workers have registered"]
-        return bool(workers == len(parts.WORKERS))
+        said[:] = [f"{there} of {workers} workers have registered"]
+        return bool(there == workers)
 
     assert until(prepared, PATIENCE_SECONDS, 2.0), said[-1]

@@ -59,7 +59,7 @@ def installed(provisioned: Provisioned) -> Installed:
     with timed("brokers up, and apply of targets/local"):
         assert until(lambda: made.answer("access") is False, PATIENCE_SECONDS, 2.0), made.answer("access")
     with timed("all parts up, database migrated, artifact built"):
-        await_health(made)
+        await_health(made, workers=1)
     return made
 
 

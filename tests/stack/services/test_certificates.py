@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import subprocess
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -57,6 +58,23 @@ def test_nor_is_one_of_another_authority(folder: Path, tmp_path: Path) -> None:
     certificates.ensure(tmp_path, "kafka", ["kafka-1"])
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(folder, tmp_path / "ca.pem", "kafka-1")
+
+
+def test_who_trusts_two_authorities_takes_certificates_of_both(folder: Path, tmp_path: Path) -> None:
+    """While one follows the other. Some keep authorities by their names, so no two have the same."""
+    certificates.ensure(tmp_path / "next", "kafka", ["kafka-1"])
+    both = tmp_path / "ca.pem"
+    both.write_text((tmp_path / "next" / "ca.pem").read_text() + (folder / "ca.pem").read_text())
+    handshake(folder, both, "kafka-1")
+    handshake(tmp_path / "next", both, "kafka-1")
+    names = {subject(made / "ca.pem") for made in (folder, tmp_path / "next")}
+    assert len(names) == 2
+    assert all("kappa authority" in name for name in names)
+
+
+def subject(certificate: Path) -> str:
+    command = ["openssl", "x509", "-noout", "-subject", "-in", str(certificate)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_what_is_there_stays_and_keys_are_of_their_owner_only(folder: Path) -> None:
