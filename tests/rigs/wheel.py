@@ -24,12 +24,17 @@ def environment(wheel: Path, folder: Path) -> Path:
     venv.create(folder, with_pip=False)
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "outer.pth").write_text("\n".join(site.getsitepackages()))
+    install(wheel, folder / "bin" / "python")
+    return folder
+
+
+def install(wheel: Path, python: Path) -> None:
+    """Put the wheel, and nothing that it needs, into the environment of a Python."""
     own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
     uv = str(own) if own.exists() else shutil.which("uv")
     assert uv, "uv is neither in .kappa/uv nor on PATH; './kappa' puts it there"
-    command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(folder), str(wheel)]
+    command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(python), str(wheel)]
     subprocess.run(command, check=True)
-    return folder
 
 
 def checkout(environment: Path) -> Path:

@@ -15,6 +15,7 @@ from stack.services.airflow import COMMANDS
 from stack.services.passwords import write_private
 from stack.waiting import until
 from tests.rigs import wheel
+from tests.rigs.asking_airflow import FAB_MANAGER, ROLES, fab_environment
 from tests.rigs.lab.hosts import Lab
 
 PORT = 8443
@@ -24,26 +25,47 @@ START_SECONDS, COMMAND_SECONDS = 300, 600
 
 
 @dataclass(frozen=True)
+class Told:
+    """What an Airflow of somebody else is told by hand: files for its commands `pools import` and `connections import`,
+    its environment, what the wheel's command is given beside it, and its certificate, which `ca` vouches for."""
+
+    environment: Mapping[str, str]
+    of_commands: Mapping[str, str]
+    pools: Path
+    connections: Path
+    certificate: Path
+    key: Path
+    ca: Path
+
+
+@dataclass(frozen=True)
 class LabAirflow:
-    """A running Airflow, and the wheel's command beside it, on one host."""
+    """A running Airflow, which `python` runs, and the wheel's command beside it, on one host."""
 
     lab: Lab
     host: str
+    told: Told
     environment: Mapping[str, str]
     programs: Path
+    python: Path
 
     def kappa(self, *words: str) -> str:
         """What a command prints, as whoever is signed in; fails the test where it fails."""
-        return self.lab.run(self.host, [str(self.programs / "kappa"), *words], COMMAND_SECONDS, self.environment)
+        command, surroundings = [str(self.programs / "kappa"), *words], {**self.environment, **self.told.of_commands}
+        return self.lab.run(self.host, command, COMMAND_SECONDS, surroundings)
 
     def airflow(self, *words: str) -> str:
         """What a command of Airflow prints."""
-        command = [str(self.programs / "python"), "-P", "-m", "airflow", *words]
+        command = [str(self.python), "-P", "-m", "airflow", *words]
         return self.lab.run(self.host, command, COMMAND_SECONDS, self.environment)
 
     def sign_in(self, person: str) -> None:
         """Have the commands act as this person from now on."""
         self.kappa("login", "--user", person, "--password-file", str(_password_file(self.home, person)))
+
+    def password(self, person: str) -> str:
+        """A person's."""
+        return _password_file(self.home, person).read_text()
 
     @property
     def home(self) -> Path:
@@ -51,23 +73,58 @@ class LabAirflow:
         return Path(self.environment["AIRFLOW_HOME"])
 
 
-def start(lab: Lab, host: str, rendered: Path, held: Path) -> LabAirflow:
-    """One as docs/own_airflow.md says, from the host's files in `rendered` and the secrets in `held`; it ends with the
-    lab."""
-    home, folder = lab.folder / "airflow", lab.folder / "wheel"
-    home.mkdir()
-    built = wheel.environment(wheel.build(lab.folder), folder)
-    given = dict(line.split("=", 1) for line in (rendered / "airflow.env").read_text().splitlines())
-    path = os.pathsep.join([str(built / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    surroundings = {**_environment(home, host, wheel.checkout(built) / "dags", held), **given, "PATH": path}
-    made = LabAirflow(lab, host, surroundings, built / "bin")
+def start(lab: Lab, host: str, told: Told) -> LabAirflow:
+    """One as docs/own_airflow.md says, under SimpleAuthManager; it ends with the lab."""
+    built = wheel.environment(wheel.build(lab.folder), lab.folder / "wheel")
+    home = _home(lab)
+    simple = {
+        "core__simple_auth_manager_users": ",".join(f"{who}:{role}" for who, role in PEOPLE.items()),
+        "core__simple_auth_manager_passwords_file": str(home / "passwords.json"),
+    }
+    surroundings = _surroundings(home, host, built, told, simple)
+    made = LabAirflow(lab, host, told, surroundings, built / "bin", built / "bin" / "python")
     made.airflow("db", "migrate")
-    made.airflow("pools", "import", str(rendered / "airflow-pools.json"))
-    made.airflow("connections", "import", str(rendered / "airflow-connections.json"))
-    made.airflow("connections", "import", str(_notes(home, host)))
+    return _started(made)
+
+
+def start_fab(lab: Lab, host: str, told: Told) -> LabAirflow:
+    """The same under the FAB provider's auth manager, in an environment of its own. Skips the test where that cannot be
+    had."""
+    whole = wheel.build(lab.folder)
+    python = Path(fab_environment(lab.folder / "fab"))
+    wheel.install(whole, python)
+    built = wheel.environment(whole, lab.folder / "wheel")
+    home = _home(lab)
+    surroundings = _surroundings(home, host, built, told, {"core__auth_manager": FAB_MANAGER})
+    made = LabAirflow(lab, host, told, surroundings, built / "bin", python)
+    made.airflow("db", "migrate")
+    made.airflow("roles", "import", str(ROLES))
+    for who in PEOPLE:
+        named = ("--firstname", who, "--lastname", "of a test", "--email", f"{who}@example.org")
+        made.airflow("users", "create", "--username", who, "--role", who, "--password", made.password(who), *named)
+    return _started(made)
+
+
+def _home(lab: Lab) -> Path:
+    """The folder of an Airflow, with everybody's password."""
+    home = lab.folder / "airflow"
+    home.mkdir()
+    words = {who: secrets.token_urlsafe() for who in PEOPLE}
+    write_private(home / "passwords.json", json.dumps(words))
+    for who, word in words.items():
+        write_private(_password_file(home, who), word)
+    return home
+
+
+def _started(made: LabAirflow) -> LabAirflow:
+    """With pools, connections and processes."""
+    made.airflow("pools", "import", str(made.told.pools))
+    made.airflow("connections", "import", str(made.told.connections))
+    made.airflow("connections", "import", str(_notes(made.home, made.host)))
     for words in COMMANDS.values():
-        command = [str(made.programs / "python"), "-P", "-m", "airflow", *words]
-        lab.spawn(host, f"airflow-{words[0]}", command, surroundings)
+        made.lab.spawn(
+            made.host, f"airflow-{words[0]}", [str(made.python), "-P", "-m", "airflow", *words], made.environment
+        )
     assert until(lambda: _answers(made), START_SECONDS, 2.0), "no api-server: look at logs/airflow-api-server"
     return made
 
@@ -80,14 +137,12 @@ def _answers(made: LabAirflow) -> bool:
     return True
 
 
-def _environment(home: Path, host: str, dags: Path, held: Path) -> dict[str, str]:
-    """Of all its processes; the secrets among them are of this test only."""
+def _surroundings(home: Path, host: str, built: Path, told: Told, people: Mapping[str, str]) -> dict[str, str]:
+    """The environment of all its processes; the secrets in it are of this test only. `people`: Airflow's settings of
+    who they are."""
     url = f"https://{host}:{PORT}"
+    dags = wheel.checkout(built) / "dags"
     bundle = {"name": "kappa", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle"}
-    passwords, words = home / "passwords.json", {who: secrets.token_urlsafe() for who in PEOPLE}
-    write_private(passwords, json.dumps(words))
-    for who, word in words.items():
-        write_private(_password_file(home, who), word)
     settings = {
         "core__executor": "LocalExecutor",
         "core__parallelism": "4",
@@ -95,24 +150,25 @@ def _environment(home: Path, host: str, dags: Path, held: Path) -> dict[str, str
         "core__dags_are_paused_at_creation": "False",
         "core__fernet_key": "",
         "core__execution_api_server_url": f"{url}/execution/",
-        "core__simple_auth_manager_users": ",".join(f"{who}:{role}" for who, role in PEOPLE.items()),
-        "core__simple_auth_manager_passwords_file": str(passwords),
         "api__host": "0.0.0.0",
         "api__port": str(PORT),
         "api__base_url": url,
         "api__workers": "1",
         "api__secret_key": secrets.token_hex(),
-        "api__ssl_cert": str(held / "tls" / f"{host}.crt"),
-        "api__ssl_key": str(held / "tls" / f"{host}.key"),
-        "api__ssl_ca_file": str(held / "ca.pem"),
+        "api__ssl_cert": str(told.certificate),
+        "api__ssl_key": str(told.key),
+        "api__ssl_ca_file": str(told.ca),
         "api_auth__jwt_secret": secrets.token_hex(),
         "dag_processor__dag_bundle_config_list": json.dumps([{**bundle, "kwargs": {"path": str(dags)}}]),
+        **people,
     }
     return {
         "AIRFLOW_HOME": str(home),
         "HOME": str(home),
         "PYTHONPATH": "",
         **{f"AIRFLOW__{name.upper()}": value for name, value in settings.items()},
+        "PATH": os.pathsep.join([str(built / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        **told.environment,
     }
 
 

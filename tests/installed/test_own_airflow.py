@@ -1,0 +1,184 @@
+"""An Airflow of somebody else, under FAB's auth manager, with the wheel and connections: it operates jobs on a lab."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cli.entry import CHECKOUT
+from kappa.core.installation import connections
+from kappa.core.installation.settings import Settings
+from kappa.core.verb_steps import Verb
+from stack.waiting import until
+from tests.rigs.lab import services
+from tests.rigs.lab.airflow import PORT, LabAirflow, Told, start_fab
+from tests.rigs.lab.losses import PATIENCE_SECONDS, Watch, traffic
+from tests.rigs.lab.parts import CLIENT
+from tests.rigs.lab.services import Installed
+
+pytestmark = pytest.mark.long(minutes=15)
+JOB = "ad_ctr"
+SIZE = {
+    "executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2,
+    "allowed_lateness_ms": 120_000,
+}  # fmt: skip
+"""With so little lateness windows are final soon, and a replay has something to be compared by."""
+GIVEN = [word for name, value in SIZE.items() for word in ("--set", f"{name}={value}")]
+CORES = 6
+"""Of each host: a driver and an executor, the same again beside them, and a program."""
+DAGS = {file.stem for file in (CHECKOUT / "dags").glob("*.py")}
+RENDERED = CHECKOUT / "terraform" / "modules" / "installation" / "airflow"
+ADDRESSES = {
+    "kafka": ("bootstrap", "protocol", "ca"),
+    "postgres": ("host", "port", "sslmode", "sslrootcert"),
+    "spark": ("master", "rest", "ui"),
+    "airflow": ("url",),
+}
+"""What connections say, by the settings' table."""
+ANSWER = """
+import sys
+from kappa.airflow_api import Airflow, AirflowRefused, Run
+from kappa.airflow_sign_in import SignedIn
+url, ca, who, word, dag, run = sys.argv[1:]
+try:
+    Airflow(SignedIn(url, who, word, ca=ca)).answer(Run(dag, run), "approve", -1, "Approve")
+    print("taken")
+except AirflowRefused as refused:
+    print(refused)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    with services.installation(CORES) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def airflow(installed: Installed) -> LabAirflow:
+    """Its processes know where the parts are from connections only."""
+    folder, settings = installed.lab.folder, installed.settings
+    tls = folder / "tls"
+    bare, own, known = folder / "bare.toml", folder / "own.toml", folder / "connections.json"
+    given = tomllib.loads(installed.file.read_text())
+    given["spark"]["python"] = sys.executable
+    given["airflow"] = {"url": f"https://{CLIENT}:{PORT}", "ca": str(tls / "ca.pem")}
+    own.write_text(toml(given))
+    bare.write_text(toml({table: without(values, ADDRESSES.get(table, ())) for table, values in given.items()}))
+    known.write_text(json.dumps(json.loads((RENDERED / "connections.json").read_text()) | addresses(settings)))
+    home = {"KAPPA_HOME": str(settings.home)}
+    told = Told(
+        environment={**home, "KAPPA_SETTINGS": str(bare), connections.VARIABLE: "true"},
+        of_commands={"KAPPA_SETTINGS": str(own), connections.VARIABLE: "false"},
+        pools=RENDERED / "pools.json",
+        connections=known,
+        certificate=tls / "host.pem",
+        key=tls / "host.key",
+        ca=tls / "ca.pem",
+    )
+    return start_fab(installed.lab, CLIENT, told)
+
+
+def toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """A settings file of texts, numbers and lists of texts."""
+    lines = []
+    for table, values in tables.items():
+        lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def addresses(settings: Settings) -> dict[str, Any]:
+    """The connections that say where the parts are."""
+    kafka, postgres, spark = settings.kafka, settings.postgres, settings.spark
+    extra = {"bootstrap.servers": kafka.bootstrap, "security.protocol": kafka.protocol, "ssl.ca.location": kafka.ca}
+    tls = {"sslmode": postgres.sslmode, "sslrootcert": postgres.sslrootcert}
+    return {
+        connections.POSTGRES: {"conn_type": "postgres", "host": postgres.host, "port": postgres.port, "extra": tls},
+        connections.KAFKA: {"conn_type": "kafka", "extra": extra},
+        connections.SPARK: {"conn_type": "spark", "host": spark.master},
+        connections.SPARK_REST: {"conn_type": "http", "extra": {"rest": spark.rest, "ui": spark.ui}},
+    }
+
+
+def test_it_shows_the_plugin_and_each_dag_in_one_version(airflow: LabAirflow) -> None:
+    assert "kappa" in airflow.airflow("plugins", "--output", "plain")
+    assert until(lambda: set(dags(airflow)) >= DAGS, 120, 2.0), dags(airflow)
+
+
+def dags(airflow: LabAirflow) -> list[str]:
+    return [row["dag_id"] for row in json.loads(airflow.airflow("dags", "list", "--output", "json"))]
+
+
+def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back(
+    installed: Installed, airflow: LabAirflow
+) -> None:
+    installed.ask("produce", "1", "2000")
+    print(airflow.kappa("deploy", JOB, *GIVEN, "--reason", "first"))
+    with traffic(installed, seed=2) as sent:
+        print(airflow.kappa("rescale", JOB, "--partitions", "4", "--reason", "grows"))
+        print(airflow.kappa("deploy", JOB, "--set", "cadence_ms=800", "--reason", "slower"))
+        with ThreadPoolExecutor(1) as pool:
+            replay = pool.submit(airflow.kappa, "reprocess", JOB, "--approve", "ask", "--reason", "proof")
+            approve(airflow)
+            print(replay.result(PATIENCE_SECONDS))
+        assert json.loads(installed.ask("serving")) == {JOB: 2}
+        print(airflow.kappa("rollback", JOB, "--reason", "tried"))
+    assert json.loads(installed.ask("serving")) == {JOB: 1}
+    watch = Watch(installed, JOB)
+    assert until(lambda: watch.unread() == 0, PATIENCE_SECONDS, 2.0), "the log was not read"
+    assert json.loads(installed.ask("differences")) == []
+    print(f"{2_000 + sent()} records")
+    ran = json.loads(installed.ask("programs"))
+    assert [(program, ok) for program, _, ok in ran] == [("repartition", True), ("trial", True)]
+    assert all(name.startswith("driver-") for _, name, _ in ran), f"on the cluster: {ran}"
+
+
+def approve(airflow: LabAirflow) -> None:
+    """A viewer may not answer, the asker's answer does not count, the approver's does."""
+    assert until(lambda: bool(runs(airflow)), PATIENCE_SECONDS, 5.0), "no replay was begun"
+    (run,) = runs(airflow)
+    assert until(lambda: answer(airflow, "operator", run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
+    assert until(lambda: "replay.approval_refused" in actions(airflow, run), PATIENCE_SECONDS, 5.0), "it counted"
+    assert "403" in answer(airflow, "viewer", run)
+    assert until(lambda: answer(airflow, "approver", run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked again"
+
+
+def runs(airflow: LabAirflow) -> list[str]:
+    """The runs of the DAG that replays."""
+    told = airflow.airflow("dags", "list-runs", Verb.REPROCESS.dag_id, "--output", "json")
+    return [row["run_id"] for row in json.loads(told)]
+
+
+def answer(airflow: LabAirflow, who: str, run: str) -> str:
+    """What somebody's yes came to."""
+    url, ca, dag_id = f"https://{CLIENT}:{PORT}", str(airflow.told.ca), Verb.REPROCESS.dag_id
+    words = [url, ca, who, airflow.password(who), dag_id, run]
+    command = [sys.executable, "-c", ANSWER, *words]
+    return airflow.lab.run(CLIENT, command, 60, {"PYTHONPATH": str(CHECKOUT / "plugins")}).strip()
+
+
+def actions(airflow: LabAirflow, run: str) -> list[str]:
+    """What the audit has of a run."""
+    return [entry["action"] for entry in json.loads(airflow.kappa("audit", "--run", run, "--json"))]
+
+
+def test_the_audit_names_people_and_dags_have_one_version(airflow: LabAirflow) -> None:
+    told = json.loads(airflow.kappa("audit", "--json", "--last", "200"))
+    by = {entry["action"]: entry["actor"] for entry in told}
+    print(json.dumps(by, indent=1))
+    assert by["replay.answered"] == "approver"
+    assert by["rescale.done"].endswith("operator")
+    with sqlite3.connect(airflow.home / "airflow.db") as database:
+        versions = dict(database.execute("select dag_id, count(*) from dag_version group by dag_id").fetchall())
+    assert {dag_id: versions[dag_id] for dag_id in DAGS} == dict.fromkeys(DAGS, 1)
