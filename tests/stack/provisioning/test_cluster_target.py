@@ -162,21 +162,9 @@ def test_a_job_is_deployed_and_exact_and_goes_on_on_one_more_worker(
     with timed("read"):
         await_read(installed)
     assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
-    check_changed_on_the_cluster(installed, airflow)
     disks = installed.lab.folder / "disks"
     newest = max(app.name for host in (FIRST, SECOND) for app in (disks / host / "spark").glob("app-*"))
     assert all((disks / host / "spark" / newest).is_dir() for host in (FIRST, SECOND)), "an executor on each host"
-
-
-def check_changed_on_the_cluster(installed: Installed, airflow: LabAirflow) -> None:
-    """State is repartitioned, and code and settings are tried, on hosts of Spark, not where Airflow's tasks run."""
-    with timed("rescale to four partitions"):
-        airflow.kappa("rescale", JOB, "--partitions", "4", "--reason", "test")
-    with timed("deploy in place"):
-        airflow.kappa("deploy", JOB, *ON_ONE_HOST[:-1], "state_partitions=4", "--reason", "test")
-    ran = json.loads(installed.ask("programs"))
-    assert [(program, ok) for program, _, ok in ran] == [("repartition", True), ("trial", True)]
-    assert all(name.startswith("driver-") for _, name, _ in ran), ran
 
 
 def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned, installed: Installed) -> None:
@@ -189,6 +177,23 @@ def test_what_sizing_reckons_with_is_what_was_measured(provisioned: Provisioned,
     said = terraform_tree.reckoned()
     assert log <= said["record_bytes"] <= 2 * log
     assert kept <= said["kept_bytes_per_event"] <= 4 * kept
+
+
+@pytest.mark.long(minutes=4)
+def test_state_is_repartitioned_and_settings_are_tried_on_the_cluster(
+    installed: Installed, airflow: LabAirflow
+) -> None:
+    """Not where Airflow's tasks run."""
+    with timed("rescale to four partitions"):
+        airflow.kappa("rescale", JOB, "--partitions", "4", "--reason", "test")
+    with timed("deploy in place"):
+        airflow.kappa("deploy", JOB, "--set", "cadence_ms=800", "--reason", "test")
+    ran = json.loads(installed.ask("programs"))
+    assert [(program, ok) for program, _, ok in ran] == [("repartition", True), ("trial", True)]
+    assert all(name.startswith("driver-") for _, name, _ in ran), ran
+    installed.ask("produce", "4", str(MORE))
+    await_read(installed)
+    assert json.loads(installed.ask("differences", seconds=PATIENCE_SECONDS)) == []
 
 
 @pytest.mark.long(minutes=1)
