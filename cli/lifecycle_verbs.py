@@ -11,7 +11,7 @@ from cli.entry import CHECKOUT
 from cli.follow import Outcome
 from cli.output import err
 from cli.run_verb import by_airflow, in_place, when_held
-from kappa.code import artifacts
+from kappa.code import artifacts, environments
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
@@ -28,7 +28,11 @@ from kappa.verbs.stop.steps import plan_stop
 
 
 def build(settings: Settings) -> tuple[Artifact, bool]:
-    """The artifact of the checkout's code, and whether it had to be made."""
+    """The artifact of the checkout's code, and whether it had to be made; its environment, too, where Spark's hosts are
+    to have that from the shared folder. Raises EnvironmentBroken."""
+    if settings.spark.python == environments.SHARED:
+        packed, new = environments.pack(settings.shared)
+        err.print(f"environment {packed.name} {'made' if new else 'was there already'}", highlight=False)
     there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
     return artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC)), not there
 

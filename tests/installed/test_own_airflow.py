@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cli.entry import CHECKOUT
+from kappa.code.environments import SHARED
 from kappa.core.installation import connections
 from kappa.core.installation.settings import Settings
 from kappa.core.verb_steps import Verb
@@ -68,7 +69,7 @@ def airflow(installed: Installed) -> LabAirflow:
     tls = folder / "tls"
     bare, own, known = folder / "bare.toml", folder / "own.toml", folder / "connections.json"
     given = tomllib.loads(installed.file.read_text())
-    given["spark"]["python"] = sys.executable
+    given["spark"]["python"] = SHARED
     given["airflow"] = {"url": f"https://{CLIENT}:{PORT}", "ca": str(tls / "ca.pem")}
     own.write_text(toml(given))
     bare.write_text(toml({table: without(values, ADDRESSES.get(table, ())) for table, values in given.items()}))
@@ -117,7 +118,7 @@ def test_it_shows_the_plugin_and_each_dag_in_one_version(airflow: LabAirflow) ->
 
 
 def dags(airflow: LabAirflow) -> list[str]:
-    return [row["dag_id"] for row in json.loads(airflow.airflow("dags", "list", "--output", "json"))]
+    return [row["dag_id"] for row in airflow.rows("dags", "list")]
 
 
 def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back(
@@ -156,8 +157,7 @@ def approve(airflow: LabAirflow) -> None:
 
 def runs(airflow: LabAirflow) -> list[str]:
     """The runs of the DAG that replays."""
-    told = airflow.airflow("dags", "list-runs", Verb.REPROCESS.dag_id, "--output", "json")
-    return [row["run_id"] for row in json.loads(told)]
+    return [row["run_id"] for row in airflow.rows("dags", "list-runs", Verb.REPROCESS.dag_id)]
 
 
 def answer(airflow: LabAirflow, who: str, run: str) -> str:

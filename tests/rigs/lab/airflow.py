@@ -52,12 +52,21 @@ class LabAirflow:
     def kappa(self, *words: str) -> str:
         """What a command prints, as whoever is signed in; fails the test where it fails."""
         command, surroundings = [str(self.programs / "kappa"), *words], {**self.environment, **self.told.of_commands}
-        return self.lab.run(self.host, command, COMMAND_SECONDS, surroundings)
+        try:
+            return self.lab.run(self.host, command, COMMAND_SECONDS, surroundings)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._words()}") from None
 
     def airflow(self, *words: str) -> str:
         """What a command of Airflow prints."""
         command = [str(self.python), "-P", "-m", "airflow", *words]
         return self.lab.run(self.host, command, COMMAND_SECONDS, self.environment)
+
+    def rows(self, *words: str) -> list[dict[str, str]]:
+        """What a command of Airflow lists, without its warnings."""
+        told = self.airflow(*words, "--output", "json").splitlines()
+        rows: list[dict[str, str]] = json.loads("\n".join(line for line in told if line.startswith("[{")))
+        return rows
 
     def sign_in(self, person: str) -> None:
         """Have the commands act as this person from now on."""
@@ -66,6 +75,11 @@ class LabAirflow:
     def password(self, person: str) -> str:
         """A person's."""
         return _password_file(self.home, person).read_text()
+
+    def _words(self) -> str:
+        """The last words of the tasks that ended last."""
+        logs = sorted(self.home.rglob("attempt=*.log"), key=lambda file: file.stat().st_mtime)
+        return "\n".join(f"--- {file}\n{file.read_text()[-3000:]}" for file in logs[-2:])
 
     @property
     def home(self) -> Path:

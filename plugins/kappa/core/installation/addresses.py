@@ -122,9 +122,9 @@ class Postgres:
 
 @dataclass(frozen=True)
 class Spark:
-    """How a cluster of Spark's standalone manager is reached: `master` by Spark itself (several masters:
-    spark://A:7077,B:7077), `rest` and `ui` by the control plane, one of each for each master. `python` is the path of
-    the environment's Python on the hosts of the workers; empty: the same as that of whoever submits a driver."""
+    """How a cluster of Spark's standalone manager is reached: `master` by Spark itself (spark://A:7077,B:7077), `rest`
+    and `ui` by the control plane, one of each for each master. `python`: the path of the environment's Python on the
+    workers' hosts; "shared": of what `build` put into the shared folder; empty: of that of whoever submits."""
 
     master: str = ""
     rest: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kappa.cluster import Submission
+from kappa.code.environments import python_of
 from kappa.core import changes
 from kappa.core.changes import Attempt, Change, Outcome
 from kappa.core.installation.settings import Settings, variables
@@ -112,7 +113,8 @@ def finite_work(
 
 def finite_submission(settings: Settings, change: Change, program: Program, attempt: UUID) -> Submission:
     """The submission of a try of a program, as a driver that does its work itself and is not started again."""
-    work, size = finite_work(settings, change, program, attempt, settings.spark.python or sys.executable), _size(change)
+    python = python_of(settings, settings.artifacts / change.new.artifact)
+    work, size = finite_work(settings, change, program, attempt, python), _size(change)
     return Submission(
         launch_id=attempt,
         name=work.name,

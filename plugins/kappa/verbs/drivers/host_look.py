@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from uuid import UUID
 
 from kappa.cluster import Submission
+from kappa.code.environments import python_of
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.spark_environment import environment, search_path
 from kappa.verbs.drivers.submission import SHORT_JVM_OPTIONS, archived, guarded
@@ -26,7 +26,7 @@ def look_submission(settings: Settings, code: Path, launch_id: UUID, hosts: int,
         launch_id=launch_id,
         name=NAME,
         arguments=tuple(program),
-        environment=environment(code, settings.spark.python or sys.executable) | variables(settings),
+        environment=environment(code, python_of(settings, code)) | variables(settings),
         configuration={
             "spark.executor.memory": f"{MEMORY_MB}m",
             "spark.driver.extraJavaOptions": f"{SHORT_JVM_OPTIONS} {archived(settings)}",

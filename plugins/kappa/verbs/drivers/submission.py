@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
 from kappa.cluster import Submission
+from kappa.code.environments import python_of
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal
@@ -82,7 +82,7 @@ def submission(settings: Settings, version: Version, launch_id: UUID, standby: b
         launch_id=launch_id,
         name=application_name(version.job, version.version),
         arguments=tuple(driver),
-        environment=environment(artifact, settings.spark.python or sys.executable) | variables(settings),
+        environment=environment(artifact, python_of(settings, artifact)) | variables(settings),
         configuration=_configuration(settings, artifact, version.settings),
         cluster=settings.spark_master,
         driver_cores=size.driver_cores,
