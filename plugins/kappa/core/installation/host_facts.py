@@ -59,7 +59,8 @@ def _of_host(facts: HostFacts, environment: Mapping[str, str], needed_bytes: int
         yield Finding(
             host,
             f"its environment differs: {there}; artifacts do not run there",
-            "install the same there (uv sync with the commit's uv.lock), or correct spark.python",
+            "install the same there (uv sync with the commit's uv.lock), or correct spark.python ('shared': what "
+            "'./kappa build' puts into the shared folder)",
         )
     for name in sorted(name for name, number in facts.secrets.items() if number is None):
         yield Finding(host, f"{name} cannot be read", "copy it from a host that has it, as Spark's user, mode 0600")
