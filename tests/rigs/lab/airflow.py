@@ -189,7 +189,7 @@ def _surroundings(home: Path, host: str, built: Path, told: Told, people: Mappin
 def _notes(home: Path, host: str) -> Path:
     """A file with the connection by which tasks leave notes, which is optional."""
     word = _password_file(home, "operator").read_text()
-    told = {"conn_type": "https", "host": host, "port": PORT, "login": "operator", "password": word}
+    told = {"conn_type": "http", "host": f"https://{host}", "port": PORT, "login": "operator", "password": word}
     file = home / "connections.json"
     write_private(file, json.dumps({NOTES_CONNECTION: told}))
     return file
