@@ -24,7 +24,6 @@ from tests.rigs.lab.losses import PATIENCE_SECONDS, Watch, traffic
 from tests.rigs.lab.parts import CLIENT
 from tests.rigs.lab.services import Installed
 
-pytestmark = pytest.mark.long(minutes=15)
 JOB = "ad_ctr"
 SIZE = {
     "executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2,
@@ -112,6 +111,7 @@ def addresses(settings: Settings) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long(minutes=0.5)
 def test_it_shows_the_plugin_and_each_dag_in_one_version(airflow: LabAirflow) -> None:
     assert "kappa" in airflow.airflow("plugins", "--output", "plain")
     assert until(lambda: set(dags(airflow)) >= DAGS, 120, 2.0), dags(airflow)
@@ -121,6 +121,7 @@ def dags(airflow: LabAirflow) -> list[str]:
     return [row["dag_id"] for row in airflow.rows("dags", "list")]
 
 
+@pytest.mark.long(minutes=8)
 def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back(
     installed: Installed, airflow: LabAirflow
 ) -> None:
@@ -173,6 +174,7 @@ def actions(airflow: LabAirflow, run: str) -> list[str]:
     return [entry["action"] for entry in json.loads(airflow.kappa("audit", "--run", run, "--json"))]
 
 
+@pytest.mark.long(minutes=0.1)
 def test_the_audit_names_people_and_dags_have_one_version(airflow: LabAirflow) -> None:
     told = json.loads(airflow.kappa("audit", "--json", "--last", "200"))
     by = {entry["action"]: entry["actor"] for entry in told}
