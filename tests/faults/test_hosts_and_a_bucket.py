@@ -1,17 +1,21 @@
-"""On several hosts, secured, with checkpoints in a bucket: jobs are rescaled and replayed under hostile traffic."""
+"""On several hosts, secured, with checkpoints in a bucket: Airflow rescales and replays jobs under hostile traffic."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from kappa.core.store.s3 import Bucket
 from stack.waiting import until
 from tests.rigs.lab import services
+from tests.rigs.lab.airflow import LabAirflow, start
 from tests.rigs.lab.losses import Watch, traffic
+from tests.rigs.lab.parts import CLIENT
 from tests.rigs.lab.services import Installed
+from tests.rigs.lab.told import told_by_connections
 
 pytestmark = pytest.mark.long(minutes=20)
 JOBS = ("ad_ctr", "client_spend")
@@ -20,39 +24,57 @@ ON_TWO_HOSTS = {
     "allowed_lateness_ms": 120_000,
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by."""
+GIVEN = [word for name, value in ON_TWO_HOSTS.items() for word in ("--set", f"{name}={value}")]
 CORES = 8
 """Of each host: two jobs with a driver and two executors each, and the same again beside them while they change."""
+RATE = 1_000
 PATIENCE_SECONDS = 1_500.0
 """A rescale or a replay on busy cores."""
 
 
+@dataclass(frozen=True)
+class Operated:
+    """An installation, and the Airflow by which it is operated."""
+
+    installed: Installed
+    airflow: LabAirflow
+
+    def kappa(self, *words: str) -> None:
+        """A verb of its operator, to its end."""
+        print(self.airflow.kappa(*words, "--reason", "test", seconds=PATIENCE_SECONDS))
+
+
 @pytest.fixture(scope="module")
-def deployed() -> Iterator[Installed]:
+def operated() -> Iterator[Operated]:
     """Both jobs with an executor on each of two hosts, their state in a bucket."""
-    with services.installation(CORES, bucket=True) as made:
-        made.ask("produce", "1", "2000")
-        for job in JOBS:
-            assert "is deployed" in made.ask("deploy", job, json.dumps(ON_TWO_HOSTS), seconds=PATIENCE_SECONDS)
+    with services.installation(CORES, bucket=True) as installed:
+        made = Operated(installed, start(installed.lab, CLIENT, told_by_connections(installed)))
+        installed.ask("produce", "1", "2000")
+        made.kappa("deploy", *JOBS, *GIVEN)
         yield made
 
 
 def test_jobs_whose_state_lies_in_a_bucket_are_rescaled_replayed_promoted_and_rolled_back_and_exact(
-    deployed: Installed,
+    operated: Operated,
 ) -> None:
-    assert isinstance(deployed.settings.store.store, Bucket)
-    assert {f"{job}/v1/g1" for job in JOBS} <= folders(deployed), "the checkpoints lie there"
-    with traffic(deployed, seed=2) as sent:
+    installed = operated.installed
+    assert isinstance(installed.settings.store.store, Bucket)
+    assert {f"{job}/v1/g1" for job in JOBS} <= folders(installed), "the checkpoints lie there"
+    with traffic(installed, seed=2, rate=RATE) as sent:
         for job in JOBS:
-            for given in ({"partitions": 4}, {"executors": 1}, {"executors": 2}):
-                print(deployed.ask("rescale", job, json.dumps(given), seconds=PATIENCE_SECONDS))
-    check(deployed, {"ad_ctr": 1, "client_spend": 1})
-    with traffic(deployed, seed=3) as more:
-        print(deployed.ask("reprocess", *JOBS, seconds=PATIENCE_SECONDS))
-    check(deployed, {"ad_ctr": 2, "client_spend": 2})
-    with traffic(deployed, seed=4) as most:
-        print(deployed.ask("rollback", *JOBS, seconds=PATIENCE_SECONDS))
-    check(deployed, {"ad_ctr": 1, "client_spend": 1})
+            for given in (("--partitions", "4"), ("--executors", "1"), ("--executors", "2")):
+                operated.kappa("rescale", job, *given)
+    check(installed, {"ad_ctr": 1, "client_spend": 1})
+    with traffic(installed, seed=3, rate=RATE) as more:
+        operated.kappa("reprocess", *JOBS, "--approve", "auto")
+    check(installed, {"ad_ctr": 2, "client_spend": 2})
+    with traffic(installed, seed=4, rate=RATE) as most:
+        operated.kappa("rollback", *JOBS)
+    check(installed, {"ad_ctr": 1, "client_spend": 1})
     print(f"{2_000 + sent() + more() + most()} records")
+    ran = json.loads(installed.ask("programs"))
+    assert [ok for _, _, ok in ran] == [True] * len(JOBS)
+    assert all(name.startswith("driver-") for _, name, _ in ran), f"on the cluster: {ran}"
 
 
 def folders(installed: Installed) -> set[str]:

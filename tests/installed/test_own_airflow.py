@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from cli.entry import CHECKOUT
-from kappa.code.environments import SHARED
-from kappa.core.installation import connections
-from kappa.core.installation.settings import Settings
 from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
-from tests.rigs.lab.airflow import PORT, LabAirflow, Told, start_fab
+from tests.rigs.lab.airflow import PORT, LabAirflow, start_fab
 from tests.rigs.lab.losses import PATIENCE_SECONDS, Watch, traffic
 from tests.rigs.lab.parts import CLIENT
 from tests.rigs.lab.services import Installed
+from tests.rigs.lab.told import told_by_connections
 
 JOB = "ad_ctr"
 SIZE = {
@@ -34,14 +30,6 @@ GIVEN = [word for name, value in SIZE.items() for word in ("--set", f"{name}={va
 CORES = 6
 """Of each host: a driver and an executor, the same again beside them, and a program."""
 DAGS = {file.stem for file in (CHECKOUT / "dags").glob("*.py")}
-RENDERED = CHECKOUT / "terraform" / "modules" / "installation" / "airflow"
-ADDRESSES = {
-    "kafka": ("bootstrap", "protocol", "ca"),
-    "postgres": ("host", "port", "sslmode", "sslrootcert"),
-    "spark": ("master", "rest", "ui"),
-    "airflow": ("url",),
-}
-"""What connections say, by the settings' table."""
 ANSWER = """
 import sys
 from kappa.airflow_api import Airflow, AirflowRefused, Run
@@ -64,51 +52,7 @@ def installed() -> Iterator[Installed]:
 @pytest.fixture(scope="module")
 def airflow(installed: Installed) -> LabAirflow:
     """Its processes know where the parts are from connections only."""
-    folder, settings = installed.lab.folder, installed.settings
-    tls = folder / "tls"
-    bare, own, known = folder / "bare.toml", folder / "own.toml", folder / "connections.json"
-    given = tomllib.loads(installed.file.read_text())
-    given["spark"]["python"] = SHARED
-    given["airflow"] = {"url": f"https://{CLIENT}:{PORT}", "ca": str(tls / "ca.pem")}
-    own.write_text(toml(given))
-    bare.write_text(toml({table: without(values, ADDRESSES.get(table, ())) for table, values in given.items()}))
-    known.write_text(json.dumps(json.loads((RENDERED / "connections.json").read_text()) | addresses(settings)))
-    home = {"KAPPA_HOME": str(settings.home)}
-    told = Told(
-        environment={**home, "KAPPA_SETTINGS": str(bare), connections.VARIABLE: "true"},
-        of_commands={"KAPPA_SETTINGS": str(own), connections.VARIABLE: "false"},
-        pools=RENDERED / "pools.json",
-        connections=known,
-        certificate=tls / "host.pem",
-        key=tls / "host.key",
-        ca=tls / "ca.pem",
-    )
-    return start_fab(installed.lab, CLIENT, told)
-
-
-def toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """A settings file of texts, numbers and lists of texts."""
-    lines = []
-    for table, values in tables.items():
-        lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
-    return "\n".join(lines) + "\n"
-
-
-def without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in names}
-
-
-def addresses(settings: Settings) -> dict[str, Any]:
-    """The connections that say where the parts are."""
-    kafka, postgres, spark = settings.kafka, settings.postgres, settings.spark
-    extra = {"bootstrap.servers": kafka.bootstrap, "security.protocol": kafka.protocol, "ssl.ca.location": kafka.ca}
-    tls = {"sslmode": postgres.sslmode, "sslrootcert": postgres.sslrootcert}
-    return {
-        connections.POSTGRES: {"conn_type": "postgres", "host": postgres.host, "port": postgres.port, "extra": tls},
-        connections.KAFKA: {"conn_type": "kafka", "extra": extra},
-        connections.SPARK: {"conn_type": "spark", "host": spark.master},
-        connections.SPARK_REST: {"conn_type": "http", "extra": {"rest": spark.rest, "ui": spark.ui}},
-    }
+    return start_fab(installed.lab, CLIENT, told_by_connections(installed))
 
 
 @pytest.mark.long(minutes=0.5)

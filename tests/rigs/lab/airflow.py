@@ -49,11 +49,11 @@ class LabAirflow:
     programs: Path
     python: Path
 
-    def kappa(self, *words: str) -> str:
+    def kappa(self, *words: str, seconds: float = COMMAND_SECONDS) -> str:
         """What a command prints, as whoever is signed in; fails the test where it fails."""
         command, surroundings = [str(self.programs / "kappa"), *words], {**self.environment, **self.told.of_commands}
         try:
-            return self.lab.run(self.host, command, COMMAND_SECONDS, surroundings)
+            return self.lab.run(self.host, command, seconds, surroundings)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self._words()}") from None
 

@@ -225,7 +225,7 @@ def differences(settings: Settings) -> object:
 
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
-    "starts": starts, "rescale": lifecycle.rescale, "reprocess": lifecycle.reprocess, "rollback": lifecycle.rollback,
+    "starts": starts, "rescale": lifecycle.rescale,
     "led_by_one": led_by_one, "append": append, "ends": ends,
     "serving": lifecycle.serving, "leader": leader, "driver": driver,
     "hosts": hosts, "programs": programs, "differences": differences, "access": access, "workers": workers,
