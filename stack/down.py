@@ -21,8 +21,8 @@ from stack.supervision import Supervisor
 KEPT = ("uv", "uv.new", "cache", "jars", "lock")
 """What a wipe leaves: downloads, and the lock that it holds."""
 ENTRIES = (
-    "airflow", "alerts", "artifacts", "checkpoints", "kafka", "live_validations", "logs", "postgres", "run",
-    "spark", "terraform", "validations", "work", "secrets",
+    "airflow", "alerts", "artifacts", "checkpoints", "environments", "kafka", "live_validations", "logs", "postgres",
+    "run", "spark", "terraform", "validations", "work", "secrets",
 )  # fmt: skip
 """What a stack keeps in its state folder. A wipe takes the secrets last, since by them it knows its own folder."""
 

@@ -44,7 +44,7 @@ def registry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[DriverRegi
     yield registry
     registry.close()
     desk.case.query(OF_GENERATION, 1)
-    desk.case.query("truncate registry.generation, registry.change")
+    desk.case.query("truncate registry.generation, registry.finite_program, registry.change")
 
 
 def start(case: Case, registry: DriverRegistry) -> None:
