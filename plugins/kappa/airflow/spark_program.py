@@ -17,6 +17,7 @@ from kappa.platform import Platform
 from kappa.verbs.change import steps as changing
 from kappa.verbs.drivers import finite_program, program_on_cluster
 from kappa.verbs.drivers.finite_program import EndedWithoutWord, Program
+from kappa.verbs.drivers.program_on_cluster import NotPlaced
 
 FIRST = 100
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class FiniteSparkOperator(SparkSubmitOperator):
             log.info("%s, so this task runs the %s itself", why, self.program)
             self._run_here(platform, change, context)
         else:
-            self._run_there(platform, change)
+            self._run_there(platform, change, context)
         done = finite_program.outcome(platform, change, self.program)
         if done is None:
             raise EndedWithoutWord(self.program, "with exit code 0")
@@ -87,10 +88,15 @@ class FiniteSparkOperator(SparkSubmitOperator):
             raise _ended(self.program, change, done)
         return done.sentence
 
-    def _run_there(self, platform: Platform, change: Change) -> None:
+    def _run_there(self, platform: Platform, change: Change, context: Any) -> None:
         attempt = program_on_cluster.start(platform, change, self.program, log.info)
         self._on_cluster = (platform, attempt)
-        program_on_cluster.follow(platform, change, self.program, attempt, log.info)
+        try:
+            program_on_cluster.follow(platform, change, self.program, attempt, log.info)
+        except NotPlaced as waited:
+            log.warning("%s, so this task runs it itself", waited)
+            self._on_cluster = None
+            self._run_here(platform, change, context)
         self._on_cluster = None
 
     def _run_here(self, platform: Platform, change: Change, context: Any) -> None:

@@ -13,7 +13,16 @@ from kappa.verbs.drivers import finite_program
 from kappa.verbs.drivers.finite_program import EndedWithoutWord, Program
 
 POLL_SECONDS = 1.0
+PLACE_SECONDS = 60.0
+"""So long a program may wait for a host; somebody else may have taken the room that was there."""
 Say = Callable[[str], None]
+
+
+class NotPlaced(Exception):  # noqa: N818 - it is what happened
+    """No host had room for a program in time; it was taken back."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(f"no host of the cluster had room for the {program} within {PLACE_SECONDS:.0f} s")
 
 
 def start(platform: Platform, change: Change, program: Program, say: Say) -> Attempt:
@@ -37,9 +46,9 @@ def start(platform: Platform, change: Change, program: Program, say: Say) -> Att
 def follow(platform: Platform, change: Change, program: Program, attempt: Attempt, say: Say) -> None:
     """Wait until a try has left its outcome. What does not answer meanwhile is asked again: the program runs on.
 
-    Raises EndedWithoutWord.
+    Raises EndedWithoutWord; NotPlaced.
     """
-    told = ""
+    told, begun = "", platform.clock.monotonic()
     while True:
         try:
             # The state comes first: what ends after it may have left its outcome since.
@@ -51,6 +60,9 @@ def follow(platform: Platform, change: Change, program: Program, attempt: Attemp
                 return
             if state not in ALIVE:
                 raise EndedWithoutWord(program, f"its driver {attempt.submission_id} is {state}")
+            if state is DriverState.SUBMITTED and platform.clock.monotonic() - begun > PLACE_SECONDS:
+                end(platform, attempt)
+                raise NotPlaced(program)
             now = f"the {program} on the cluster is {state}"
         except Unreachable as away:
             now = f"the {program} runs on: {away}"

@@ -245,6 +245,22 @@ def test_without_room_on_the_cluster_the_task_runs_the_program(
     assert (len(ran), several_hosts.cluster.submissions) == (1, {})
 
 
+def test_where_no_host_takes_it_in_time_the_task_runs_it(
+    several_hosts: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have taken the room."""
+    ran = runs(monkeypatch, several_hosts, EQUAL, code=0)
+
+    def waits() -> None:
+        if several_hosts.cluster.states["driver-0"] is DriverState.RUNNING:
+            several_hosts.cluster.states["driver-0"] = DriverState.SUBMITTED
+
+    several_hosts.registry.clock.meanwhile.append(waits)
+    assert execute() == "4 rows, equal."
+    assert (len(ran), several_hosts.cluster.states) == (1, {"driver-0": DriverState.KILLED})
+    assert several_hosts.registry.clock.monotonic() == pytest.approx(61, abs=2)
+
+
 def test_a_task_that_is_ended_ends_the_program_on_the_cluster(several_hosts: Installation) -> None:
     task = operator()
 
