@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 
 from kappa.core.store.s3 import Bucket
+from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
 from tests.rigs.lab.airflow import LabAirflow, start
@@ -27,7 +29,6 @@ ON_TWO_HOSTS = {
 GIVEN = [word for name, value in ON_TWO_HOSTS.items() for word in ("--set", f"{name}={value}")]
 CORES = 8
 """Of each host: two jobs with a driver and two executors each, and the same again beside them while they change."""
-RATE = 1_000
 PATIENCE_SECONDS = 1_500.0
 """A rescale or a replay on busy cores."""
 
@@ -60,21 +61,31 @@ def test_jobs_whose_state_lies_in_a_bucket_are_rescaled_replayed_promoted_and_ro
     installed = operated.installed
     assert isinstance(installed.settings.store.store, Bucket)
     assert {f"{job}/v1/g1" for job in JOBS} <= folders(installed), "the checkpoints lie there"
-    with traffic(installed, seed=2, rate=RATE) as sent:
+    with traffic(installed, seed=2) as sent:
         for job in JOBS:
             for given in (("--partitions", "4"), ("--executors", "1"), ("--executors", "2")):
                 operated.kappa("rescale", job, *given)
     check(installed, {"ad_ctr": 1, "client_spend": 1})
-    with traffic(installed, seed=3, rate=RATE) as more:
-        operated.kappa("reprocess", *JOBS, "--approve", "auto")
+    with traffic(installed, seed=3) as more, ThreadPoolExecutor(1) as pool:
+        replay = pool.submit(operated.kappa, "reprocess", *JOBS, "--approve", "ask")
+        approve(operated.airflow)
+        replay.result(PATIENCE_SECONDS)
     check(installed, {"ad_ctr": 2, "client_spend": 2})
-    with traffic(installed, seed=4, rate=RATE) as most:
+    with traffic(installed, seed=4) as most:
         operated.kappa("rollback", *JOBS)
     check(installed, {"ad_ctr": 1, "client_spend": 1})
     print(f"{2_000 + sent() + more() + most()} records")
     ran = json.loads(installed.ask("programs"))
     assert [ok for _, _, ok in ran] == [True] * len(JOBS)
     assert all(name.startswith("driver-") for _, name, _ in ran), f"on the cluster: {ran}"
+
+
+def approve(airflow: LabAirflow) -> None:
+    """Somebody else agrees to the replay, once it asks."""
+    asks = Verb.REPROCESS.dag_id
+    assert until(lambda: bool(airflow.runs(asks)), PATIENCE_SECONDS, 5.0), "no replay was begun"
+    (run,) = airflow.runs(asks)
+    assert until(lambda: airflow.answer("approver", asks, run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
 
 
 def folders(installed: Installed) -> set[str]:

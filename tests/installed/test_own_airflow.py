@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +13,7 @@ from cli.entry import CHECKOUT
 from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
-from tests.rigs.lab.airflow import PORT, LabAirflow, start_fab
+from tests.rigs.lab.airflow import LabAirflow, start_fab
 from tests.rigs.lab.losses import PATIENCE_SECONDS, Watch, traffic
 from tests.rigs.lab.parts import CLIENT
 from tests.rigs.lab.services import Installed
@@ -27,20 +26,10 @@ SIZE = {
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by."""
 GIVEN = [word for name, value in SIZE.items() for word in ("--set", f"{name}={value}")]
+REPLAYS = Verb.REPROCESS.dag_id
 CORES = 6
 """Of each host: a driver and an executor, the same again beside them, and a program."""
 DAGS = {file.stem for file in (CHECKOUT / "dags").glob("*.py")}
-ANSWER = """
-import sys
-from kappa.airflow_api import Airflow, AirflowRefused, Run
-from kappa.airflow_sign_in import SignedIn
-url, ca, who, word, dag, run = sys.argv[1:]
-try:
-    Airflow(SignedIn(url, who, word, ca=ca)).answer(Run(dag, run), "approve", -1, "Approve")
-    print("taken")
-except AirflowRefused as refused:
-    print(refused)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -92,25 +81,14 @@ def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back
 
 def approve(airflow: LabAirflow) -> None:
     """A viewer may not answer, the asker's answer does not count, the approver's does."""
-    assert until(lambda: bool(runs(airflow)), PATIENCE_SECONDS, 5.0), "no replay was begun"
-    (run,) = runs(airflow)
-    assert until(lambda: answer(airflow, "operator", run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
+    assert until(lambda: bool(airflow.runs(REPLAYS)), PATIENCE_SECONDS, 5.0), "no replay was begun"
+    (run,) = airflow.runs(REPLAYS)
+    assert until(lambda: airflow.answer("operator", REPLAYS, run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
     assert until(lambda: "replay.approval_refused" in actions(airflow, run), PATIENCE_SECONDS, 5.0), "it counted"
-    assert "403" in answer(airflow, "viewer", run)
-    assert until(lambda: answer(airflow, "approver", run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked again"
-
-
-def runs(airflow: LabAirflow) -> list[str]:
-    """The runs of the DAG that replays."""
-    return [row["run_id"] for row in airflow.rows("dags", "list-runs", Verb.REPROCESS.dag_id)]
-
-
-def answer(airflow: LabAirflow, who: str, run: str) -> str:
-    """What somebody's yes came to."""
-    url, ca, dag_id = f"https://{CLIENT}:{PORT}", str(airflow.told.ca), Verb.REPROCESS.dag_id
-    words = [url, ca, who, airflow.password(who), dag_id, run]
-    command = [sys.executable, "-c", ANSWER, *words]
-    return airflow.lab.run(CLIENT, command, 60, {"PYTHONPATH": str(CHECKOUT / "plugins")}).strip()
+    assert "403" in airflow.answer("viewer", REPLAYS, run)
+    assert until(lambda: airflow.answer("approver", REPLAYS, run) == "taken", PATIENCE_SECONDS, 5.0), (
+        "nobody was asked again"
+    )
 
 
 def actions(airflow: LabAirflow, run: str) -> list[str]:

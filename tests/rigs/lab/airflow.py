@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.entry import CHECKOUT
 from kappa.core.installation.needs import NOTES_CONNECTION
 from stack.services.airflow import COMMANDS
 from stack.services.passwords import write_private
@@ -22,6 +23,17 @@ PORT = 8443
 PEOPLE = {"operator": "op", "approver": "user", "viewer": "viewer"}
 """Roles of Airflow's SimpleAuthManager by who has them."""
 START_SECONDS, COMMAND_SECONDS = 300, 600
+ANSWER = """
+import sys
+from kappa.airflow_api import Airflow, AirflowRefused, Run
+from kappa.airflow_sign_in import SignedIn
+url, ca, who, word, dag, run = sys.argv[1:]
+try:
+    Airflow(SignedIn(url, who, word, ca=ca)).answer(Run(dag, run), "approve", -1, "Approve")
+    print("taken")
+except AirflowRefused as refused:
+    print(refused)
+"""
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,16 @@ class LabAirflow:
         told = self.airflow(*words, "--output", "json").splitlines()
         rows: list[dict[str, str]] = json.loads("\n".join(line for line in told if line.startswith("[{")))
         return rows
+
+    def runs(self, dag_id: str) -> list[str]:
+        """The runs of a DAG."""
+        return [row["run_id"] for row in self.rows("dags", "list-runs", dag_id)]
+
+    def answer(self, who: str, dag_id: str, run: str) -> str:
+        """What somebody's yes to a replay came to: "taken", or the refusal's words."""
+        url, ca = f"https://{self.host}:{PORT}", str(self.told.ca)
+        command = [sys.executable, "-c", ANSWER, url, ca, who, self.password(who), dag_id, run]
+        return self.lab.run(self.host, command, 60, {"PYTHONPATH": str(CHECKOUT / "plugins")}).strip()
 
     def sign_in(self, person: str) -> None:
         """Have the commands act as this person from now on."""
