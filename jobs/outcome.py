@@ -47,7 +47,7 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--job", required=True)
     parser.add_argument("--version", type=int, required=True)
     parser.add_argument("--change", type=lambda text: str(UUID(text)), required=True, help="the change it works for")
-    parser.add_argument("--attempt", type=UUID, required=True, help="which try of it this is")
+    parser.add_argument("--attempt", type=UUID, required=True, help="which run of it this is")
     return parser.parse_args()
 
 

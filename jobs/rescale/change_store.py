@@ -137,7 +137,7 @@ class PostgresChangeStore:
         reraise=True,
     )
     def leave(self, attempt_id: UUID, outcome: Outcome) -> None:
-        """Leave how a try of a finite program ended, unless another try has followed it."""
+        """Leave how an attempt at a finite program ended, unless another one has followed it."""
         left = self._connection.execute(
             """update registry.finite_program set outcome = %(outcome)s, ended_at = clock_timestamp()
             where change_id = %(change_id)s and attempt_id = %(attempt_id)s""",

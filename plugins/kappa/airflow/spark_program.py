@@ -76,7 +76,9 @@ class FiniteSparkOperator(SparkSubmitOperator):
         # It would prepare all anew while nothing is counted; run as it was, the version counts again sooner.
         if before is not None and before.may_pass and change.phase is Phase.HELD:
             raise finite_program.FailedWhileHeld(self.program, change, before.sentence)
-        if why := finite_program.why_in_the_task(platform, change, self.program):
+        # One that runs there already has the room that is looked for.
+        runs = program_on_cluster.running(platform, change, self.program)
+        if not runs and (why := finite_program.why_in_the_task(platform, change, self.program)):
             log.info("%s, so this task runs the %s itself", why, self.program)
             self._run_here(platform, change, context)
         else:

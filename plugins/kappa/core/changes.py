@@ -113,8 +113,8 @@ class Outcome(Serializable):
 
 @dataclass(frozen=True)
 class Attempt(Serializable):
-    """A try of a finite program of a change. `submission_id` is what the cluster calls it, None where a task of Airflow
-    runs it itself; `outcome` is None until it has ended."""
+    """One run of a finite program of a change. `submission_id` is what the cluster calls it, None where a task of
+    Airflow runs it itself; `outcome` is None until it has ended."""
 
     attempt_id: UUID
     submission_id: str | None = None

@@ -76,12 +76,12 @@ class PostgresLaunches:
             )
 
     def begin_attempt(self, change_id: UUID, program: str, attempt_id: UUID) -> None:
-        """Write the intent to run a finite program of a change; the try before it can leave no outcome any more."""
+        """Write the intent to run a finite program of a change; the attempt before it can leave no outcome any more."""
         with self.database.transaction() as connection:
             connection.execute(_BEGIN_ATTEMPT, [change_id, program, attempt_id])
 
     def record_attempt(self, attempt_id: UUID, submission_id: str) -> None:
-        """Remember what the cluster called the submission of a try."""
+        """Remember what the cluster called the submission of an attempt."""
         with self.database.transaction() as connection:
             connection.execute(
                 "update registry.finite_program set submission_id = %s where attempt_id = %s",
@@ -89,7 +89,7 @@ class PostgresLaunches:
             )
 
     def attempt(self, change_id: UUID, program: str) -> Attempt | None:
-        """The newest try of a finite program of a change."""
+        """The newest attempt at a finite program of a change."""
         with self.database.transaction() as connection:
             row = connection.execute(
                 "select attempt_id, submission_id, outcome from registry.finite_program "

@@ -192,13 +192,13 @@ class Registry(Bookkeeping, Protocol):
         """Keep the time of a moment of a change; the first time counts."""
 
     def begin_attempt(self, change_id: UUID, program: str, attempt_id: UUID) -> None:
-        """Write the intent to run a finite program of a change; the try before it can leave no outcome any more."""
+        """Write the intent to run a finite program of a change; the attempt before it can leave no outcome any more."""
 
     def record_attempt(self, attempt_id: UUID, submission_id: str) -> None:
-        """Remember what the cluster called the submission of a try."""
+        """Remember what the cluster called the submission of an attempt."""
 
     def attempt(self, change_id: UUID, program: str) -> Attempt | None:
-        """The newest try of a finite program of a change."""
+        """The newest attempt at a finite program of a change."""
 
     def has_batches(self, job: str, version: int, generation: int) -> bool:
         """Whether a batch was committed from that generation of the checkpoint."""

@@ -92,7 +92,7 @@ class ChangeHasEnded(Refusal):
 def finite_work(
     settings: Settings, change: Change, program: Program, attempt: UUID, python: str = sys.executable
 ) -> FiniteWork:
-    """How a try of a program is started for a change."""
+    """How an attempt at a program is started for a change."""
     artifact = settings.artifacts / change.new.artifact
     of_version = ("--home", str(settings.home), "--job", change.job, "--version", str(change.version))
     return FiniteWork(
@@ -112,7 +112,7 @@ def finite_work(
 
 
 def finite_submission(settings: Settings, change: Change, program: Program, attempt: UUID) -> Submission:
-    """The submission of a try of a program, as a driver that does its work itself and is not started again."""
+    """The submission of an attempt at a program, as a driver that does its work itself and is not started again."""
     python = python_of(settings, settings.artifacts / change.new.artifact)
     work, size = finite_work(settings, change, program, attempt, python), _size(change)
     return Submission(
@@ -152,7 +152,7 @@ def why_in_the_task(platform: Platform, change: Change, program: Program) -> str
 
 
 def attempt_of(platform: Platform, change: Change, program: Program) -> Attempt | None:
-    """The newest try of a program of this change; of an older artifact's, which leaves a file, as if it were one."""
+    """The newest attempt at a program of this change; an older artifact's leaves a file, which counts as its."""
     found = platform.registry.attempt(change.change_id, program)
     file = older_outcome_file(platform.settings, change, program)
     if (found is None or found.outcome is None) and file.exists():
@@ -162,13 +162,13 @@ def attempt_of(platform: Platform, change: Change, program: Program) -> Attempt 
 
 
 def outcome(platform: Platform, change: Change, program: Program) -> Outcome | None:
-    """What the newest try of a program said at its end; None where it said nothing."""
+    """What the newest attempt at a program said at its end; None where it said nothing."""
     found = attempt_of(platform, change, program)
     return found.outcome if found else None
 
 
 def begin(platform: Platform, change: Change, program: Program, attempt: UUID) -> None:
-    """Write down that a try begins; what the one before left does not count any more."""
+    """Write down that an attempt begins; what the one before left does not count any more."""
     older_outcome_file(platform.settings, change, program).unlink(missing_ok=True)
     platform.registry.begin_attempt(change.change_id, program, attempt)
 

@@ -25,13 +25,19 @@ class NotPlaced(Exception):  # noqa: N818 - it is what happened
         super().__init__(f"no host of the cluster had room for the {program} within {PLACE_SECONDS:.0f} s")
 
 
-def start(platform: Platform, change: Change, program: Program, say: Say) -> Attempt:
-    """The try that an earlier follower left running, or a new one, submitted.
+def running(platform: Platform, change: Change, program: Program) -> Attempt | None:
+    """The attempt that an earlier follower left running. Raises Unreachable."""
+    found = platform.registry.attempt(change.change_id, program)
+    runs = found and found.submission_id and found.outcome is None and _state(platform, found) in ALIVE
+    return found if runs else None
 
-    Raises Unreachable, SubmissionRefused, NoSparkJar.
+
+def start(platform: Platform, change: Change, program: Program, say: Say) -> Attempt:
+    """The attempt that an earlier follower left running, or a new one, submitted.
+
+    Raises Unreachable, SubmissionRefused, NoSparkJar, NoEnvironment.
     """
-    before = platform.registry.attempt(change.change_id, program)
-    if before and before.submission_id and before.outcome is None and _state(platform, before) in ALIVE:
+    if before := running(platform, change, program):
         say(f"the {program} runs on the cluster already, as {before.submission_id}")
         return before
     attempt_id = uuid4()
@@ -44,7 +50,7 @@ def start(platform: Platform, change: Change, program: Program, say: Say) -> Att
 
 
 def follow(platform: Platform, change: Change, program: Program, attempt: Attempt, say: Say) -> None:
-    """Wait until a try has left its outcome. What does not answer meanwhile is asked again: the program runs on.
+    """Wait until an attempt has left its outcome. What does not answer meanwhile is asked again: the program runs on.
 
     Raises EndedWithoutWord; NotPlaced.
     """
@@ -55,7 +61,7 @@ def follow(platform: Platform, change: Change, program: Program, attempt: Attemp
             state = _state(platform, attempt)
             newest = platform.registry.attempt(change.change_id, program)
             if newest is None or newest.attempt_id != attempt.attempt_id:
-                raise EndedWithoutWord(program, "another try has followed it")
+                raise EndedWithoutWord(program, "another attempt has followed it")
             if newest.outcome is not None:
                 return
             if state not in ALIVE:
@@ -73,7 +79,7 @@ def follow(platform: Platform, change: Change, program: Program, attempt: Attemp
 
 
 def end(platform: Platform, attempt: Attempt) -> None:
-    """End a try at once. Raises Unreachable."""
+    """End an attempt at once. Raises Unreachable."""
     platform.cluster.kill(attempt.attempt_id, _names(attempt))
 
 

@@ -245,6 +245,25 @@ def test_without_room_on_the_cluster_the_task_runs_the_program(
     assert (len(ran), several_hosts.cluster.submissions) == (1, {})
 
 
+def test_a_task_that_is_tried_again_follows_what_runs_and_looks_for_no_room(
+    several_hosts: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker of the first one was lost."""
+    ran = runs(monkeypatch, several_hosts, EQUAL, code=0)
+
+    def lost() -> None:
+        raise KeyboardInterrupt
+
+    meanwhile = several_hosts.registry.clock.meanwhile
+    meanwhile.append(lost)
+    with pytest.raises(KeyboardInterrupt):
+        execute()
+    several_hosts.cluster.free = 0
+    meanwhile[-1] = lambda: several_hosts.leave(EQUAL)
+    assert execute() == "4 rows, equal."
+    assert (ran, several_hosts.cluster.running()) == ([], ["driver-0"])
+
+
 def test_where_no_host_takes_it_in_time_the_task_runs_it(
     several_hosts: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

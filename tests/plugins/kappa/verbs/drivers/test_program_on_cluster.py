@@ -73,7 +73,7 @@ def test_one_that_another_has_followed_is_followed_no_more(stage: Stage, change:
     before = program_on_cluster.start(stage.platform, change, Program.TRIAL, said.append)
     stage.cluster.states[str(before.submission_id)] = DriverState.ERROR
     program_on_cluster.start(stage.platform, change, Program.TRIAL, said.append)
-    with pytest.raises(EndedWithoutWord, match="another try has followed it"):
+    with pytest.raises(EndedWithoutWord, match="another attempt has followed it"):
         program_on_cluster.follow(stage.platform, change, Program.TRIAL, before, said.append)
 
 
