@@ -75,17 +75,8 @@ def make_authority(made: Pair, name: str, extensions: Sequence[str], kind: Seque
     while one follows the other may keep them by it (ZooKeeper's client does). Raises NoCertificate."""
     new = Pair(*(file.with_name(f"{file.name}.new") for file in made))
     added = [word for each in extensions for word in ("-addext", each)]
-    self_signed = [
-        "req",
-        "-x509",
-        *kind,
-        "-nodes",
-        "-subj",
-        f"/CN={name} {secrets.token_hex(4)}",
-        *added,
-        "-days",
-        str(days),
-    ]
+    of_its_own = f"/CN={name} {secrets.token_hex(4)}"
+    self_signed = ["req", "-x509", *kind, "-nodes", "-subj", of_its_own, *added, "-days", str(days)]
     _openssl("the authority", *self_signed, "-keyout", new.key, "-out", new.certificate)
     for file, there in zip(new, made, strict=True):
         file.replace(there)

@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
-from kappa.core.changes import ENDED, Attempt, Change, Outcome, Phase
+from kappa.core.changes import ENDED, Attempt, Change, Phase
 from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
 from kappa.platform import Platform
 from kappa.verbs.change import steps as changing
@@ -77,21 +77,22 @@ class FiniteSparkOperator(SparkSubmitOperator):
         if before is not None and before.may_pass and change.phase is Phase.HELD:
             raise finite_program.FailedWhileHeld(self.program, change, before.sentence)
         # One that runs there already has the room that is looked for.
-        runs = program_on_cluster.running(platform, change, self.program)
-        if not runs and (why := finite_program.why_in_the_task(platform, change, self.program)):
+        left = program_on_cluster.running(platform, change, self.program, log.info)
+        if left is None and (why := finite_program.why_in_the_task(platform, change, self.program)):
             log.info("%s, so this task runs the %s itself", why, self.program)
             self._run_here(platform, change, context)
         else:
-            self._run_there(platform, change, context)
+            self._run_there(platform, change, context, left)
         done = finite_program.outcome(platform, change, self.program)
         if done is None:
             raise EndedWithoutWord(self.program, "with exit code 0")
         if not done.ok:
-            raise _ended(self.program, change, done)
+            ended = finite_program.FiniteWorkFailed if done.may_pass else finite_program.FiniteWorkRefused
+            raise ended(self.program, change, done.sentence)
         return done.sentence
 
-    def _run_there(self, platform: Platform, change: Change, context: Any) -> None:
-        attempt = program_on_cluster.start(platform, change, self.program, log.info)
+    def _run_there(self, platform: Platform, change: Change, context: Any, left: Attempt | None) -> None:
+        attempt = left or program_on_cluster.start(platform, change, self.program, log.info)
         self._on_cluster = (platform, attempt)
         try:
             program_on_cluster.follow(platform, change, self.program, attempt, log.info)
@@ -109,9 +110,9 @@ class FiniteSparkOperator(SparkSubmitOperator):
             super().execute(context)
         except Exception:
             said = finite_program.outcome(platform, change, self.program)
+            # Else what it said is why it ended so.
             if said is None or said.ok:
                 raise
-            raise _ended(self.program, change, said) from None
 
     def _take_on(self, work: finite_program.FiniteWork) -> None:
         """Let the provider's operator run this work; nothing of an earlier try is kept."""
@@ -120,12 +121,6 @@ class FiniteSparkOperator(SparkSubmitOperator):
         self.application_args = list(work.arguments)
         self.conf, self.env_vars = dict(work.configuration), dict(work.environment)
         self._driver_memory = work.driver_memory
-
-
-def _ended(program: Program, change: Change, said: Outcome) -> Exception:
-    """What a program that ended otherwise than well is to its task."""
-    raised = finite_program.FiniteWorkFailed if said.may_pass else finite_program.FiniteWorkRefused
-    return raised(program, change, said.sentence)
 
 
 def _kill(process: psutil.Process) -> None:

@@ -25,21 +25,17 @@ class NotPlaced(Exception):  # noqa: N818 - it is what happened
         super().__init__(f"no host of the cluster had room for the {program} within {PLACE_SECONDS:.0f} s")
 
 
-def running(platform: Platform, change: Change, program: Program) -> Attempt | None:
+def running(platform: Platform, change: Change, program: Program, say: Say) -> Attempt | None:
     """The attempt that an earlier follower left running. Raises Unreachable."""
     found = platform.registry.attempt(change.change_id, program)
-    runs = found and found.submission_id and found.outcome is None and _state(platform, found) in ALIVE
-    return found if runs else None
+    if not (found and found.submission_id and found.outcome is None and _state(platform, found) in ALIVE):
+        return None
+    say(f"the {program} runs on the cluster already, as {found.submission_id}")
+    return found
 
 
 def start(platform: Platform, change: Change, program: Program, say: Say) -> Attempt:
-    """The attempt that an earlier follower left running, or a new one, submitted.
-
-    Raises Unreachable, SubmissionRefused, NoSparkJar, NoEnvironment.
-    """
-    if before := running(platform, change, program):
-        say(f"the {program} runs on the cluster already, as {before.submission_id}")
-        return before
+    """A new attempt, submitted. Raises Unreachable, SubmissionRefused, NoSparkJar, NoEnvironment."""
     attempt_id = uuid4()
     finite_program.begin(platform, change, program, attempt_id)
     request = finite_program.finite_submission(platform.settings, change, program, attempt_id)

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.core.changes import Attempt, Change, Mark, Outcome, Phase, RunsAs
+from kappa.core.changes import Change, Mark, Phase, RunsAs
 from kappa.core.checkpoint.reader import Planned
 from kappa.core.versions import Desired, State, Version
 from kappa.registry.port import Registry, UnknownVersion, Unsettled
@@ -248,19 +248,3 @@ def test_a_checkpoint_is_free_when_no_finite_spark_work_holds_it(trial: Trial, j
     assert until(lambda: trial.registry.checkpoint_is_free(job, 1), 10), "Postgres ends a session after its client"
     with trial.occupied():
         assert not trial.registry.checkpoint_is_free(job, 1)
-
-
-def test_only_the_newest_try_of_a_program_counts(registry: Registry, job: str, trial: Trial) -> None:
-    """An earlier one may still be at work where nobody sees it."""
-    change, first, second = begun(registry, job), uuid4(), uuid4()
-    assert registry.attempt(change.change_id, "trial") is None
-    registry.begin_attempt(change.change_id, "trial", first)
-    registry.record_attempt(first, "driver-1")
-    registry.begin_attempt(change.change_id, "trial", first)
-    assert registry.attempt(change.change_id, "trial") == Attempt(first, "driver-1")
-    registry.begin_attempt(change.change_id, "trial", second)
-    trial.leave_outcome(change, first, Outcome("too late", {}))
-    assert registry.attempt(change.change_id, "trial") == Attempt(second)
-    trial.leave_outcome(change, second, Outcome("no", {"rows": 3}, ok=False))
-    assert registry.attempt(change.change_id, "trial") == Attempt(second, None, Outcome("no", {"rows": 3}, ok=False))
-    assert registry.attempt(change.change_id, "repartition") is None

@@ -33,7 +33,8 @@ def said() -> list[str]:
 
 def run(stage: Stage, change: Change, said: list[str]) -> str:
     """What a program is called on the cluster that ran there to its end."""
-    attempt = program_on_cluster.start(stage.platform, change, Program.TRIAL, said.append)
+    left = program_on_cluster.running(stage.platform, change, Program.TRIAL, said.append)
+    attempt = left or program_on_cluster.start(stage.platform, change, Program.TRIAL, said.append)
     program_on_cluster.follow(stage.platform, change, Program.TRIAL, attempt, said.append)
     return str(attempt.submission_id)
 
