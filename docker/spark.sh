@@ -2,7 +2,9 @@
 # Starts Spark's master or a worker, by the first argument; the secret by which they know each other is in a file.
 set -eu
 address=$(hostname -i | cut -d ' ' -f 1)
-common="-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.network.crypto.enabled=true"
+common="-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Whoever does not encrypt is not spoken to.
+common="$common -Dspark.network.crypto.enabled=true -Dspark.network.crypto.saslFallback=false"
 # A worker that is silent for so many seconds is lost. Workers are told, too: they give word four times as often.
 common="$common -Dspark.worker.timeout=20 -Dspark.ui.killEnabled=false"
 mkdir -p /kappa/state/spark

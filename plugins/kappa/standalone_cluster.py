@@ -119,6 +119,7 @@ def host_of(worker: Mapping[str, Any]) -> Host:
 
 _OF_ITS_JVM = (
     "spark.driver.extraJavaOptions", "spark.authenticate", "spark.ui.enabled", "spark.network.crypto.enabled",
+    "spark.network.crypto.saslFallback",
 )  # fmt: skip
 """What of its configuration a driver's JVM is given by the worker that starts it, before there is a session."""
 

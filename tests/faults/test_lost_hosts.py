@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
-from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.installation.settings import ROLES
-from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.lab import services
 from tests.rigs.lab.losses import PATIENCE_SECONDS, Loss, Victim, Watch, Way, lose
@@ -51,22 +47,6 @@ def test_a_job_works_on_two_hosts_and_is_exact(deployed: Installed) -> None:
     apps = {host: list((deployed.lab.folder / "spark" / host).glob("app-*/*/stderr")) for host in WORKERS}
     assert all(apps.values()), f"an executor on each host: {apps}"
     assert json.loads(deployed.ask("differences")) == []
-
-
-def test_no_secret_is_in_any_file_but_its_own_or_on_a_command_line(deployed: Installed) -> None:
-    """Logs, checkpoints, the shared folder, the folders of brokers, drivers and executors."""
-    folder, settings = deployed.lab.folder, deployed.settings
-    held = {role: passwords.password(settings, role) for role in (*ROLES, passwords.SUPERUSER)}
-    held |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
-    held |= {"spark": passwords.spark_secret(settings), "spark-rest": settings.spark_key.read_text().strip()}
-    secret = {name: word.encode() for name, word in held.items()}
-    told = [file for file in folder.rglob("*") if file.is_file() and settings.secrets not in file.parents]
-    assert {"k1", "zk", "shared", "spark", "logs"} <= {file.relative_to(folder).parts[0] for file in told}
-    found = {(name, file) for file in told for name, word in secret.items() if word in file.read_bytes()}
-    assert found == set()
-    lines = [repr(process.info["cmdline"]).encode() for process in psutil.process_iter(["cmdline"])]
-    assert any(b"kafka.Kafka" in line for line in lines)
-    assert [name for name, word in secret.items() if any(word in line for line in lines)] == []
 
 
 @pytest.mark.fault("F25", "the stream goes on by itself within the aim; differences are 0")

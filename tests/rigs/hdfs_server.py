@@ -1,4 +1,4 @@
-"""HDFS on loopback, of one jar: a name node and a data node in one process, for tests of what lies there."""
+"""HDFS of one jar: a name node and a data node in one process, for tests of what lies there."""
 
 from __future__ import annotations
 
@@ -18,29 +18,46 @@ PROGRAM = """
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.namenode.NameNode;
 
 public class Hdfs {
     public static void main(String[] given) throws Exception {
+        String folder = given[0], host = given[1];
         Configuration with = new Configuration();
-        with.set("hdfs.minidfs.basedir", given[0] + "/data");
-        MiniDFSCluster cluster = new MiniDFSCluster.Builder(with).numDataNodes(1)
-            .nameNodePort(Integer.parseInt(given[1])).nameNodeHttpPort(Integer.parseInt(given[2])).format(true).build();
-        cluster.waitActive();
-        Files.createFile(Path.of(given[0], "started"));
+        with.set("fs.defaultFS", "hdfs://" + host + ":" + given[2]);
+        with.set("dfs.namenode.http-address", host + ":" + given[3]);
+        with.set("dfs.namenode.name.dir", folder + "/names");
+        with.set("dfs.datanode.data.dir", folder + "/blocks");
+        with.set("dfs.datanode.hostname", host);
+        for (String door : new String[] {"address", "http.address", "ipc.address"}) {
+            with.set("dfs.datanode." + door, host + ":0");
+        }
+        NameNode.format(with);
+        NameNode names = NameNode.createNameNode(new String[0], with);
+        DataNode blocks = DataNode.createDataNode(new String[0], with);
+        while (!blocks.isDatanodeFullyStarted() || names.isInSafeMode()) {
+            Thread.sleep(100);
+        }
+        Files.createFile(Path.of(folder, "started"));
         Thread.sleep(Long.MAX_VALUE);
     }
 }
 """
 
 
+def command(folder: Path, host: str, port: int, http_port: int) -> list[str]:
+    """What starts an empty HDFS that is reached by the host's name; it is up once there is a file STARTED. Hadoop's own
+    classes are those that Spark has. Skips the test where the jar cannot be had."""
+    classes = f"{fetched(MINICLUSTER, folder)}{os.pathsep}{spark_home()}/jars/*"
+    (folder / "Hdfs.java").write_text(PROGRAM)
+    words = [JAVA, "-Xmx384m", "-cp", classes, str(folder / "Hdfs.java"), str(folder), host]
+    return [*words, str(port), str(http_port)]
+
+
 @contextmanager
 def hdfs_server(folder: Path) -> Iterator[str]:
-    """An empty HDFS; the setting `store` for it, with `{}` for the folder. Skips the test where the jar cannot be
-    had. Hadoop's own classes are those that Spark has."""
-    classes = f"{fetched(MINICLUSTER, folder)}{os.pathsep}{spark_home()}/jars/*"
-    name, http = free_ports(2)
-    (folder / "Hdfs.java").write_text(PROGRAM)
-    command = [JAVA, "-Xmx384m", "-cp", classes, str(folder / "Hdfs.java"), str(folder), str(name), str(http)]
-    with running(command, folder, (folder / STARTED).exists):
-        yield f"hdfs://127.0.0.1:{name}/{{}}?http=http://127.0.0.1:{http}"
+    """One on loopback while the body runs; the setting `store` for it, with `{}` for the folder."""
+    port, http_port = free_ports(2)
+    with running(command(folder, "127.0.0.1", port, http_port), folder, (folder / STARTED).exists):
+        yield f"hdfs://127.0.0.1:{port}/{{}}?http=http://127.0.0.1:{http_port}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from kappa.code.artifacts import Artifact
 from kappa.code.digests import digest
 from kappa.core import environment
 from kappa.core.environment import MANIFEST
@@ -63,15 +64,17 @@ def python_of(settings: Settings, artifact: Path) -> str:
     versions = json.loads(manifest.read_text())["environment"] if manifest.exists() else environment.present()
     python = _python(_folder(settings.shared, versions))
     if not python.exists():
-        raise NoEnvironment(artifact.name, settings.shared / "environments")
+        raise NoEnvironment(artifact.name, folder(settings.shared))
     return str(python)
 
 
 def pack(shared: Path) -> tuple[Path, bool]:
     """The environment with the packages that are installed here, in the shared folder, and whether it had to be made:
-    in one rename, and never changed. Hosts need the same Python at the same path. Raises EnvironmentBroken."""
+    in one rename, and never changed; who asks again makes it young. Hosts need the same Python at the same path. Raises
+    EnvironmentBroken."""
     target = _folder(shared, environment.present())
     if target.exists():
+        target.touch()
         return target, False
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as scratch:
@@ -87,6 +90,22 @@ def pack(shared: Path) -> tuple[Path, bool]:
             if not _python(target).exists():
                 raise
     return target, True
+
+
+def folder(shared: Path) -> Path:
+    """Where all of them lie."""
+    return shared / "environments"
+
+
+def name(versions: Mapping[str, str]) -> str:
+    """The name of the one with these versions, which is a digest of what decides numbers, as an artifact names it."""
+    return digest(dict(versions))
+
+
+def unused(shared: Path, artifacts: Iterable[Artifact]) -> list[Path]:
+    """Those that none of these artifacts runs with."""
+    used = {name(one.environment) for one in artifacts}
+    return sorted(one for one in folder(shared).glob("[!.]*") if one.name not in used)
 
 
 def distributions(wanted: Iterable[str]) -> Iterator[metadata.Distribution]:
@@ -144,8 +163,7 @@ def _check(python: Path) -> None:
 
 
 def _folder(shared: Path, versions: Mapping[str, str]) -> Path:
-    """By what decides numbers: an artifact names the same."""
-    return shared / "environments" / digest(dict(versions))
+    return folder(shared) / name(versions)
 
 
 def _python(folder: Path) -> Path:

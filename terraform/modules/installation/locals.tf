@@ -18,8 +18,10 @@ locals {
   cluster_id = "${substr(replace(replace(base64sha256(terraform_data.cluster.output), "+", "a"), "/", "b"), 0, 21)}Q"
 
   heap = { for role, mb in var.heap_mb : role => ["-Xmx${mb}m", "-XX:+UseSerialGC"] }
+  # Whoever does not encrypt is not spoken to.
+  encrypted = ["-Dspark.network.crypto.enabled=true", "-Dspark.network.crypto.saslFallback=false"]
   # A host that is silent for so many seconds is lost. Workers are told, too: they give word four times as often.
-  spark = ["-Dspark.network.crypto.enabled=true", "-Dspark.worker.timeout=20"]
+  spark = concat(local.encrypted, ["-Dspark.worker.timeout=20"])
   classes = {
     kafka = ["-cp", "${var.programs.kafka}/*"]
     spark = ["-cp", "${var.programs.spark}/jars/*"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -86,6 +87,14 @@ class Composed:
         assert sent.returncode == 0, sent.stderr
         with timed(f"{records} records read"):
             assert until(lambda: self.unread(jobs) == 0, CATCH_UP_SECONDS, 5.0), self.kappa("status").stdout
+
+    def kill(self, service: str) -> None:
+        """Kill the first process of a service, of its first container."""
+        os.kill(int(self.inspect(self.containers(service)[0], "{{.State.Pid}}")), signal.SIGKILL)
+
+    def await_well(self) -> None:
+        """Wait until `doctor` finds every part well."""
+        assert until(lambda: self.kappa("doctor").returncode == 0, CATCH_UP_SECONDS, 5.0), self.kappa("doctor").stdout
 
     def unread(self, jobs: int) -> int | None:
         """Records that live versions, one of each job, have not read; None while that is not known of each."""

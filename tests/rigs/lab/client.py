@@ -206,10 +206,23 @@ def leader(settings: Settings) -> object:
     return None
 
 
+def generations(settings: Settings, job: str, version: str) -> object:
+    """The checkpoints of a version."""
+    return sorted(settings.checkpoints(job, int(version)).names())
+
+
+def rows(settings: Settings) -> object:
+    """Everything in the database, row by row as text."""
+    with psycopg.connect(settings.dsn("kappa_owner"), connect_timeout=10) as connection:
+        tables = connection.execute(_TABLES).fetchall()
+        return [connection.execute(f"select t::text from {schema}.{table} t").fetchall() for schema, table in tables]
+
+
 def _looking(settings: Settings) -> psycopg.Connection[tuple[Any, ...]]:
     return psycopg.connect(settings.dsn("kappa_operator"), connect_timeout=10)
 
 
+_TABLES = "select schemaname, tablename from pg_tables where schemaname not in ('pg_catalog', 'information_schema')"
 _STARTS = """select extract(epoch from started_at)::float from registry.driver_start
 where job = %(job)s and started_at > to_timestamp(%(since)s) order by 1"""
 _COMMITS = """select extract(epoch from committed_at)::float, epoch from ops.batches
@@ -225,8 +238,8 @@ def differences(settings: Settings) -> object:
 
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
-    "starts": starts, "rescale": lifecycle.rescale,
-    "led_by_one": led_by_one, "append": append, "ends": ends,
+    "starts": starts, "rescale": lifecycle.rescale, "generations": generations,
+    "led_by_one": led_by_one, "append": append, "ends": ends, "rows": rows,
     "serving": lifecycle.serving, "leader": leader, "driver": driver,
     "hosts": hosts, "programs": programs, "differences": differences, "access": access, "workers": workers,
 }  # fmt: skip

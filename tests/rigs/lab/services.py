@@ -20,7 +20,6 @@ from kappa.core.installation.settings import Settings, load
 from stack.layout import Layout
 from stack.services import jars, passwords, spark_jar
 from stack.waiting import until
-from tests.rigs import s3_server
 from tests.rigs.certificates import certify
 from tests.rigs.lab import hosts, parts
 from tests.rigs.lab.hosts import Lab
@@ -32,9 +31,10 @@ from tests.rigs.lab.parts import (
     MASTERS,
     POSTGRES,
     STORE,
-    STORE_PORT,
+    STORES,
     WITH_TLS,
     WORKERS,
+    Keeper,
     Part,
 )
 
@@ -60,14 +60,10 @@ url = "https://airflow"
 [places]
 shared = "{folder}/shared"
 secrets = "{folder}/secrets"
-{store}
+store = "{store}"
+allow_plain = true
 [topic]
 partitions = 4
-"""
-
-
-IN_A_BUCKET = f"""store = "s3a://{s3_server.BUCKET}/lab?endpoint=http://{STORE}:{STORE_PORT}"
-allow_plain = true
 """
 
 
@@ -103,8 +99,8 @@ class Installed:
     def environment(self) -> dict[str, str]:
         """By which a process on that host finds code and settings."""
         search = os.pathsep.join(str(CHECKOUT / folder) for folder in ("", "plugins", "great_expectations"))
-        keys = s3_server.KEYS if self.settings.places.store else {}
-        return {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home), "KAPPA_SETTINGS": str(self.file), **keys}
+        found = {"PYTHONPATH": search, "KAPPA_HOME": str(self.settings.home), "KAPPA_SETTINGS": str(self.file)}
+        return found | parts.store_keys(self.settings)
 
     @staticmethod
     def _asked(words: Sequence[str]) -> list[str]:
@@ -112,11 +108,10 @@ class Installed:
 
 
 @contextmanager
-def installation(cores: int = CORES, bucket: bool = False) -> Iterator[Installed]:
-    """All of it, healthy, on hosts that are there as long as the body runs; with a `bucket` checkpoints lie there.
-    Skips the test where there can be no hosts."""
+def installation(cores: int = CORES, keeper: Keeper = Keeper.FOLDER) -> Iterator[Installed]:
+    """All of it, healthy, on hosts that are there as long as the body runs. Skips the test where there can be none."""
     with _lab(*HOSTS) as lab:
-        made = install(lab, cores, bucket)
+        made = install(lab, cores, keeper)
         await_health(made)
         yield made
 
@@ -126,7 +121,7 @@ def brokers_alone() -> Iterator[Installed]:
     """Three brokers that were started, each with its own host, and a client's host. Skips the test where there can be
     no hosts."""
     with _lab(*BROKERS, CLIENT) as lab:
-        settings = _settle(lab, bucket=False)
+        settings = _settle(lab, Keeper.FOLDER)
         made = Installed(
             lab, settings, lab.folder / "kappa.toml", parts.brokers(lab.folder, Layout(settings, CHECKOUT))
         )
@@ -148,29 +143,29 @@ def _lab(*names: str) -> Iterator[Lab]:
         rmtree(folder, ignore_errors=True)
 
 
-def _settle(lab: Lab, bucket: bool) -> Settings:
+def _settle(lab: Lab, keeper: Keeper) -> Settings:
     """Settings, secrets, certificates and programs, in the lab's folder."""
     folder = lab.folder
     (folder / "shared").mkdir()
     ca = certify(folder / "tls", HOSTS)
     bootstrap = ",".join(f"{host}:9092" for host in BROKERS)
-    places = IN_A_BUCKET if bucket else ""
-    told = INSTALLATION.format(bootstrap=bootstrap, ca=ca, postgres=POSTGRES, folder=folder, store=places)
+    places = {"bootstrap": bootstrap, "ca": ca, "postgres": POSTGRES, "folder": folder, "store": STORES[keeper]}
+    told = INSTALLATION.format(**places)
     (folder / "kappa.toml").write_text(told)
     settings = load(folder / "state", {})
     settings.home.mkdir()
     passwords.make(settings)
-    fetch_programs(folder, Layout(settings, CHECKOUT), bucket)
+    fetch_programs(folder, Layout(settings, CHECKOUT))
     return settings
 
 
-def install(lab: Lab, cores: int, bucket: bool) -> Installed:
+def install(lab: Lab, cores: int, keeper: Keeper) -> Installed:
     """Write settings, secrets and certificates, and start every part; `await_health` waits for them."""
-    settings, folder = _settle(lab, bucket), lab.folder
+    settings, folder = _settle(lab, keeper), lab.folder
     layout = Layout(settings, CHECKOUT)
     made = Installed(lab, settings, folder / "kappa.toml", {
         POSTGRES: parts.postgres(folder, settings), **parts.brokers(folder, layout),
-        **parts.cluster(folder, settings, cores), **({STORE: parts.store(folder, layout)} if bucket else {}),
+        **parts.cluster(folder, settings, cores), **parts.store(folder, layout),
     })  # fmt: skip
     for host in sorted(made.parts, key=ELECTION.__ne__):
         if host == MASTERS[0]:
@@ -180,11 +175,11 @@ def install(lab: Lab, cores: int, bucket: bool) -> Installed:
     return made
 
 
-def fetch_programs(folder: Path, layout: Layout, bucket: bool = False) -> None:
+def fetch_programs(folder: Path, layout: Layout) -> None:
     """The jars of Kafka and of the drivers, and a Postgres with TLS in the folder `pg`."""
     shared, place = layout.settings.jars, folder / POSTGRES
     folders = {"broker": layout.broker_jars, "spark": shared, "postgres": place}
-    folders |= {"s3": shared} if bucket else {}
+    folders |= {"s3": shared} if parts.store_keys(layout.settings) else {}
     jars.fetch([*jars.read(), WITH_TLS], jars.repository(os.environ), layout.jar_cache, folders)
     parts.unpack_postgres(place)
     spark_jar.put(shared)

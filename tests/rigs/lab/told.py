@@ -12,7 +12,7 @@ from cli.entry import CHECKOUT
 from kappa.code.environments import SHARED
 from kappa.core.installation import connections
 from kappa.core.installation.settings import Settings
-from tests.rigs import s3_server
+from tests.rigs.lab import parts
 from tests.rigs.lab.airflow import PORT, Told
 from tests.rigs.lab.parts import CLIENT
 from tests.rigs.lab.services import Installed
@@ -39,7 +39,7 @@ def told_by_connections(installed: Installed) -> Told:
     own.write_text(toml(given))
     bare.write_text(toml({table: _without_addresses(table, values) for table, values in given.items()}))
     known.write_text(json.dumps(json.loads((RENDERED / "connections.json").read_text()) | addresses(settings)))
-    home = {"KAPPA_HOME": str(settings.home), **(s3_server.KEYS if settings.places.store else {})}
+    home = {"KAPPA_HOME": str(settings.home), **parts.store_keys(settings)}
     return Told(
         environment={**home, "KAPPA_SETTINGS": str(bare), connections.VARIABLE: "true"},
         of_commands={"KAPPA_SETTINGS": str(own), connections.VARIABLE: "false"},

@@ -4,9 +4,7 @@ each container is, and what it does not get to see."""
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 import tempfile
 import urllib.error
@@ -28,7 +26,7 @@ from stack.services import kafka as broker
 from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.containers import engine as containers
-from tests.rigs.containers.composed import CATCH_UP_SECONDS, UID, Composed, composed, timed
+from tests.rigs.containers.composed import UID, Composed, composed, timed
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
@@ -131,8 +129,8 @@ def test_repair_brings_back_what_a_stopped_worker_left(deployed: Composed) -> No
 def test_a_lost_worker_and_a_lost_broker_cost_no_record(deployed: Composed) -> None:
     deployed.compose("up", "-d", "--no-build", "--pull", "never", "--no-recreate", "--scale", "spark-worker=2")
     for service in (names.WORKER, names.BROKERS[0]):
-        first = deployed.containers(service)[0]
-        os.kill(int(deployed.inspect(first, "{{.State.Pid}}")), signal.SIGKILL)
+        deployed.kill(service)
+    deployed.await_well()
     deployed.produce(20_000, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 
@@ -144,7 +142,7 @@ def test_after_a_stop_it_goes_on_with_the_password_that_was_made_anew(deployed: 
     deployed.settings.passfile(role).unlink()
     deployed.compose("up", "-d", "--no-build", "--pull", "never")
     assert passwords.password(deployed.settings, role) != before
-    assert until(lambda: deployed.kappa("doctor").returncode == 0, CATCH_UP_SECONDS, 5.0)
+    deployed.await_well()
     deployed.produce(MORE, len(JOBS))
     assert deployed.kappa("reconcile").returncode == 0
 

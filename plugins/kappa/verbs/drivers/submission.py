@@ -46,7 +46,8 @@ driver has no page, which would tell whoever asks."""
 _BETWEEN_EXECUTORS = {"spark.shuffle.io.connectionTimeout": "12s"}
 """An answer that does not come is waited for once or twice so long: a host of which nothing arrives any more ends no
 connection. Spark's 120 s are as long for a batch, which the loss of the executor does not interrupt (0065)."""
-_ENCRYPTED = {"spark.network.crypto.enabled": "true"}
+_ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.network.crypto.saslFallback": "false"}
+"""Whoever does not encrypt is not spoken to: by Spark's default a process would go on without."""
 
 
 class NoSparkJar(Refusal):

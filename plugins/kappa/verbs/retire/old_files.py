@@ -28,6 +28,7 @@ FOLDERS = (
     (Kind.VALIDATION, "validations/*/*"),
     (Kind.LIVE_VALIDATION, "live_validations/*"),
     (Kind.DRAFT, "artifacts/.build-*"),
+    (Kind.DRAFT, "environments/.build-*"),
 )
 """Folders that go as a whole."""
 SHARED = (Kind.CHANGE, Kind.VALIDATION, Kind.LIVE_VALIDATION, Kind.DRAFT)

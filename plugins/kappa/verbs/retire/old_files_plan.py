@@ -30,7 +30,7 @@ class Kind(StrEnum):
     LIVE_VALIDATION = "validations of what serves"
     TASK_LOG = "task logs"
     PARSE_LOG = "logs of the DAG processor"
-    DRAFT = "unfinished artifacts"
+    DRAFT = "unfinished builds"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kappa.code import artifacts
-from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author, Entry
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import JOBS, find
@@ -23,12 +20,12 @@ from kappa.registry.releases_port import RowsInUse
 from kappa.verbs.drivers.launch import version_of
 from kappa.verbs.lease import IsOver, nobody_ended
 from kappa.verbs.replay.price import size
+from kappa.verbs.retire import old_code
 from kappa.verbs.retire.plan import AT_ONCE, Action, Key, RetirePlan, Verdict, Windows, decide_retire
 from kappa.verbs.stop.steps import end_driver
 
 VERB = Verb.RETIRE
 LEASE_SECONDS = 600.0
-GONE = ".gone-"
 
 
 class NotRetired(Refusal):
@@ -80,7 +77,7 @@ def carry_out(platform: Platform, plan: RetirePlan, by: Author, is_over: IsOver 
     acts = (*plan.of(Action.STOP), *plan.of(Action.RETIRE))
     done = [_act(platform, verdict, by, is_over) for verdict in acts]
     left = list(_sweep(platform, by))
-    code = _drop_artifacts(platform)
+    code = old_code.drop(platform, platform.clock.now() - windows(platform.settings).state)
     kept = len(plan.of(Action.KEEP))
     said = "; ".join([*ended, *done, *left, *code]) or "nothing to retire"
     sentence = f"{said}. {kept} versions are kept." if kept else f"{said}."
@@ -216,28 +213,6 @@ def _sweep(platform: Platform, by: Author) -> Iterator[str]:
             yield f"{key[0]} v{key[1]}: another {size(given.rows + given.checkpoint)} freed"
         except RowsInUse as refusal:
             yield str(refusal).rstrip(".")
-
-
-def _drop_artifacts(platform: Platform) -> list[str]:
-    """Remove code that no version runs or can go back to, unless it is the newest or young; one rename each."""
-    folder, used = platform.settings.artifacts, _used(platform)
-    since = platform.clock.now() - windows(platform.settings).state
-    old = [one for one in artifacts.known(folder)[:-1] if one.digest not in used and one.created_at < since]
-    dropped = [_drop(one) for one in old]
-    for rest in folder.glob(f"{GONE}*"):
-        shutil.rmtree(rest, ignore_errors=True)
-    return [f"artifacts that no version needs: {', '.join(dropped)} removed"] if dropped else []
-
-
-def _used(platform: Platform) -> set[str]:
-    living = [version for version in _versions(platform) if version.state is not State.RETIRED]
-    changes = [c for v in living if (c := platform.registry.open_change(v.job, v.version))]
-    return {v.artifact for v in living} | {side.artifact for c in changes for side in (c.old, c.new)}
-
-
-def _drop(artifact: Artifact) -> str:
-    artifact.folder.rename(artifact.folder.with_name(f"{GONE}{artifact.digest}"))
-    return artifact.digest
 
 
 def _versions(platform: Platform) -> list[Version]:

@@ -58,24 +58,32 @@ def test_old_files_of_every_kind_go_and_the_audit_says_how_many(stage: Stage) ->
     old = [
         "spark/driver-1/stdout", "spark/app-1/0/stderr", f"work/{uuid4()}/trial.json", "validations/r/a/report.html",
         "airflow/logs/dag_id=d/run_id=r/task_id=t/attempt=1.log", "airflow/logs/dag_processor/day/a.log",
-        "artifacts/.build-x/y/jobs/run.py", "live_validations/a/report.html",
+        "artifacts/.build-x/y/jobs/run.py", "environments/.build-x/y/bin/python", "live_validations/a/report.html",
     ]  # fmt: skip
     for path in old:
         write(stage, path, 40 * DAY)
-        write(stage, path.replace("-1/", "-2/").replace("/a/", "/b/").replace("t=1", "t=2").replace("a.log", "b.log"))
+        write(
+            stage,
+            path.replace("-1/", "-2/")
+            .replace("/a/", "/b/")
+            .replace("t=1", "t=2")
+            .replace("a.log", "b.log")
+            .replace("-x/", "-y/"),
+        )
     write(stage, "spark/secret.txt", 400 * DAY)
     write(stage, "checkpoints/ad_ctr/v1/g1/metadata", 400 * DAY)
     assert sweep(stage).startswith("removed: ")
     assert files(stage) == {
         "spark/driver-2/stdout", "spark/app-2/0/stderr", "validations/r/b/report.html", "spark/secret.txt",
         "live_validations/b/report.html", "airflow/logs/dag_id=d/run_id=r/task_id=t/attempt=2.log",
-        "airflow/logs/dag_processor/day/b.log",
-        "checkpoints/ad_ctr/v1/g1/metadata",
-    } | {one for one in files(stage) if one.startswith(("work/", "artifacts/"))}  # fmt: skip
+        "airflow/logs/dag_processor/day/b.log", "artifacts/.build-y/y/jobs/run.py",
+        "environments/.build-y/y/bin/python", "checkpoints/ad_ctr/v1/g1/metadata",
+    } | {one for one in files(stage) if one.startswith("work/")}  # fmt: skip
     [(_, entry)] = [one for one in stage.registry.audit if one[1].action == old_files.ACTION]
     assert entry.evidence["removed"]["validations"] == {"count": 1, "bytes": 100}
     assert entry.evidence["removed"]["validations of what serves"] == {"count": 1, "bytes": 100}
-    assert len(entry.evidence["removed"]) == 6
+    assert entry.evidence["removed"]["unfinished builds"] == {"count": 2, "bytes": 200}
+    assert len(entry.evidence["removed"]) == 7
     assert sweep(stage) == "no old files."
     assert len([one for one in stage.registry.audit if one[1].action == old_files.ACTION]) == 1
 

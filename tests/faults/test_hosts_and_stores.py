@@ -1,4 +1,5 @@
-"""On several hosts, secured, with checkpoints in a bucket: Airflow rescales and replays jobs under hostile traffic."""
+"""On several hosts, secured, with checkpoints in a shared folder, a bucket or HDFS: Airflow rescales jobs and replays
+them under hostile traffic, promotes and rolls back."""
 
 from __future__ import annotations
 
@@ -9,13 +10,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from kappa.core.store.s3 import Bucket
 from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
 from tests.rigs.lab.airflow import LabAirflow, start
 from tests.rigs.lab.losses import Watch, traffic
-from tests.rigs.lab.parts import CLIENT
+from tests.rigs.lab.parts import CLIENT, Keeper
 from tests.rigs.lab.services import Installed
 from tests.rigs.lab.told import told_by_connections
 
@@ -45,22 +45,19 @@ class Operated:
         print(self.airflow.kappa(*words, "--reason", "test", seconds=PATIENCE_SECONDS))
 
 
-@pytest.fixture(scope="module")
-def operated() -> Iterator[Operated]:
-    """Both jobs with an executor on each of two hosts, their state in a bucket."""
-    with services.installation(CORES, bucket=True) as installed:
+@pytest.fixture(scope="module", params=list(Keeper))
+def operated(request: pytest.FixtureRequest) -> Iterator[Operated]:
+    """Both jobs with an executor on each of two hosts."""
+    with services.installation(CORES, request.param) as installed:
         made = Operated(installed, start(installed.lab, CLIENT, told_by_connections(installed)))
         installed.ask("produce", "1", "2000")
         made.kappa("deploy", *JOBS, *GIVEN)
         yield made
 
 
-def test_jobs_whose_state_lies_in_a_bucket_are_rescaled_replayed_promoted_and_rolled_back_and_exact(
-    operated: Operated,
-) -> None:
+def test_jobs_are_rescaled_replayed_promoted_and_rolled_back_and_exact(operated: Operated) -> None:
     installed = operated.installed
-    assert isinstance(installed.settings.store.store, Bucket)
-    assert {f"{job}/v1/g1" for job in JOBS} <= folders(installed), "the checkpoints lie there"
+    assert [json.loads(installed.ask("generations", job, "1")) for job in JOBS] == [["g1"], ["g1"]]
     with traffic(installed, seed=2) as sent:
         for job in JOBS:
             for given in (("--partitions", "4"), ("--executors", "1"), ("--executors", "2")):
@@ -86,12 +83,6 @@ def approve(airflow: LabAirflow) -> None:
     assert until(lambda: bool(airflow.runs(asks)), PATIENCE_SECONDS, 5.0), "no replay was begun"
     (run,) = airflow.runs(asks)
     assert until(lambda: airflow.answer("approver", asks, run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
-
-
-def folders(installed: Installed) -> set[str]:
-    """The checkpoints in the bucket, as JOB/VERSION/GENERATION."""
-    place = installed.lab.folder / "s3" / "data" / "state" / "lab" / "checkpoints"
-    return {str(found.relative_to(place)) for found in place.glob("*/v*/g*")}
 
 
 def check(installed: Installed, serving: dict[str, int]) -> None:

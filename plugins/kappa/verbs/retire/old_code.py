@@ -1,0 +1,47 @@
+"""Remove code that no version runs or can go back to, and the packages that nothing but such code ran with."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kappa.code import artifacts, environments
+from kappa.core.job_catalog import JOBS
+from kappa.core.versions import State
+from kappa.platform import Platform
+
+GONE = ".gone-"
+
+
+def drop(platform: Platform, since: datetime) -> list[str]:
+    """Remove artifacts that no version needs, but the newest, and environments that no artifact needs then; not what
+    was built since. What was removed, in words.
+
+    Each goes in one rename, so that nobody finds half of it. Killed anywhere and run again it ends the work.
+    """
+    folder, shared, needed = platform.settings.artifacts, platform.settings.shared, _needed(platform)
+    old = [one for one in artifacts.known(folder)[:-1] if one.digest not in needed and one.created_at < since]
+    said = _removed("artifacts that no version needs", [one.folder for one in old], folder)
+    unused = [one for one in environments.unused(shared, artifacts.known(folder)) if _built_at(one) < since]
+    return [*said, *_removed("environments that no artifact needs", unused, environments.folder(shared))]
+
+
+def _needed(platform: Platform) -> set[str]:
+    """The artifacts of versions that are not retired, and of open changes."""
+    versions = [version for job in JOBS for version in platform.registry.versions(job)]
+    living = [version for version in versions if version.state is not State.RETIRED]
+    changes = [c for v in living if (c := platform.registry.open_change(v.job, v.version))]
+    return {v.artifact for v in living} | {side.artifact for c in changes for side in (c.old, c.new)}
+
+
+def _built_at(folder: Path) -> datetime:
+    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+
+
+def _removed(what: str, folders: Iterable[Path], place: Path) -> list[str]:
+    names = [folder.rename(place / f"{GONE}{folder.name}").name.removeprefix(GONE) for folder in folders]
+    for rest in place.glob(f"{GONE}*"):
+        shutil.rmtree(rest, ignore_errors=True)
+    return [f"{what}: {', '.join(names)} removed"] if names else []
