@@ -12,6 +12,8 @@ from cli.entry import CHECKOUT
 from kappa.code.environments import SHARED
 from kappa.core.installation import connections
 from kappa.core.installation.settings import Settings
+from stack.layout import Layout
+from stack.services import airflow, passwords
 from tests.rigs.lab import parts
 from tests.rigs.lab.airflow import PORT, Told
 from tests.rigs.lab.parts import CLIENT
@@ -41,7 +43,7 @@ def told_by_connections(installed: Installed) -> Told:
     known.write_text(json.dumps(json.loads((RENDERED / "connections.json").read_text()) | addresses(settings)))
     home = {"KAPPA_HOME": str(settings.home), **parts.store_keys(settings)}
     return Told(
-        environment={**home, "KAPPA_SETTINGS": str(bare), connections.VARIABLE: "true"},
+        environment={**home, **own_database(settings), "KAPPA_SETTINGS": str(bare), connections.VARIABLE: "true"},
         of_commands={"KAPPA_SETTINGS": str(own), connections.VARIABLE: "false"},
         pools=RENDERED / "pools.json",
         connections=known,
@@ -49,6 +51,13 @@ def told_by_connections(installed: Installed) -> Told:
         key=tls / "host.key",
         ca=tls / "ca.pem",
     )
+
+
+def own_database(settings: Settings) -> dict[str, str]:
+    """The environment by which Airflow keeps its own books in the installation's Postgres."""
+    said = airflow.sections(Layout(settings, CHECKOUT), passwords.airflow_keys(settings))["database"]
+    urls = {f"AIRFLOW__DATABASE__{name.upper()}": value for name, value in said.items()}
+    return {**urls, "PGSSLROOTCERT": settings.postgres.sslrootcert}
 
 
 def toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
