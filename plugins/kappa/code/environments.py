@@ -166,5 +166,5 @@ def _folder(shared: Path, versions: Mapping[str, str]) -> Path:
     return folder(shared) / name(versions)
 
 
-def _python(folder: Path) -> Path:
-    return folder / "bin" / "python"
+def _python(environment_folder: Path) -> Path:
+    return environment_folder / "bin" / "python"

@@ -41,7 +41,13 @@ def _built_at(folder: Path) -> datetime:
 
 
 def _removed(what: str, folders: Iterable[Path], place: Path) -> list[str]:
+    _clear(place)
     names = [folder.rename(place / f"{GONE}{folder.name}").name.removeprefix(GONE) for folder in folders]
+    _clear(place)
+    return [f"{what}: {', '.join(names)} removed"] if names else []
+
+
+def _clear(place: Path) -> None:
+    """Remove what has lost its name, also what a run that was killed left: it may have been built again since."""
     for rest in place.glob(f"{GONE}*"):
         shutil.rmtree(rest, ignore_errors=True)
-    return [f"{what}: {', '.join(names)} removed"] if names else []
