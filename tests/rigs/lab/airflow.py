@@ -145,7 +145,7 @@ def _home(lab: Lab) -> Path:
     """The folder of an Airflow, with everybody's password."""
     home = lab.folder / "airflow"
     home.mkdir()
-    words = {who: secrets.token_urlsafe() for who in PEOPLE}
+    words = {who: secrets.token_hex() for who in PEOPLE}
     write_private(home / "passwords.json", json.dumps(words))
     for who, word in words.items():
         write_private(_password_file(home, who), word)
