@@ -129,7 +129,7 @@ def fab(layout: Layout, folder: Path) -> Iterator[AskingAirflow]:
         run("roles", "import", str(ROLES))
         for name in PEOPLE:
             run(
-                "users", "create", "--username", name, "--role", name, "--password", password(layout, name),
+                "users", "create", "--username", name, "--role", name, f"--password={password(layout, name)}",
                 "--firstname", name.title(), "--lastname", "Of Ours", "--email", f"{name}@example.org",
             )  # fmt: skip
 

@@ -137,7 +137,7 @@ def start_fab(lab: Lab, host: str, told: Told) -> LabAirflow:
     made.airflow("roles", "import", str(ROLES))
     for who in PEOPLE:
         named = ("--firstname", who, "--lastname", "of a test", "--email", f"{who}@example.org")
-        made.airflow("users", "create", "--username", who, "--role", who, "--password", made.password(who), *named)
+        made.airflow("users", "create", "--username", who, "--role", who, f"--password={made.password(who)}", *named)
     return _started(made)
 
 
@@ -145,7 +145,7 @@ def _home(lab: Lab) -> Path:
     """The folder of an Airflow, with everybody's password."""
     home = lab.folder / "airflow"
     home.mkdir()
-    words = {who: secrets.token_hex() for who in PEOPLE}
+    words = {who: secrets.token_urlsafe() for who in PEOPLE}
     write_private(home / "passwords.json", json.dumps(words))
     for who, word in words.items():
         write_private(_password_file(home, who), word)
