@@ -113,6 +113,15 @@ def test_a_driver_answers_only_who_knows_its_secret_which_executors_learn_from_a
     assert ("--properties-file" in made.arguments, file in made.arguments) == (bool(executors),) * 2
 
 
+def test_off_one_machine_nothing_is_said_in_the_clear_and_whoever_does_not_encrypt_is_not_spoken_to() -> None:
+    elsewhere = replace(HERE, postgres=replace(HERE.postgres, host="pg"))
+    crypto = {"spark.network.crypto.enabled": "true", "spark.network.crypto.saslFallback": "false"}
+    made = _submission(settings=elsewhere, executors=1)
+    assert {name: made.properties.get(name) for name in crypto} == crypto, "of the driver's JVM before its session"
+    assert {f"{name}={value}" for name, value in crypto.items()} <= set(made.arguments)
+    assert not any("crypto" in word for word in _submission(executors=1).arguments), "the embedded stack is on loopback"
+
+
 def test_drivers_and_executors_return_what_they_free() -> None:
     made = _submission(executors=1)
     assert made.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
