@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from kappa.core.store.folder import Folder
+from kappa.core.store.hdfs import Hdfs
+from kappa.core.store.s3 import Bucket
 from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
@@ -27,6 +30,7 @@ ON_TWO_HOSTS = {
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by."""
 GIVEN = [word for name, value in ON_TWO_HOSTS.items() for word in ("--set", f"{name}={value}")]
+STORES = {Keeper.FOLDER: Folder, Keeper.BUCKET: Bucket, Keeper.HDFS: Hdfs}
 CORES = 8
 """Of each host: two jobs with a driver and two executors each, and the same again beside them while they change."""
 PATIENCE_SECONDS = 1_500.0
@@ -39,6 +43,7 @@ class Operated:
 
     installed: Installed
     airflow: LabAirflow
+    keeper: Keeper
 
     def kappa(self, *words: str) -> None:
         """A verb of its operator, to its end."""
@@ -49,7 +54,7 @@ class Operated:
 def operated(request: pytest.FixtureRequest) -> Iterator[Operated]:
     """Both jobs with an executor on each of two hosts."""
     with services.installation(CORES, request.param) as installed:
-        made = Operated(installed, start(installed.lab, CLIENT, told_by_connections(installed)))
+        made = Operated(installed, start(installed.lab, CLIENT, told_by_connections(installed)), request.param)
         installed.ask("produce", "1", "2000")
         made.kappa("deploy", *JOBS, *GIVEN)
         yield made
@@ -57,6 +62,7 @@ def operated(request: pytest.FixtureRequest) -> Iterator[Operated]:
 
 def test_jobs_are_rescaled_replayed_promoted_and_rolled_back_and_exact(operated: Operated) -> None:
     installed = operated.installed
+    assert isinstance(installed.settings.store.store, STORES[operated.keeper])
     assert [json.loads(installed.ask("generations", job, "1")) for job in JOBS] == [["g1"], ["g1"]]
     with traffic(installed, seed=2) as sent:
         for job in JOBS:

@@ -12,7 +12,7 @@ import pytest
 
 from stack.services import passwords
 from stack.waiting import until
-from tests.rigs.held_secrets import found, secrets_of
+from tests.rigs.held_secrets import HANDED_DOWN, found, secrets_of
 from tests.rigs.lab import services
 from tests.rigs.lab.losses import PATIENCE_SECONDS, Watch
 from tests.rigs.lab.parts import BROKERS, CLIENT, ELECTION, ELECTION_PORT, MASTERS, POSTGRES, WORKERS
@@ -30,8 +30,6 @@ OPEN = {
     CLIENT: set(),
 }
 """The ports that are open on each host; those of drivers and executors, on workers' hosts, are other ones each time."""
-HANDED_DOWN = "_SPARK_AUTH_SECRET"
-"""By this variable a worker of Spark gives its drivers and executors the secret that they all have."""
 UNKNOWN = "bm90LXRoZS1zZWNyZXQ="
 REFUSED = "Authentication failed"
 """What a process of Spark is told whose secret is another one."""
@@ -92,7 +90,7 @@ def test_no_secret_is_in_any_file_but_its_own_nor_told_to_other_processes(deploy
     secrets = secrets_of(deployed.settings, keys=(tls / "ca.key", tls / "host.key"))
     kept = {deployed.settings.secrets, tls, folder / POSTGRES / "tls"}
     files = [file for file in folder.rglob("*") if file.is_file() and kept.isdisjoint(file.parents)]
-    texts = {str(file): file.read_bytes() for file in files if file.suffix != ".jar"}
+    texts = {str(file): file.read_bytes() for file in files}
     assert {"k1", "zk", "pg", "shared", "spark", "logs"} <= {file.relative_to(folder).parts[0] for file in files}
     processes = [one for host in HOSTS for one in deployed.lab.processes(host)]
     assert any("kafka.Kafka" in one.info["cmdline"] for one in processes)

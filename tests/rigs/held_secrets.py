@@ -13,6 +13,9 @@ from kappa.core.installation.settings import ROLES, Settings
 from kappa.signed_requests import worker_key
 from stack.services import passwords
 
+HANDED_DOWN = "_SPARK_AUTH_SECRET"
+"""By this variable a worker of Spark gives its drivers and executors the secret that they all have."""
+
 
 def secrets_of(settings: Settings, roles: Iterable[str] = (), keys: Iterable[Path] = ()) -> dict[str, str]:
     """Passwords of the roles of Postgres, of these others and of Kafka's users, Spark's keys, and a line of the heart

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kappa.cluster import ALIVE
 from kappa.code import artifacts
 from kappa.code.artifacts import JobNotInArtifact, UnknownArtifact
+from kappa.core.changes import Change
 from kappa.core.job_catalog import JOBS
-from kappa.core.versions import Version
+from kappa.core.versions import State, Version
 from kappa.platform import Platform
 from kappa.verbs.desired import Found
 from kappa.verbs.equal_settings import Ruled
@@ -26,6 +27,18 @@ def beside(platform: Platform, jobs: Collection[str]) -> dict[str, Ruled]:
     there = {job: Found(platform.registry.versions(job), platform.registry.segments(job)) for job in JOBS}
     current = {job: held.current() for job, held in there.items() if job not in jobs}
     return {job: Ruled(version.version, version.settings) for job, version in current.items() if version}
+
+
+def living(platform: Platform) -> list[Version]:
+    """The versions of all jobs that are not retired."""
+    versions = (version for job in JOBS for version in platform.registry.versions(job))
+    return [version for version in versions if version.state is not State.RETIRED]
+
+
+def open_changes(platform: Platform, versions: Iterable[Version]) -> list[Change]:
+    """What is under way at these versions."""
+    found_open = (platform.registry.open_change(one.job, one.version) for one in versions)
+    return [change for change in found_open if change is not None]
 
 
 def runs(platform: Platform, job: str, version: int) -> bool:

@@ -27,6 +27,7 @@ from stack.services import passwords
 from stack.waiting import until
 from tests.rigs.containers import engine as containers
 from tests.rigs.containers.composed import UID, Composed, composed, timed
+from tests.rigs.held_secrets import HANDED_DOWN
 
 pytestmark = [pytest.mark.provisioning, pytest.mark.long(minutes=3)]
 JOBS = ("ad_ctr", "client_spend")
@@ -35,8 +36,6 @@ REPLAY_SECONDS = 1_500.0
 CACHE = CHECKOUT / ".kappa" / "cache" / "containers"
 TOLD, ADDRESS = {"KAPPA_ALERT_TARGETS": "duty"}, "alert_duty.url"
 NOWHERE = "jsons://127.0.0.1:9/a-token-of-somebody"
-HANDED_DOWN = "_SPARK_AUTH_SECRET"
-"""By this variable a worker of Spark gives its drivers and executors the secret that they all have."""
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kappa.code import artifacts, environments
-from kappa.core.job_catalog import JOBS
-from kappa.core.versions import State
 from kappa.platform import Platform
+from kappa.verbs.observation import living, open_changes
 
 GONE = ".gone-"
 
@@ -22,18 +21,19 @@ def drop(platform: Platform, since: datetime) -> list[str]:
     Each goes in one rename, so that nobody finds half of it. Killed anywhere and run again it ends the work.
     """
     folder, shared, needed = platform.settings.artifacts, platform.settings.shared, _needed(platform)
-    old = [one for one in artifacts.known(folder)[:-1] if one.digest not in needed and one.created_at < since]
+    known = artifacts.known(folder)
+    old = [one for one in known[:-1] if one.digest not in needed and one.created_at < since]
     said = _removed("artifacts that no version needs", [one.folder for one in old], folder)
-    unused = [one for one in environments.unused(shared, artifacts.known(folder)) if _built_at(one) < since]
+    kept = [one for one in known if one not in old]
+    unused = [one for one in environments.unused(shared, kept) if _built_at(one) < since]
     return [*said, *_removed("environments that no artifact needs", unused, environments.folder(shared))]
 
 
 def _needed(platform: Platform) -> set[str]:
     """The artifacts of versions that are not retired, and of open changes."""
-    versions = [version for job in JOBS for version in platform.registry.versions(job)]
-    living = [version for version in versions if version.state is not State.RETIRED]
-    changes = [c for v in living if (c := platform.registry.open_change(v.job, v.version))]
-    return {v.artifact for v in living} | {side.artifact for c in changes for side in (c.old, c.new)}
+    versions = living(platform)
+    changes = open_changes(platform, versions)
+    return {one.artifact for one in versions} | {side.artifact for one in changes for side in (one.old, one.new)}
 
 
 def _built_at(folder: Path) -> datetime:

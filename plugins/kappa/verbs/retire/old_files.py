@@ -15,9 +15,8 @@ import psutil
 from kappa.core.audit import Author, Entry
 from kappa.core.installation import program_output
 from kappa.core.installation.settings import Settings
-from kappa.core.job_catalog import JOBS
-from kappa.core.versions import State
 from kappa.platform import Platform
+from kappa.verbs.observation import living, open_changes
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 
 ACTION = "retire.old_files"
@@ -113,16 +112,15 @@ def scratch(platform: Platform) -> Iterator[Found]:
 def in_use(platform: Platform, at_work: Working = working) -> InUse:
     """What processes, open changes and replays and the evidence of releases need."""
     home = platform.settings.home
-    versions = [version for job in JOBS for version in platform.registry.versions(job)]
-    living = {(v.job, v.version) for v in versions if v.state is not State.RETIRED}
-    changes = (platform.registry.open_change(*key) for key in living)
+    versions = living(platform)
+    keys = {(one.job, one.version) for one in versions}
     named = {
-        *(f"work/{change.change_id}" for change in changes if change is not None),
+        *(f"work/{change.change_id}" for change in open_changes(platform, versions)),
         *_validations(platform),
         *_above(home, at_work()),
     }
     of = platform.registry.submissions()
-    return InUse(frozenset(named), {driver: key for driver, key in of.items() if key in living})
+    return InUse(frozenset(named), {driver: key for driver, key in of.items() if key in keys})
 
 
 def _validations(platform: Platform) -> Iterator[str]:

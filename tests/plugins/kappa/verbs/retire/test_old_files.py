@@ -62,14 +62,10 @@ def test_old_files_of_every_kind_go_and_the_audit_says_how_many(stage: Stage) ->
     ]  # fmt: skip
     for path in old:
         write(stage, path, 40 * DAY)
-        write(
-            stage,
-            path.replace("-1/", "-2/")
-            .replace("/a/", "/b/")
-            .replace("t=1", "t=2")
-            .replace("a.log", "b.log")
-            .replace("-x/", "-y/"),
-        )
+        young = path
+        for name, other in (("-1/", "-2/"), ("/a/", "/b/"), ("t=1", "t=2"), ("a.log", "b.log"), ("-x/", "-y/")):
+            young = young.replace(name, other)
+        write(stage, young)
     write(stage, "spark/secret.txt", 400 * DAY)
     write(stage, "checkpoints/ad_ctr/v1/g1/metadata", 400 * DAY)
     assert sweep(stage).startswith("removed: ")
