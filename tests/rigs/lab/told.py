@@ -1,11 +1,12 @@
-"""What an Airflow on a lab is told of the installation: addresses by its connections, the rest by a file without
-any."""
+"""What an Airflow on a lab is told of the installation: by its connections and a file without addresses, or by what
+Terraform has rendered for its host."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cli.entry import CHECKOUT
@@ -50,6 +51,20 @@ def told_by_connections(installed: Installed) -> Told:
         certificate=tls / "host.pem",
         key=tls / "host.key",
         ca=tls / "ca.pem",
+    )
+
+
+def told_as_rendered(rendered: Path, secrets: Path) -> Told:
+    """Of an installation by Terraform: what it has rendered for this host, and where the host's secrets lie."""
+    environment = dict(line.split("=", 1) for line in (rendered / "airflow.env").read_text().splitlines())
+    return Told(
+        environment=environment,
+        of_commands={},
+        pools=rendered / "airflow-pools.json",
+        connections=rendered / "airflow-connections.json",
+        certificate=secrets / "tls" / f"{CLIENT}.crt",
+        key=secrets / "tls" / f"{CLIENT}.key",
+        ca=secrets / "ca.pem",
     )
 
 

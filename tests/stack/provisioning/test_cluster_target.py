@@ -17,10 +17,11 @@ from stack.services import kafka_users
 from stack.waiting import until
 from tests.rigs.held_secrets import found, secrets_of
 from tests.rigs.lab import hosts
-from tests.rigs.lab.airflow import LabAirflow, Told, start
+from tests.rigs.lab.airflow import LabAirflow, start
 from tests.rigs.lab.parts import BROKERS, CLIENT, MASTERS
 from tests.rigs.lab.provisioned import FIRST, MASTER_UNIT, SECOND, Provisioned, provision
 from tests.rigs.lab.services import HOSTS, Installed, await_health
+from tests.rigs.lab.told import told_as_rendered
 from tests.stack.provisioning import terraform_tree
 from tests.stack.provisioning.terraform_tree import timed
 
@@ -66,16 +67,7 @@ def installed(provisioned: Provisioned) -> Installed:
 @pytest.fixture(scope="module")
 def airflow(provisioned: Provisioned, installed: Installed) -> LabAirflow:
     """Somebody's own Airflow, on the host that has the role."""
-    rendered, held = provisioned.output / "hosts" / CLIENT, provisioned.secrets
-    told = Told(
-        environment=dict(line.split("=", 1) for line in (rendered / "airflow.env").read_text().splitlines()),
-        of_commands={},
-        pools=rendered / "airflow-pools.json",
-        connections=rendered / "airflow-connections.json",
-        certificate=held / "tls" / f"{CLIENT}.crt",
-        key=held / "tls" / f"{CLIENT}.key",
-        ca=held / "ca.pem",
-    )
+    told = told_as_rendered(provisioned.output / "hosts" / CLIENT, provisioned.secrets)
     with timed("an Airflow of one's own, with the wheel and what was rendered for it"):
         return start(installed.lab, CLIENT, told)
 
