@@ -27,9 +27,10 @@ def begins(turn: int, batches: list[int], cadence: int = CADENCE) -> list[int]:
 
 
 def test_each_job_has_a_turn_of_its_own() -> None:
-    assert [stagger.turn_ms(job, CADENCE) for job in JOBS] == [0, 333, 666]
-    assert [stagger.turn_ms(job, 500) for job in JOBS] == [0, 166, 333]
-    assert stagger.turn_ms("quarantine", 2_000) == 666, "of a second, like those of the others"
+    """A batch of the quarantine, every other second, fits between the others' whichever of the two their cadence is."""
+    assert [stagger.turn_ms(job, CADENCE) for job in JOBS] == [0, 500, 875]
+    assert [stagger.turn_ms(job, 500) for job in JOBS] == [0, 250, 438]
+    assert stagger.turn_ms("quarantine", 2_000) == 875, "of a second, like those of the others"
 
 
 @pytest.mark.parametrize("cadence", [0, 2_001, 60_000])
@@ -38,8 +39,22 @@ def test_where_the_cadence_is_none_or_long_nobody_waits(cadence: int) -> None:
     assert stagger.rest("quarantine", cadence, 0.1) == 0
 
 
-@given(st.floats(0, 4e9), st.floats(0, 100), st.sampled_from(list(JOBS)), st.sampled_from([100, 1_000, 2_000]))
-def test_whatever_the_clock_says_no_rest_is_longer_than_two_cadences(
+@pytest.mark.parametrize(
+    ("took", "cadence", "later"),
+    [
+        (0, 500, 1), (333, 500, 1), (334, 500, 2), (999, 500, 2), (9_000, 500, 2),
+        (66, 100, 1), (67, 100, 2), (400, 100, 6), (9_000, 100, 10),
+        (900, 1_000, 1), (9_000, 1_000, 1), (9_000, 2_000, 1), (500, 600, 1),
+    ],
+)  # fmt: skip
+def test_who_takes_too_much_of_the_time_begins_less_often_but_once_a_second(
+    took: int, cadence: int, later: int
+) -> None:
+    assert stagger.cadences(took, cadence) == later
+
+
+@given(st.floats(0, 4e9), st.floats(0, 100), st.sampled_from(list(JOBS)), st.sampled_from([100, 500, 1_000, 2_000]))
+def test_whatever_the_clock_says_no_rest_is_longer_than_two_cadences_or_one_and_a_second(
     clock: float, took: float, job: str, cadence: int
 ) -> None:
     rests: list[float] = []
@@ -47,22 +62,30 @@ def test_whatever_the_clock_says_no_rest_is_longer_than_two_cadences(
         patched.setattr("jobs.stagger.time.time", lambda: clock)
         patched.setattr("jobs.stagger.time.sleep", rests.append)
         assert stagger.rest(job, cadence, took) == rests[0]
-    assert 0 <= rests[0] * 1_000 < 2 * cadence
+    assert 0 <= rests[0] * 1_000 < cadence + max(cadence, 1_000)
 
 
-@given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 333, 666]))
+@given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 500, 875]))
 def test_batches_that_are_shorter_than_the_cadence_begin_in_their_turn(batches: list[int], turn: int) -> None:
     """From the second on, and none is left out."""
     found = begins(turn, batches)[1:]
     assert found == [2 * CADENCE + turn + n * CADENCE for n in range(len(found))]
 
 
-@given(st.lists(st.integers(1_700, 5_000), min_size=2, max_size=20), st.sampled_from([0, 333, 666]))
-def test_batches_that_are_longer_follow_one_another_without_a_rest(batches: list[int], turn: int) -> None:
-    begun = begins(turn, batches)
+@given(st.lists(st.integers(334, 990), min_size=3, max_size=20), st.sampled_from([0, 250, 438]))
+def test_of_a_short_cadence_batches_that_take_most_of_it_begin_once_a_second(batches: list[int], turn: int) -> None:
+    found = begins(turn, batches, 500)[1:]
+    assert [after - before for before, after in pairwise(found)] == [1_000] * (len(found) - 1)
+    assert {begun % 500 for begun in found} == {turn}
+
+
+@given(st.lists(st.integers(1_900, 5_000), min_size=2, max_size=20), st.sampled_from([0, 500, 875]))
+@pytest.mark.parametrize("cadence", [500, CADENCE])
+def test_batches_that_are_longer_follow_one_another_without_a_rest(cadence: int, batches: list[int], turn: int) -> None:
+    begun = begins(turn % cadence, batches, cadence)
     assert [after - before for before, after in pairwise(begun)] == batches[:-1]
 
 
-@given(st.integers(1, 5_000), st.sampled_from([333, 666]))
+@given(st.integers(1, 5_000), st.sampled_from([500, 875]))
 def test_after_a_long_batch_the_turn_is_found_again(length: int, turn: int) -> None:
     assert begins(turn, [100, length, 100, 100, 100])[-1] % CADENCE == turn

@@ -87,6 +87,9 @@ class FiniteSparkOperator(SparkSubmitOperator):
         if done is None:
             raise EndedWithoutWord(self.program, "with exit code 0")
         if not done.ok:
+            # Another task has failed and says why; that this one was given up is no reason beside that.
+            if changing.of_run(platform, run.job, run.author).phase is Phase.UNDONE:
+                raise AirflowSkipException(f"the {change.verb} was taken back meanwhile: {done.sentence}")
             ended = finite_program.FiniteWorkFailed if done.may_pass else finite_program.FiniteWorkRefused
             raise ended(self.program, change, done.sentence)
         return done.sentence

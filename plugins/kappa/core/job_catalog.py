@@ -109,7 +109,7 @@ _CLICKS = (
     ),
 )
 _TUNING = (
-    JobSetting("cadence_ms", 1_000, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
+    JobSetting("cadence_ms", 500, 0, 60_000, Effect.TUNING, "least time between the starts of two batches"),
     JobSetting(
         "records_per_batch",
         200_000,
@@ -126,6 +126,8 @@ _TUNING = (
 _STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of the state; changed by a rescale only"),)
 
 
+UNHURRIED_MS = 1_000
+"""A busy machine is not asked for batches more often than this, however short the cadence."""
 MOST_KEPT = 20_000
 """Records per batch of the quarantine: all of them kept, at full length, fit into the smallest heap that may be set
 (docs/decisions/0039)."""
@@ -174,6 +176,12 @@ JOBS: Mapping[str, Job] = {
 def working_cores(settings: Mapping[str, int]) -> int:
     """The cores that do a version's work: those of all its executors, or of its driver's own process."""
     return max(1, settings[EXECUTORS]) * settings[EXECUTOR_CORES]
+
+
+def longest_ms(cadence_ms: int) -> int:
+    """The most that a job whose batches take long lets pass between the starts of two by itself, ms: of a short cadence
+    as often as it fits into a second, else the cadence."""
+    return cadence_ms * max(1, UNHURRIED_MS // cadence_ms) if cadence_ms else 0
 
 
 def find(name: str) -> Job:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kappa.core.job_catalog import longest_ms
 from kappa.core.refusals import Refusal
 from kappa.core.serialization import Serializable
 
@@ -75,8 +76,9 @@ class Load(Serializable):
 
     @property
     def utilisation(self) -> float:
-        """The newest batch's time over the cadence (ms over ms); 0 before the first batch."""
-        return (self.batch_ms or 0) / self.cadence_ms
+        """The newest batch's time over the cadence that it would keep if it were busy (ms over ms); 0 before the first
+        batch. A batch that begins more often is mostly fixed costs, which say nothing of a size."""
+        return (self.batch_ms or 0) / (longest_ms(self.settings["cadence_ms"]) or 1)
 
     @property
     def arriving_per_second(self) -> float:

@@ -21,7 +21,7 @@ from kappa.verbs.stop.steps import finish_driver
 
 # Spark's start, a copy and a rehearsal of the largest state that is rehearsed, under load; with the driver that stands
 # by, and the stop that follows, it ends within the time that a task has.
-WARM_SECONDS = 290.0
+WARM_SECONDS = 400.0
 
 
 class ChangeUndone(Refusal):

@@ -12,8 +12,9 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kappa.core.changes import Phase
+from kappa.core.changes import Outcome, Phase
 from kappa.core.refusals import Refusal
+from kappa.verbs.change import steps as change_steps
 from kappa.verbs.drivers.finite_program import (
     ChangeHasEnded,
     EndedWithoutWord,
@@ -115,6 +116,18 @@ def test_a_change_that_has_ended_gets_no_more_work(home: FiniteTasks, monkeypatc
     with pytest.raises(ChangeHasEnded, match="undone"):
         execute()
     assert ran == []
+
+
+def test_a_program_whose_change_was_taken_back_meanwhile_is_no_reason_for_the_run_s_failure(
+    home: FiniteTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another task has failed, and the operator is to be told why that one did."""
+    given_up = Outcome("Nothing was done: the change ended as undone.", {}, ok=False)
+    runs(monkeypatch, home, given_up, code=3)
+    found = iter([CHANGE, replace(CHANGE, phase=Phase.UNDONE)])
+    monkeypatch.setattr(change_steps, "of_run", lambda *_: next(found))
+    with pytest.raises(AirflowSkipException, match="the rescale was taken back meanwhile"):
+        execute()
 
 
 def test_a_change_of_cores_alone_repartitions_nothing(home: FiniteTasks, monkeypatch: pytest.MonkeyPatch) -> None:

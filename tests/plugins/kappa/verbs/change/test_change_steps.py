@@ -175,7 +175,7 @@ def test_a_repartition_that_is_tried_again_is_waited_for(stage: Stage, author: A
     folder.mkdir(parents=True)
     failed = {"ok": False, "may_pass": True, "sentence": "the broker does not answer", "evidence": {}}
     (folder / "repartition.json").write_text(json.dumps(failed))
-    with pytest.raises(steps.NeverWarm, match="it was not prepared after 290 s"):
+    with pytest.raises(steps.NeverWarm, match="it was not prepared after 400 s"):
         steps.hold(stage.platform, change, OTHER)
 
 

@@ -63,7 +63,7 @@ def test_a_plan_from_before_another_change_is_not_begun(stage: Stage, author: Au
     latest = wider(new)
     run_all(stage.platform, new, latest, SECOND)
     with pytest.raises(
-        steps.PlannedForAnother, match=r"cadence_ms 1000 -> 500.*generation 1 -> 2.*from the task `plan` on"
+        steps.PlannedForAnother, match=r"cadence_ms 500 -> 800.*generation 1 -> 2.*from the task `plan` on"
     ):
         steps.begin(stage.platform, "deploy", JOB, 1, old, new, FIRST)
     assert now(stage) == latest

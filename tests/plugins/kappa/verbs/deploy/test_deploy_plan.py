@@ -73,7 +73,7 @@ def test_a_dry_run_says_what_would_become_of_the_version(stage: Stage, action: A
 
 
 def test_settings_that_are_not_named_stay_as_they_are(stage: Stage, author: Author) -> None:
-    first = plan_deploy(stage.platform, DeployRequest("ad_ctr", settings={"cadence_ms": "500"}))
+    first = plan_deploy(stage.platform, DeployRequest("ad_ctr", settings={"cadence_ms": 800}))
     deploy.carry_out(stage.platform, first, author, lambda _: None)
     assert plan_deploy(stage.platform, AD_CTR).action is Action.UNCHANGED
 
@@ -116,7 +116,7 @@ def test_more_executors_than_fit_are_refused_in_place_and_the_present_size_never
     with pytest.raises(DoesNotFit, match="would take 5 cores of the cluster, which has 4 for it"):
         plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"executors": 2}))
     live.cluster.free = 0
-    assert plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"cadence_ms": 500})).action is Action.IN_PLACE
+    assert plan_deploy(live.platform, DeployRequest("ad_ctr", settings={"cadence_ms": 800})).action is Action.IN_PLACE
     assert plan_deploy(live.platform, AD_CTR).action is Action.UNCHANGED
 
 

@@ -121,7 +121,7 @@ def test_another_fate_limit_is_refused_as_code_and_as_setting(live: Stage) -> No
     asked = DeployRequest("ad_ctr", settings={"allowed_lateness_ms": 60_000, "cadence_ms": 7})
     plan = plan_deploy(live.platform, asked)
     shown = [(d.what, d.old, d.new) for d in plan.differences]
-    assert shown == [("allowed_lateness_ms", "7200000", "60000"), ("cadence_ms", "1000", "7")]
+    assert shown == [("allowed_lateness_ms", "7200000", "60000"), ("cadence_ms", "500", "7")]
     assert "another fate" in plan.differences[0].why
     with pytest.raises(DeployRefused, match="reprocess ad_ctr --from earliest --set allowed_lateness_ms=60000\\."):
         refuse_if_refused(plan)

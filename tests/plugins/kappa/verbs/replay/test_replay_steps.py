@@ -45,7 +45,7 @@ def test_what_was_replayed_small_is_said_to_be_small_with_the_command_that_mends
 ) -> None:
     deployed(stage, author)
     done = run_all(stage.platform, OTHER, cores=1, rate=5_000)
-    mend = "--set executor_cores=2 --set cadence_ms=1000 --set records_per_batch=200000 --reason TEXT"
+    mend = "--set executor_cores=2 --set cadence_ms=500 --set records_per_batch=200000 --reason TEXT"
     for job in JOBS:
         assert f"{job} v2 goes on as small as its replay was; as v1 ran: ./kappa deploy {job} {mend}." in done.sentence
 
