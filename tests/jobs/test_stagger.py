@@ -14,14 +14,14 @@ from kappa.core.job_catalog import JOBS
 CADENCE = 1_000
 
 
-def begins(turn: int, batches: list[int], cadence: int = CADENCE) -> list[int]:
+def begins(turn: int, batches: list[int], cadence: int = CADENCE, every: int = 0) -> list[int]:
     """When batches of these lengths begin, in ms: at once where the trigger's next time has passed by the end of the
     one before, else at that time (ProcessingTimeExecutor of Spark 4.2.0). The first begins at a multiple."""
     now, found = cadence, []
     for length in batches:
         found.append(now)
         trigger = (now // cadence + 1) * cadence
-        ended = now + length + stagger.rest_ms(now, now + length, cadence, turn)
+        ended = now + length + stagger.rest_ms(now, now + length, cadence, turn, every or cadence)
         now = int(max(ended, trigger))
     return found
 
@@ -39,30 +39,23 @@ def test_where_the_cadence_is_none_or_long_nobody_waits(cadence: int) -> None:
     assert stagger.rest("quarantine", cadence, 0.1) == 0
 
 
-@pytest.mark.parametrize(
-    ("took", "cadence", "later"),
-    [
-        (0, 500, 1), (333, 500, 1), (334, 500, 2), (999, 500, 2), (9_000, 500, 2),
-        (66, 100, 1), (67, 100, 2), (400, 100, 6), (9_000, 100, 10),
-        (900, 1_000, 1), (9_000, 1_000, 1), (9_000, 2_000, 1), (500, 600, 1),
-    ],
-)  # fmt: skip
-def test_who_takes_too_much_of_the_time_begins_less_often_but_once_a_second(
-    took: int, cadence: int, later: int
-) -> None:
-    assert stagger.cadences(took, cadence) == later
-
-
-@given(st.floats(0, 4e9), st.floats(0, 100), st.sampled_from(list(JOBS)), st.sampled_from([100, 500, 1_000, 2_000]))
-def test_whatever_the_clock_says_no_rest_is_longer_than_two_cadences_or_one_and_a_second(
-    clock: float, took: float, job: str, cadence: int
+@given(
+    st.floats(0, 4e9),
+    st.floats(0, 100),
+    st.sampled_from(list(JOBS)),
+    st.sampled_from([100, 500, 1_000, 2_000]),
+    st.floats(0, 100),
+)
+def test_whatever_the_clock_says_no_rest_is_longer_than_three_cadences(
+    clock: float, took: float, job: str, cadence: int, busy: float
 ) -> None:
     rests: list[float] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("jobs.stagger.time.time", lambda: clock)
         patched.setattr("jobs.stagger.time.sleep", rests.append)
+        patched.setattr("jobs.stagger.psutil.cpu_percent", lambda: busy)
         assert stagger.rest(job, cadence, took) == rests[0]
-    assert 0 <= rests[0] * 1_000 < cadence + max(cadence, 1_000)
+    assert 0 <= rests[0] * 1_000 < (3 if busy > 90 and cadence <= 500 else 2) * cadence
 
 
 @given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 500, 875]))
@@ -72,9 +65,20 @@ def test_batches_that_are_shorter_than_the_cadence_begin_in_their_turn(batches: 
     assert found == [2 * CADENCE + turn + n * CADENCE for n in range(len(found))]
 
 
-@given(st.lists(st.integers(334, 990), min_size=3, max_size=20), st.sampled_from([0, 250, 438]))
-def test_of_a_short_cadence_batches_that_take_most_of_it_begin_once_a_second(batches: list[int], turn: int) -> None:
-    found = begins(turn, batches, 500)[1:]
+@pytest.mark.parametrize(("cadence", "busy", "rests"), [(500, 91, 900), (500, 90, 0), (501, 99, 0), (2_000, 99, 0)])
+def test_of_a_short_cadence_every_other_turn_is_left_out_on_a_busy_machine(
+    cadence: int, busy: float, rests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of the job with the first turn, which needs no rest else: it began with a cadence, and took 100 ms."""
+    monkeypatch.setattr("jobs.stagger.time.time", lambda: 7 * cadence / 1_000 + 0.1)
+    monkeypatch.setattr("jobs.stagger.time.sleep", lambda _: None)
+    monkeypatch.setattr("jobs.stagger.psutil.cpu_percent", lambda: busy)
+    assert stagger.rest("ad_ctr", cadence, 0.1) * 1_000 == pytest.approx(rests)
+
+
+@given(st.lists(st.integers(1, 990), min_size=3, max_size=20), st.sampled_from([0, 250, 438]))
+def test_of_which_the_batches_then_begin_once_a_second(batches: list[int], turn: int) -> None:
+    found = begins(turn, batches, 500, 1_000)[1:]
     assert [after - before for before, after in pairwise(found)] == [1_000] * (len(found) - 1)
     assert {begun % 500 for begun in found} == {turn}
 

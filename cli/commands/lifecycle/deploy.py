@@ -27,7 +27,7 @@ class NotKeyValue(Refusal):
     """A --set is not KEY=VALUE."""
 
     def __init__(self, given: str) -> None:
-        super().__init__(f"--set {given}: give KEY=VALUE, like --set cadence_ms=500.")
+        super().__init__(f"--set {given}: give KEY=VALUE, like --set cadence_ms=1000.")
 
 
 def register(app: typer.Typer) -> None:

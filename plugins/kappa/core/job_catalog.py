@@ -127,7 +127,7 @@ _STATE = (JobSetting(STATE_PARTITIONS, 2, 1, 64, Effect.TUNING, "partitions of t
 
 
 UNHURRIED_MS = 1_000
-"""A busy machine is not asked for batches more often than this, however short the cadence."""
+"""A job whose batches begin no more often does so on a busy machine, too."""
 MOST_KEPT = 20_000
 """Records per batch of the quarantine: all of them kept, at full length, fit into the smallest heap that may be set
 (docs/decisions/0039)."""
@@ -179,9 +179,9 @@ def working_cores(settings: Mapping[str, int]) -> int:
 
 
 def longest_ms(cadence_ms: int) -> int:
-    """The most that a job whose batches take long lets pass between the starts of two by itself, ms: of a short cadence
-    as often as it fits into a second, else the cadence."""
-    return cadence_ms * max(1, UNHURRIED_MS // cadence_ms) if cadence_ms else 0
+    """The time that a job lets pass between the starts of two batches on a busy machine: two cadences, where a second
+    has as many, else one."""
+    return 2 * cadence_ms if 2 * cadence_ms <= UNHURRIED_MS else cadence_ms
 
 
 def find(name: str) -> Job:

@@ -76,8 +76,8 @@ class Load(Serializable):
 
     @property
     def utilisation(self) -> float:
-        """The newest batch's time over the cadence that it would keep if it were busy (ms over ms); 0 before the first
-        batch. A batch that begins more often is mostly fixed costs, which say nothing of a size."""
+        """The newest batch's time over the time between two on a busy machine (ms over ms); 0 before the first batch.
+        What batches cost that begin more often is mostly fixed, and says nothing of a size."""
         return (self.batch_ms or 0) / (longest_ms(self.settings["cadence_ms"]) or 1)
 
     @property

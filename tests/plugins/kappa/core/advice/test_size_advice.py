@@ -101,6 +101,7 @@ def test_a_version_that_is_held_back_by_its_limit_is_advised_larger_batches() ->
 
 def test_who_is_idle_for_hours_is_advised_half() -> None:
     assert told(IDLE) == (Size.FEWER, {"executor_cores": 1})
+    assert told(with_settings(IDLE, cadence_ms=500)) == told(IDLE), "it could do with a batch a second"
     assert told(with_settings(IDLE, executors=4)) == (Size.FEWER, {"executors": 2})
     assert told(with_settings(IDLE, executors=1)) == (Size.FEWER, {"executor_cores": 1})
 
@@ -115,6 +116,7 @@ def test_who_is_idle_for_hours_is_advised_half() -> None:
         replace(IDLE, batch_ms=201),
         with_settings(IDLE, executor_cores=1),
         with_settings(IDLE, cadence_ms=0),
+        with_settings(IDLE, cadence_ms=150),
     ],
 )
 def test_nothing_is_taken_away_before_it_is_sure(load: Load) -> None:
