@@ -12,6 +12,7 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.core.changes import Outcome, Phase
 from kappa.core.refusals import Refusal
 from kappa.verbs.change import steps as change_steps
@@ -137,7 +138,7 @@ def test_a_change_of_cores_alone_repartitions_nothing(home: FiniteTasks, monkeyp
 
 
 def test_a_task_that_is_ended_takes_the_program_and_its_children_along() -> None:
-    task = operator()
+    task: FiniteSparkOperator = operator()
     child = f"import subprocess, sys; subprocess.run([{sys.executable!r}, '-c', 'import time; time.sleep(60)'])"
     process = subprocess.Popen([sys.executable, "-c", child])
     parent = psutil.Process(process.pid)
