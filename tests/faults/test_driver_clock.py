@@ -19,7 +19,7 @@ CLOCKS = {
 }  # fmt: skip
 SKEWS = {"5 years ahead": 5 * 365 * 86_400, "an hour behind": -3_600}
 MAY_ASK = {"stagger.py": {"time.time"}, "look_at_hosts.py": {"time.time"}}
-"""The first says how long a batch rests before the next, within two cadences whatever the clock says
+"""The first says how long a batch rests before the next, within three cadences whatever the clock says
 (test_stagger.py); the second is a program that looks at clocks, and reads no record."""
 
 

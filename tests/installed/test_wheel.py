@@ -39,7 +39,7 @@ class Installed:
         folder = self.user / "here"
         folder.mkdir(parents=True, exist_ok=True)
         return subprocess.run(
-            [self.environment / "bin" / "kappa", *words], cwd=folder, capture_output=True, text=True, timeout=50,
+            [self.environment / "bin" / "kappa", *words], cwd=folder, capture_output=True, text=True, timeout=300,
             env={"PATH": os.defpath, "HOME": str(self.user), **(given or {})}, check=False,
         )  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_an_airflow_beside_the_wheel_finds_its_one_plugin(installed: Installed) 
         "print(found.name, module.KappaPlugin is found, module.__file__, kappa.CHECKOUT / 'dags')"
     )
     said = subprocess.run(
-        [installed.environment / "bin" / "python", "-P", "-c", script], capture_output=True, text=True, timeout=50,
+        [installed.environment / "bin" / "python", "-P", "-c", script], capture_output=True, text=True, timeout=300,
         env={"PATH": os.defpath, "HOME": str(installed.user), "AIRFLOW_HOME": str(installed.user)}, check=False,
     )  # fmt: skip
     assert said.returncode == 0, said.stderr
@@ -107,7 +107,7 @@ def test_a_bare_airflow_with_the_wheel_lists_the_plugin_and_all_dags(installed: 
     def airflow(*words: str) -> str:
         """The last line that a command of Airflow prints; before it are warnings."""
         command = [str(installed.environment / "bin" / "python"), "-P", "-m", "airflow", *words]
-        done = subprocess.run(command, env=surroundings, cwd=home, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=surroundings, cwd=home, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return ["", *done.stdout.splitlines()][-1]
 

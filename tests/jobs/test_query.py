@@ -14,7 +14,7 @@ from kappa.core.checkpoint.reader import Checkpoint
 from tests.jobs import streams
 from tests.rigs.checkpoint_folders import folder_of, in_folder
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 300
 """For whatever must come; the machine may be busy."""
 
 

@@ -19,7 +19,7 @@ from stack.services.jars import Jar, JarUnreachable
 from stack.waiting import until
 
 JAVA = shutil.which("java") or "java"
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 
 
 def fetched(jar: Jar, folder: Path) -> Path:

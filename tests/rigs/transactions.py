@@ -12,7 +12,7 @@ from stack.services.passwords import SUPERUSER
 from stack.waiting import until
 from tests.rigs.case import Case
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 300.0
 
 
 def await_waiting(

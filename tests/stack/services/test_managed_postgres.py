@@ -16,7 +16,7 @@ from stack.waiting import until
 from tests.rigs import small_stack
 
 ADMINISTRATOR = "administrator"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 300.0
 
 pytestmark = pytest.mark.rig
 

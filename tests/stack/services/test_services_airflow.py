@@ -100,7 +100,7 @@ def test_spark_submit_is_found_and_is_the_environments_own(layout: Layout) -> No
     found = shutil.which("spark-submit", path=surroundings["PATH"])
     assert found == f"{surroundings['SPARK_HOME']}/bin/spark-submit"
     assert surroundings["PATH"].endswith(layout.surroundings["PATH"])
-    said = subprocess.run([str(found), "--version"], env=surroundings, capture_output=True, text=True, timeout=60)
+    said = subprocess.run([str(found), "--version"], env=surroundings, capture_output=True, text=True, timeout=300)
     assert "version 4.2.0" in said.stderr
 
 
@@ -113,7 +113,7 @@ def test_tries_outlast_the_start_of_an_api_server_and_a_task_without_one_is_gone
         "conf.getint('scheduler', 'task_instance_heartbeat_timeout'))"
     )
     command = [sys.executable, "-c", script]
-    said = subprocess.run(command, env=control.environment(layout), capture_output=True, text=True, timeout=120)
+    said = subprocess.run(command, env=control.environment(layout), capture_output=True, text=True, timeout=300)
     assert said.returncode == 0, said.stderr
     waits, least, longest, beats, interval, missed = map(float, said.stdout.split()[-6:])
     assert (DEFAULTS["retries"] + 1) * waits * least >= AWAY_SECONDS

@@ -103,5 +103,5 @@ def test_a_process_that_loads_the_plugin_does_not_load_what_only_the_api_server_
     script = "import sys, kappa.airflow.plugin as p; print('fastapi' in sys.modules, p.KappaPlugin().name)"
     command = [sys.executable, "-c", script]
     surroundings = {"PYTHONPATH": search_path(CHECKOUT), "AIRFLOW_HOME": "/nonexistent", "PATH": ""}
-    said = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60, check=True)
+    said = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=300, check=True)
     assert said.stdout.split() == ["False", "kappa"]
