@@ -18,7 +18,7 @@ from tests.rigs.staged_driver import Staged
 if TYPE_CHECKING:
     from tests.rigs.case import Case
 
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 400.0
 """For whatever must come; the machine may be busy."""
 _STOP = "update registry.job_version set desired = 'stopped' where job = %s and version = %s"
 
