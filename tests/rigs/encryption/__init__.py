@@ -1,0 +1,1 @@
+"""What encryption costs on one machine."""
