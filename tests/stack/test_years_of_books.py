@@ -37,8 +37,8 @@ SECONDS = 1.0
 """The longest that a look may take."""
 BLOCKS = 1_500
 """Of 8 KB, that a look may touch: less than any index of the batches that are kept one by one has."""
-LARGER = {"status, advice": 6_000}
-"""Of a look at each batch of three hours, of which there are as many after a year as after a day."""
+LARGER = {"status, advice": 20_000, "console, hours": 5_000}
+"""Of a look at each batch of some hours, of which there are as many after a year as after a day."""
 GROWING = {"batch", "batch_hour", "quarantine_v1"}
 LOOKS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "status, versions": (job_status._VERSIONS, {}),
