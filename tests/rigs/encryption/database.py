@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,15 +18,14 @@ from cli.entry import CHECKOUT
 from kappa.core.installation.addresses import Postgres
 from kappa.core.installation.settings import Settings
 from stack.layout import Layout
-from stack.services import jars, passwords
+from stack.services import jars, passwords, postgres
 from stack.services.passwords import SUPERUSER
-from stack.waiting import until
 from tests.rigs.certificates import certify
+from tests.rigs.jar_server import running
 from tests.rigs.lab import parts
 from tests.rigs.small_stack import free_ports
 
 CONNECTIONS, TRANSACTIONS, ROWS = 20, 100, 300
-PATIENCE_SECONDS = 60.0
 _TABLE = "create unlogged table minute (client text, ad text, at bigint, spend bigint, primary key (client, ad, at))"
 _UPSERT = """
 insert into minute select 'client-' || n %% 50, 'ad-' || n, %(at)s, n from generate_series(1, %(rows)s) n
@@ -39,7 +37,7 @@ def both_ways() -> Iterator[tuple[Callable[[], Mapping[str, float]], ...]]:
     """What measures one server without TLS and with it."""
     with _server() as encrypted:
         plain = replace(encrypted, postgres=replace(encrypted.postgres, sslmode="disable"))
-        with psycopg.connect(encrypted.dsn(SUPERUSER, "postgres"), autocommit=True) as connection:
+        with postgres.superuser(encrypted) as connection:
             connection.execute(_TABLE)
         yield tuple(partial(_measure, settings.dsn(SUPERUSER, "postgres")) for settings in (plain, encrypted))
 
@@ -79,20 +77,5 @@ def _server() -> Iterator[Settings]:
         command = [*parts.postgres(folder, settings).command, "-c", f"port={port}"]
         with (folder / "pg" / "data" / "pg_hba.conf").open("a") as rules:
             rules.write("host all all all scram-sha-256\n")
-        running = subprocess.Popen(
-            [*command, "-c", f"port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            assert until(lambda: _answers(settings), PATIENCE_SECONDS), "Postgres does not answer"
+        with running(command, folder, partial(postgres.healthy, settings)):
             yield settings
-        finally:
-            running.terminate()
-            running.wait(PATIENCE_SECONDS)
-
-
-def _answers(settings: Settings) -> bool:
-    try:
-        psycopg.connect(settings.dsn(SUPERUSER, "postgres"), connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
-    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,24 +15,22 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from bench import load
-from cli.entry import CHECKOUT
 from jobs import session
 from kappa.core.installation.addresses import Kafka
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from kappa.core.log.kafka_log import KafkaLog
-from stack.layout import Layout
-from stack.services import jars, spark_jar
+from tests.rigs.staged_driver import local_spark
 from tests.rigs.tls_broker import tls_broker
 
-PARTITIONS, CONNECTIONS, SPAN_SECONDS = 4, 10, 600.0
+PARTITIONS, CONNECTIONS, SPAN_SECONDS, MEMORY_MB = 4, 10, 600.0, 1_024
 
 
 @contextmanager
 def both_ways(records: int, seed: int) -> Iterator[tuple[Callable[[], Mapping[str, float]], ...]]:
     """What measures a topic of so many records without TLS and with it, at one broker by one Spark."""
-    with tls_broker(PARTITIONS) as encrypted, _spark() as spark:
+    with tls_broker(PARTITIONS) as encrypted, _spark(encrypted) as spark:
         plain = replace(encrypted, kafka=Kafka())
         load.produce(plain, seed, records, SPAN_SECONDS)
         yield tuple(partial(_measure, spark, settings, records) for settings in (plain, encrypted))
@@ -80,17 +77,11 @@ def _is_broker(command: list[str], home: Path) -> bool:
 
 
 @contextmanager
-def _spark() -> Iterator[SparkSession]:
+def _spark(settings: Settings) -> Iterator[SparkSession]:
     """Spark as a driver that does its work itself has it, on two cores."""
-    with tempfile.TemporaryDirectory() as folder:
-        own = Settings(Path(folder))
-        cache = Layout(Settings(CHECKOUT / ".kappa"), CHECKOUT).jar_cache
-        jars.fetch(jars.read(), jars.repository(os.environ), cache, {"spark": own.jars})
-        spark_jar.put(own.jars)
-        files = ",".join(map(str, own.jars.glob("*.jar")))
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[2] --driver-memory 1g --jars {files} pyspark-shell"
-        started = session.create("bench-encryption", resolve(find("ad_ctr"), {}))
-        try:
-            yield started
-        finally:
-            started.stop()
+    os.environ |= local_spark(settings, MEMORY_MB)
+    started = session.create("bench-encryption", resolve(find("ad_ctr"), {}))
+    try:
+        yield started
+    finally:
+        started.stop()
