@@ -232,12 +232,12 @@ def _mend(installed: Installed, host: str, way: Way) -> None:
 
 
 @contextmanager
-def traffic(installed: Installed, seed: int) -> Iterator[Callable[[], int]]:
-    """Traffic while the body runs; how many records it brought, all of which the log took."""
+def traffic(installed: Installed, seed: int, rate: int = RATE) -> Iterator[Callable[[], int]]:
+    """Traffic of so many records a second while the body runs; how many it brought, all of which the log took."""
     stop, answer = installed.lab.folder / "stop", installed.lab.folder / "logs" / "traffic"
     stop.unlink(missing_ok=True)
     answer.unlink(missing_ok=True)
-    playing = installed.begin("traffic", str(seed), str(RATE), str(stop))
+    playing = installed.begin("traffic", str(seed), str(rate), str(stop))
     try:
         yield lambda: int(json.loads(answer.read_text().splitlines()[-1])[0])
     finally:
