@@ -30,8 +30,8 @@ ON_TWO_HOSTS = {
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by. Batches begin seldom,
 so that two cores have time for the drivers and executors that start beside."""
-RATE = 1_000
-"""Records a second."""
+RATE = 200
+"""Records a second: of each, brokers of one machine make three copies, by TLS."""
 GIVEN = [word for name, value in ON_TWO_HOSTS.items() for word in ("--set", f"{name}={value}")]
 STORES = {Keeper.FOLDER: Folder, Keeper.BUCKET: Bucket, Keeper.HDFS: Hdfs}
 CORES = 8
