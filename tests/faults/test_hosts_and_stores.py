@@ -13,7 +13,6 @@ import pytest
 from kappa.core.store.folder import Folder
 from kappa.core.store.hdfs import Hdfs
 from kappa.core.store.s3 import Bucket
-from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
 from tests.rigs.lab.airflow import LabAirflow, start
@@ -74,7 +73,8 @@ def test_jobs_are_rescaled_replayed_promoted_and_rolled_back_and_exact(operated:
     check(installed, {"ad_ctr": 1, "client_spend": 1})
     with traffic(installed, 3, RATE) as more, ThreadPoolExecutor(1) as pool:
         replay = pool.submit(operated.kappa, "reprocess", *JOBS, "--approve", "ask")
-        approve(operated.airflow)
+        airflow = operated.airflow
+        airflow.say_yes("approver", airflow.replay(PATIENCE_SECONDS), PATIENCE_SECONDS)
         replay.result(PATIENCE_SECONDS)
     check(installed, {"ad_ctr": 2, "client_spend": 2})
     with traffic(installed, 4, RATE) as most:
@@ -84,14 +84,6 @@ def test_jobs_are_rescaled_replayed_promoted_and_rolled_back_and_exact(operated:
     ran = json.loads(installed.ask("programs"))
     assert [ok for _, _, ok in ran] == [True] * len(JOBS)
     assert all(name.startswith("driver-") for _, name, _ in ran), f"on the cluster: {ran}"
-
-
-def approve(airflow: LabAirflow) -> None:
-    """Somebody else agrees to the replay, once it asks."""
-    asks = Verb.REPROCESS.dag_id
-    assert until(lambda: bool(airflow.runs(asks)), PATIENCE_SECONDS, 5.0), "no replay was begun"
-    (run,) = airflow.runs(asks)
-    assert until(lambda: airflow.answer("approver", asks, run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
 
 
 def check(installed: Installed, serving: dict[str, int]) -> None:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cli.entry import CHECKOUT
-from kappa.core.verb_steps import Verb
 from stack.waiting import until
 from tests.rigs.lab import services
 from tests.rigs.lab.airflow import LabAirflow, start_fab
@@ -26,7 +25,6 @@ SIZE = {
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by."""
 GIVEN = [word for name, value in SIZE.items() for word in ("--set", f"{name}={value}")]
-REPLAYS = Verb.REPROCESS.dag_id
 CORES = 6
 """Of each host: a driver and an executor, the same again beside them, and a program."""
 DAGS = {file.stem for file in (CHECKOUT / "dags").glob("*.py")}
@@ -81,14 +79,11 @@ def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back
 
 def approve(airflow: LabAirflow) -> None:
     """A viewer may not answer, the asker's answer does not count, the approver's does."""
-    assert until(lambda: bool(airflow.runs(REPLAYS)), PATIENCE_SECONDS, 5.0), "no replay was begun"
-    (run,) = airflow.runs(REPLAYS)
-    assert until(lambda: airflow.answer("operator", REPLAYS, run) == "taken", PATIENCE_SECONDS, 5.0), "nobody was asked"
+    run = airflow.replay(PATIENCE_SECONDS)
+    airflow.say_yes("operator", run, PATIENCE_SECONDS)
     assert until(lambda: "replay.approval_refused" in actions(airflow, run), PATIENCE_SECONDS, 5.0), "it counted"
-    assert "403" in airflow.answer("viewer", REPLAYS, run)
-    assert until(lambda: airflow.answer("approver", REPLAYS, run) == "taken", PATIENCE_SECONDS, 5.0), (
-        "nobody was asked again"
-    )
+    assert "403" in airflow.answer("viewer", run)
+    airflow.say_yes("approver", run, PATIENCE_SECONDS)
 
 
 def actions(airflow: LabAirflow, run: str) -> list[str]:

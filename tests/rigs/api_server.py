@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ from stack.layout import Layout
 from stack.services import airflow as control
 from stack.services import passwords
 from stack.waiting import until
+from tests.rigs.small_stack import free_ports
 
 START_SECONDS = 240
 DATABASE = "airflow.db"
@@ -78,7 +78,7 @@ class ApiServer:
 @contextmanager
 def api_server(folder: Path, checkout: Path) -> Iterator[ApiServer]:
     """One for as long as the body runs; fails the test where it does not answer."""
-    settings = Settings(home=folder / "state", ports=replace(Ports(), airflow=_free_port()))
+    settings = Settings(home=folder / "state", ports=replace(Ports(), airflow=free_ports(1)[0]))
     passwords.make(settings)
     _add_viewer(settings)
     layout = Layout(settings, checkout, {"PATH": os.environ["PATH"]})
@@ -124,9 +124,3 @@ def _add_viewer(settings: Settings) -> None:
 def _ran(command: list[str], environment: Mapping[str, str], folder: Path) -> None:
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=START_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])

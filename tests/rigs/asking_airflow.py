@@ -21,6 +21,7 @@ from kappa.airflow_sign_in import SignedIn, users_file
 from stack.layout import Layout
 from stack.services import airflow as control
 from stack.waiting import until
+from tests.rigs.wheel import uv_program
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROLES = CHECKOUT / "plugins" / "kappa" / "airflow" / "roles.json"
@@ -142,7 +143,7 @@ def fab_environment(folder: Path) -> str:
 
     Skips the test where it cannot be had.
     """
-    uv = next((path for path in (CHECKOUT / ".kappa" / "uv" / "bin" / "uv",) if path.exists()), shutil.which("uv"))
+    uv = uv_program()
     if uv is None:
         pytest.skip("the FAB provider needs an environment of its own, and there is no uv to make it")
     python, locked = folder / "bin" / "python", folder / "locked.txt"

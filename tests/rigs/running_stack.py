@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from kappa.core.spark_environment import search_path
 from stack import leftovers
 from stack.down import down
 from tests.rigs.figures import note, of_verdict
+from tests.rigs.small_stack import free_ports
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KAPPA = (sys.executable, "-m", "cli.main")
@@ -180,22 +180,9 @@ def _keep_logs(settings: Settings) -> None:
 
 
 def _toml() -> str:
-    ports = "\n".join(f"{field.name} = {port}" for field, port in zip(fields(Ports), _free_ports(), strict=False))
+    names = [field.name for field in fields(Ports)]
+    ports = "\n".join(f"{name} = {port}" for name, port in zip(names, free_ports(len(names)), strict=True))
     return f"[ports]\n{ports}\n{CLUSTER}{SELDOM}"
-
-
-def _free_ports() -> Iterator[int]:
-    """Ports that nobody listens on now, each another."""
-    sockets = []
-    try:
-        while True:
-            held = socket.socket()
-            held.bind(("127.0.0.1", 0))
-            sockets.append(held)
-            yield int(held.getsockname()[1])
-    finally:
-        for held in sockets:
-            held.close()
 
 
 def _prove_it_is_ours(running: Stack) -> None:

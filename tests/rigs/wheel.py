@@ -30,11 +30,16 @@ def environment(wheel: Path, folder: Path) -> Path:
 
 def install(wheel: Path, python: Path) -> None:
     """Put the wheel, and nothing that it needs, into the environment of a Python."""
-    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
-    uv = str(own) if own.exists() else shutil.which("uv")
+    uv = uv_program()
     assert uv, "uv is neither in .kappa/uv nor on PATH; './kappa' puts it there"
     command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(python), str(wheel)]
     subprocess.run(command, check=True)
+
+
+def uv_program() -> str | None:
+    """The checkout's own uv, or the one on PATH."""
+    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
+    return str(own) if own.exists() else shutil.which("uv")
 
 
 def checkout(environment: Path) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.entry import CHECKOUT
 from stack.waiting import until
+from tests.rigs.small_stack import free_ports
+from tests.rigs.wheel import uv_program
 
 MOTO, COMMAND_LINE = "moto[server]==5.2.5", "awscli==1.46.2"
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "eu-central-1"}
@@ -51,14 +50,13 @@ class StandingIn:
 @contextmanager
 def standing_in(folder: Path) -> Iterator[StandingIn]:
     """The server, with what it says in `folder`. Skips the test where uv or the package cannot be had."""
-    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
-    uv = str(own) if own.exists() else shutil.which("uv")
+    uv = uv_program()
     if uv is None:
         pytest.skip("no uv, which would bring moto: ./kappa brings it")
     fetched = subprocess.run(tool(uv, MOTO, "python", "-c", "import moto"), capture_output=True, text=True)
     if fetched.returncode:
         pytest.skip(f"no moto, which stands in for AWS: {fetched.stderr.strip().splitlines()[-1]}")
-    here = StandingIn(f"http://127.0.0.1:{(port := _free_port())}", uv)
+    here = StandingIn(f"http://127.0.0.1:{(port := free_ports(1)[0])}", uv)
     program = Path(__file__).with_name("moto_server.py")
     with (folder / "moto.log").open("wb") as log:
         server = subprocess.Popen(
@@ -76,9 +74,3 @@ def standing_in(folder: Path) -> Iterator[StandingIn]:
 def tool(uv: str, package: str, *words: str) -> list[str]:
     """A program of a package, in an environment that uv keeps for it, beside this project's own."""
     return [uv, "tool", "run", "--quiet", "--python", "3.11", "--from", package, *words]
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

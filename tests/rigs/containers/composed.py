@@ -20,8 +20,7 @@ from cli.approval_prompt import ANSWERS, answer, open_question
 from cli.entry import CHECKOUT
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import SignedIn
-from kappa.core.installation.kafka_access import PASSWORD, KafkaUser
-from kappa.core.installation.settings import ROLES, Settings, load
+from kappa.core.installation.settings import Settings, load
 from kappa.core.spark_environment import search_path
 from kappa.core.verb_steps import Verb
 from kappa.core.versions import State
@@ -31,6 +30,7 @@ from stack.services.passwords import write_private
 from stack.waiting import until
 from tests.rigs.containers import base_images
 from tests.rigs.containers.engine import Engine
+from tests.rigs.held_secrets import secrets_of
 from tests.rigs.small_stack import free_ports
 
 UID = 1000
@@ -123,12 +123,8 @@ class Composed:
 
     def held_secrets(self, address: str) -> dict[str, str]:
         """Passwords and keys by name, as they would be seen, and that of the address at which somebody is told."""
-        settings = self.settings
-        found = {role: passwords.password(settings, role) for role in (*ROLES, "postgres", "airflow")}
-        found |= {str(user): settings.kafka_access(user).librdkafka()[PASSWORD] for user in KafkaUser}
-        found |= {"spark key": settings.spark_key.read_text(), "spark secret": passwords.spark_secret(settings)}
-        found |= passwords.people(settings)
-        return found | passwords.airflow_keys(settings) | {"address": address.rpartition("/")[2]}
+        held = secrets_of(self.settings, [passwords.AIRFLOW_ROLE]) | passwords.people(self.settings)
+        return held | passwords.airflow_keys(self.settings) | {"address": address.rpartition("/")[2]}
 
     def containers(self, service: str) -> list[str]:
         """The ids of a service's running containers."""

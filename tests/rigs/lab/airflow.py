@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cli.entry import CHECKOUT
 from kappa.core.installation.needs import NOTES_CONNECTION
+from kappa.core.verb_steps import Verb
 from stack.services.airflow import COMMANDS
 from stack.services.passwords import write_private
 from stack.waiting import until
@@ -22,6 +23,7 @@ from tests.rigs.lab.hosts import Lab
 PORT = 8443
 PEOPLE = {"operator": "op", "approver": "user", "viewer": "viewer"}
 """Roles of Airflow's SimpleAuthManager by who has them."""
+REPLAYS = Verb.REPROCESS.dag_id
 START_SECONDS, COMMAND_SECONDS = 300, 600
 ANSWER = """
 import sys
@@ -84,11 +86,21 @@ class LabAirflow:
         """The runs of a DAG."""
         return [row["run_id"] for row in self.rows("dags", "list-runs", dag_id)]
 
-    def answer(self, who: str, dag_id: str, run: str) -> str:
+    def answer(self, who: str, run: str) -> str:
         """What somebody's yes to a replay came to: "taken", or the refusal's words."""
         url, ca = f"https://{self.host}:{PORT}", str(self.told.ca)
-        command = [sys.executable, "-c", ANSWER, url, ca, who, self.password(who), dag_id, run]
+        command = [sys.executable, "-c", ANSWER, url, ca, who, self.password(who), REPLAYS, run]
         return self.lab.run(self.host, command, 60, {"PYTHONPATH": str(CHECKOUT / "plugins")}).strip()
+
+    def replay(self, seconds: float) -> str:
+        """The run of the only replay, once it is begun."""
+        assert until(lambda: bool(self.runs(REPLAYS)), seconds, 5.0), "no replay was begun"
+        (run,) = self.runs(REPLAYS)
+        return run
+
+    def say_yes(self, who: str, run: str, seconds: float) -> None:
+        """Have somebody's yes to a replay taken, once it asks."""
+        assert until(lambda: self.answer(who, run) == "taken", seconds, 5.0), f"{who} was not asked"
 
     def sign_in(self, person: str) -> None:
         """Have the commands act as this person from now on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,14 +18,14 @@ from stack.alerts.judge import Judge
 from stack.monitor import endpoint
 from stack.monitor.look import Look, Looks
 from stack.monitor.registry import Registry
+from tests.rigs.small_stack import free_ports
 from tests.stack.alerts.watch import NIGHT, RED
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return Settings(tmp_path, ports=replace(Ports(), monitor=free.getsockname()[1]))
+    (port,) = free_ports(1)
+    return Settings(tmp_path, ports=replace(Ports(), monitor=port))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -24,7 +23,7 @@ from stack.monitor import process
 from stack.monitor.look import look
 from stack.services import monitor
 from stack.waiting import until
-from tests.rigs.small_stack import standing_still
+from tests.rigs.small_stack import free_ports, standing_still
 
 
 def scrape(settings: Settings) -> str:
@@ -56,9 +55,8 @@ def watched(settings: Settings, parts: Layout) -> Iterator[None]:
 @pytest.fixture
 def settings(parts: Layout) -> Settings:
     """The parts of the rig, and a free port for the monitor."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return replace(parts.settings, ports=replace(parts.settings.ports, monitor=free.getsockname()[1]))
+    (port,) = free_ports(1)
+    return replace(parts.settings, ports=replace(parts.settings.ports, monitor=port))
 
 
 @pytest.mark.rig

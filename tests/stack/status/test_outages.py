@@ -26,6 +26,7 @@ from stack.services import kafka as broker
 from stack.services import postgres
 from stack.status.overview import endpoints, of_stack, status
 from stack.supervision import Process, Supervisor
+from tests.rigs.small_stack import free_ports
 from tests.stack.silent_parts import let_in, listening
 
 BOUND_SECONDS = 2.0
@@ -49,16 +50,9 @@ class Unwanted(Collector):
         raise AssertionError("a look was taken to answer whether somebody is there")
 
 
-def unused() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 def at(folder: Path, **ports: int) -> Settings:
     """A stack of which only these parts are anywhere."""
-    nobody = {name: unused() for name in ("kafka", "postgres")}
+    nobody = dict(zip(("kafka", "postgres"), free_ports(2), strict=True))
     return Settings(folder / "state", ports=Ports(**{**nobody, **ports}))
 
 
@@ -118,7 +112,7 @@ def watched(folder: Path, url: str) -> Settings:
 def test_a_monitor_elsewhere_is_asked_and_need_not_look_at_anything_to_answer(tmp_path: Path) -> None:
     looks = CollectorRegistry()
     looks.register(Unwanted())
-    port = unused()
+    (port,) = free_ports(1)
     server, thread = start_http_server(port, "127.0.0.1", looks)
     try:
         elsewhere = watched(tmp_path, f"http://127.0.0.1:{port}")
@@ -131,7 +125,7 @@ def test_a_monitor_elsewhere_is_asked_and_need_not_look_at_anything_to_answer(tm
 
 
 def test_a_monitor_elsewhere_that_does_not_answer_is_red(tmp_path: Path) -> None:
-    away = f"http://127.0.0.1:{unused()}"
+    away = f"http://127.0.0.1:{free_ports(1)[0]}"
     assert red(watched(tmp_path, away))["monitor does not answer"].startswith(f"{away}: ")
     with listening() as port:
         silent = red(watched(tmp_path, f"http://127.0.0.1:{port}"))["monitor does not answer"]

@@ -3,7 +3,6 @@ over it in a real browser."""
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from stack.waiting import until
 from tests.rigs.browser import Looked, chromium
 from tests.rigs.rig import Rig
 from tests.rigs.served_by_hand import FIRST, ByHand, by_hand
+from tests.rigs.small_stack import free_ports
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -137,9 +137,7 @@ def base(hand: ByHand, settings: Settings) -> Iterator[str]:
     app = FastAPI()
     protect(app)
     app.include_router(router(lambda: settings, lambda: CAPACITY))
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    (port,) = free_ports(1)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
     running = threading.Thread(target=server.run, daemon=True)
     running.start()
