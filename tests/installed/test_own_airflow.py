@@ -52,6 +52,14 @@ def dags(airflow: LabAirflow) -> list[str]:
     return [row["dag_id"] for row in airflow.rows("dags", "list")]
 
 
+@pytest.mark.long(minutes=2)
+def test_doctor_looks_at_each_host_of_spark(airflow: LabAirflow) -> None:
+    tried = json.loads(airflow.kappa("doctor", "--hosts", "--json"))
+    print("\n".join(f"{one['part']}, {one['tried']}: {one['found']}" for one in tried))
+    (said,) = [one["found"] for one in tried if one["tried"] == "each host"]
+    assert said == "2 of 2 looked at: clocks, secrets, environment, room, store"
+
+
 @pytest.mark.long(minutes=8)
 def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back(
     installed: Installed, airflow: LabAirflow
