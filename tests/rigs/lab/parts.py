@@ -24,6 +24,8 @@ BROKERS, POSTGRES, ELECTION, MASTERS, WORKERS, CLIENT = ("k1", "k2", "k3"), "pg"
 STORE = "st"
 STORE_PORT, PAGES_PORT = 9000, 9870
 ELECTION_PORT = 2281
+SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""A dozen of them share a machine: the second compiler would take most of it for as long as a lab is young."""
 WORKER_TIMEOUT_SECONDS = 20
 """The master gives up a host that it has not heard of for so long."""
 REMEMBERED = 4_320
@@ -106,7 +108,7 @@ def brokers(folder: Path, layout: Layout) -> dict[str, Part]:
         file.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
         tool = [java, "-Xmx128m", *classes, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(file)]
         subprocess.run(tool, check=True, capture_output=True)
-        options = ("-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={(place / 'log4j2.yaml').as_uri()}")
+        options = (*SMALL_JVM, f"-Dlog4j2.configurationFile={(place / 'log4j2.yaml').as_uri()}")
         parts[host] = Part([java, *options, *classes, "kafka.Kafka", str(file)])
     return parts
 
@@ -140,7 +142,7 @@ def cluster(folder: Path, settings: Settings, cores: int) -> dict[str, Part]:
     each."""
     java, home = spark.java(Layout(settings, CHECKOUT)), spark.spark_home()
     common = [
-        java, "-Xmx256m", "-XX:+UseSerialGC", f"-Dspark.worker.timeout={WORKER_TIMEOUT_SECONDS}",
+        java, *SMALL_JVM, f"-Dspark.worker.timeout={WORKER_TIMEOUT_SECONDS}",
         "-Dspark.network.crypto.enabled=true", "-Dspark.network.crypto.saslFallback=false", "-cp", f"{home}/jars/*",
     ]  # fmt: skip
     environment = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
@@ -177,7 +179,7 @@ def _election(folder: Path, java: str, home: Path) -> Part:
     file = folder / ELECTION / "zoo.cfg"
     file.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
     main = "org.apache.zookeeper.server.ZooKeeperServerMain"
-    return Part([java, "-Xmx128m", "-XX:+UseSerialGC", "-cp", f"{home}/jars/*", main, str(file)])
+    return Part([java, *SMALL_JVM, "-cp", f"{home}/jars/*", main, str(file)])
 
 
 def _stores(folder: Path) -> dict[str, Path]:
