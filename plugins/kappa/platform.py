@@ -23,6 +23,10 @@ from kappa.standalone_cluster import TIMEOUT_SECONDS, Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 
 
+MOST_PAUSE_SECONDS = 5.0
+"""The longest time between two questions of who waits."""
+
+
 class Clock(Protocol):
     """The machine's time, passed in. What is held against the registry is told by `Registry.now`."""
 
@@ -89,10 +93,17 @@ def cluster_of(settings: Settings, seconds: float = TIMEOUT_SECONDS) -> Standalo
 
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:
-    """Ask until it is so, for at most that long; whether it came to be."""
-    deadline = clock.monotonic() + seconds
+    """Ask until it is so, for at most that long; whether it came to be. Pauses as `pause_seconds` says."""
+    began = clock.monotonic()
     while not reached():
-        if clock.monotonic() >= deadline:
+        waited = clock.monotonic() - began
+        if waited >= seconds:
             return False
-        clock.sleep(pause)
+        clock.sleep(min(pause_seconds(waited, pause), seconds - waited))
     return True
+
+
+def pause_seconds(waited: float, pause: float) -> float:
+    """How long to wait until the next question: each takes a new connection or more, on a machine that is busy if the
+    answer is late. So who has waited long asks less often, and hears of it no more than a thirtieth of that later."""
+    return min(max(pause, waited / 30), MOST_PAUSE_SECONDS)

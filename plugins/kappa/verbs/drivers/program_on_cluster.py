@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from kappa.cluster import ALIVE, DriverState
 from kappa.core.changes import Attempt, Change
-from kappa.platform import Platform
+from kappa.platform import Platform, pause_seconds
 from kappa.unavailable import Unreachable
 from kappa.verbs.drivers import finite_program
 from kappa.verbs.drivers.finite_program import EndedWithoutWord, Program
@@ -71,7 +71,7 @@ def follow(platform: Platform, change: Change, program: Program, attempt: Attemp
         if now != told:
             say(now)
             told = now
-        platform.clock.sleep(POLL_SECONDS)
+        platform.clock.sleep(pause_seconds(platform.clock.monotonic() - begun, POLL_SECONDS))
 
 
 def end(platform: Platform, attempt: Attempt) -> None:
