@@ -22,7 +22,6 @@ from kappa.registry.releases_port import Releases
 from kappa.standalone_cluster import TIMEOUT_SECONDS, Master, StandaloneCluster
 from kappa.unavailable import Unreachable
 
-
 MOST_PAUSE_SECONDS = 5.0
 """The longest time between two questions of who waits."""
 
