@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long(minutes=20)
 JOBS = ("ad_ctr", "client_spend")
 ON_TWO_HOSTS = {
     "executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2,
-    "allowed_lateness_ms": 120_000, "cadence_ms": 2_000,
+    "allowed_lateness_ms": 120_000, "cadence_ms": 6_000,
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by. Batches begin seldom,
 so that two cores have time for the drivers and executors that start beside."""
