@@ -11,6 +11,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kappa.core.installation.settings import from_environment
@@ -20,6 +21,8 @@ from stack.services import spark_jar
 from stack.services.spark import java, spark_home
 
 LONGEST_SECONDS = 900
+LAST = 19
+"""The nice value of what comes after all else."""
 _OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
@@ -48,11 +51,23 @@ def begin(layout: Layout) -> None:
     if name(layout).exists():
         return
     with (layout.logs / "class-archive.log").open("ab") as log:
-        subprocess.Popen(
-            ["nice", "-n", "19", layout.python, "-m", "stack.services.class_archive"], cwd=layout.checkout,
+        begun = subprocess.Popen(
+            [layout.python, "-m", "stack.services.class_archive"], cwd=layout.checkout,
             env={**layout.surroundings, "PYTHONPATH": search_path(layout.checkout)}, stdin=subprocess.DEVNULL,
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
+    give_way(begun.pid)
+
+
+def give_way(leader: int) -> None:
+    """Let all else have the processors before a process that leads a session.
+
+    Where Linux shares them out by session (autogroup, sched(7)), its nice value counts within its own session only,
+    which would have as much of them as the whole stack.
+    """
+    os.setpriority(os.PRIO_PROCESS, leader, LAST)
+    with suppress(OSError):
+        Path(f"/proc/{leader}/autogroup").write_text(str(LAST))
 
 
 def make(layout: Layout) -> None:

@@ -17,6 +17,7 @@ from stack.services import class_archive
 from tests.rigs.staged_driver import SPARK_SUBMIT
 
 SPARK = "org.apache.spark.deploy.SparkSubmit "
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @pytest.mark.rig
@@ -65,6 +66,17 @@ def test_the_archive_of_another_java_ends_where_a_new_one_is_made(
     class_archive.make(layout)
     assert archive.exists()
     assert not any(file.exists() for file in of_another)
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="this Linux shares processors out by process only")
+def test_a_session_that_gives_way_comes_last_among_sessions_too() -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        class_archive.give_way(process.pid)
+        told = Path(f"/proc/{process.pid}/autogroup").read_text()
+        rank = os.getpriority(os.PRIO_PROCESS, process.pid)
+        process.kill()
+    assert told.split()[-2:] == ["nice", "19"]
+    assert rank == class_archive.LAST
 
 
 def _loaded(archive: Path, folder: Path) -> dict[str, str]:
