@@ -21,7 +21,7 @@ from tests.rigs.lab.told import told_by_connections
 JOB = "ad_ctr"
 SIZE = {
     "executors": 1, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2,
-    "allowed_lateness_ms": 120_000,
+    "allowed_lateness_ms": 120_000, "cadence_ms": 3_000,
 }  # fmt: skip
 """With so little lateness windows are final soon, and a replay has something to be compared by."""
 GIVEN = [word for name, value in SIZE.items() for word in ("--set", f"{name}={value}")]
@@ -68,7 +68,7 @@ def test_a_job_is_deployed_rescaled_replayed_approved_by_another_and_rolled_back
     print(airflow.kappa("deploy", JOB, *GIVEN, "--reason", "first"))
     with traffic(installed, seed=2) as sent:
         print(airflow.kappa("rescale", JOB, "--partitions", "4", "--reason", "grows"))
-        print(airflow.kappa("deploy", JOB, "--set", "cadence_ms=800", "--reason", "slower"))
+        print(airflow.kappa("deploy", JOB, "--set", "cadence_ms=4000", "--reason", "slower"))
         with ThreadPoolExecutor(1) as pool:
             replay = pool.submit(airflow.kappa, "reprocess", JOB, "--approve", "ask", "--reason", "proof")
             approve(airflow)

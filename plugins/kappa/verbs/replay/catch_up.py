@@ -25,7 +25,8 @@ from kappa.verbs.replay.progress import CatchUp, Progress, Reading, foretelling_
 
 POLL_SECONDS = 3.0
 KEPT = timedelta(minutes=6)
-"""How long a reading counts: rate and ETA are over as long. It is more than STILL_SECONDS: who stands still is seen."""
+"""How long a reading counts: rate and ETA are over as long. It is more than STILL_SECONDS: who stands still is seen. Of
+who has committed nothing yet all count."""
 FEASIBLE_SECONDS = 30.0
 LEAST_SECONDS, MOST_SECONDS = 30 * 60.0, 48 * 3600.0
 """Bounds of the time that a catch-up is given: three times the ETA, and ten minutes."""
@@ -123,7 +124,7 @@ class Watch:
         return together(seen)
 
     def _take(self, job: str, reading: Reading) -> None:
-        kept = [one for one in self.readings.get(job, []) if one.at > reading.at - KEPT]
+        kept = [one for one in self.readings.get(job, []) if reading.is_starting or one.at > reading.at - KEPT]
         self.readings[job] = [*kept, reading]
 
     def _reading(self, job: str, number: int, now: datetime, standing: Standing, log: _LogView | None) -> Reading:

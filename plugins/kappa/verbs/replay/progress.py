@@ -18,8 +18,8 @@ READY_SECONDS = 5.0
 """A hand-over begins at most this far behind what it waits for, the live version (architecture, section 4)."""
 READY_READINGS = 3
 LAGGING_SECONDS = 60.0
-STILL_SECONDS = 300.0
-"""So long without a commit, while records are unread and all parts answer, is no slow batch."""
+STILL_SECONDS, STARTING_SECONDS = 300.0, 900.0
+"""So long without a commit, while records are unread and all parts answer, is no slow batch, or no slow start."""
 OVERDUE_SECONDS = 300.0
 """A deadline counts for who was watched for so long before it, or else since: an outage takes no time from anybody."""
 RATED_SECONDS = 180.0
@@ -179,7 +179,7 @@ def _stands_still(readings: Sequence[Reading], began: datetime) -> str | None:
     newest = readings[-1]
     still = _watched_seconds(readings, max(began, newest.standing.committed_at or began))
     never_read = newest.standing.complete_through is None
-    if still <= STILL_SECONDS or not (newest.unread or never_read):
+    if still <= (STARTING_SECONDS if newest.is_starting else STILL_SECONDS) or not (newest.unread or never_read):
         return None
     since = "its launch" if newest.standing.committed_at is None else "its last one"
     unread = f"with {newest.unread:,} records unread"

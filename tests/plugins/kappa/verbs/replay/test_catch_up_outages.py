@@ -103,9 +103,9 @@ def test_an_outage_of_half_an_hour_ends_no_replay(watched: Watched, part: str) -
 def test_who_stands_still_after_the_outage_is_failing(watched: Watched, part: str) -> None:
     with watched.outage(part):
         watched.look_for(1_800)
-    after = watched.look_for(330)
+    after = watched.look_for(930)
     assert after is not None
-    assert "failing: no batch was committed for 5 min 03 s since its launch, outages not counted" in after.sentence
+    assert "failing: no batch was committed for 15 min 03 s since its launch, outages not counted" in after.sentence
 
 
 def test_a_watch_made_anew_after_a_pause_of_everything_gives_the_candidate_its_time(watched: Watched) -> None:
