@@ -7,10 +7,8 @@ from pathlib import Path
 
 from stack.services import certificates
 
-DAYS = 2
-
 
 def certify(folder: Path, hosts: Sequence[str]) -> Path:
     """The authority's file, and one key with a certificate for all hosts (`host.pem`, `host.key`, `host.both.pem`)."""
-    certificates.ensure(folder, "host", [*hosts, "localhost"], DAYS)
+    certificates.ensure(folder, "host", [*hosts, "localhost"])
     return folder / "ca.pem"

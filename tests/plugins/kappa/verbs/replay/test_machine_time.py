@@ -122,7 +122,7 @@ def test_a_candidate_stands_still_for_as_long_as_the_database_says(stage: Stage,
         stage.clock.sleep(catch_up.POLL_SECONDS)
         assert stage.clock.monotonic() - begun < 1_000
     assert watch.look().state is CatchUp.FAILING
-    assert 300 <= stage.clock.monotonic() - begun < 330
+    assert 900 <= stage.clock.monotonic() - begun < 930
 
 
 def test_the_machines_clock_only_grows() -> None:
