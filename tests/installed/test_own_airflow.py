@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -46,6 +45,7 @@ def airflow(installed: Installed) -> LabAirflow:
 def test_it_shows_the_plugin_and_each_dag_in_one_version(airflow: LabAirflow) -> None:
     assert "kappa" in airflow.airflow("plugins", "--output", "plain")
     assert until(lambda: set(dags(airflow)) >= DAGS, 120, 2.0), dags(airflow)
+    assert airflow.dag_versions() == dict.fromkeys(DAGS, 1)
 
 
 def dags(airflow: LabAirflow) -> list[str]:
@@ -106,6 +106,4 @@ def test_the_audit_names_people_and_dags_have_one_version(airflow: LabAirflow) -
     print(json.dumps(by, indent=1))
     assert by["replay.answered"] == "approver"
     assert by["rescale.done"].endswith("operator")
-    with sqlite3.connect(airflow.home / "airflow.db") as database:
-        versions = dict(database.execute("select dag_id, count(*) from dag_version group by dag_id").fetchall())
-    assert {dag_id: versions[dag_id] for dag_id in DAGS} == dict.fromkeys(DAGS, 1)
+    assert airflow.dag_versions() == dict.fromkeys(DAGS, 1)

@@ -37,6 +37,16 @@ except AirflowRefused as refused:
     print(refused)
 """
 
+VERSIONS = """
+import json
+from airflow.models.dag_version import DagVersion
+from airflow.utils.session import create_session
+from sqlalchemy import func, select
+with create_session() as session:
+    counted = session.execute(select(DagVersion.dag_id, func.count()).group_by(DagVersion.dag_id))
+    print(json.dumps({dag_id: count for dag_id, count in counted}))
+"""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -91,6 +101,11 @@ class LabAirflow:
         url, ca = f"https://{self.host}:{PORT}", str(self.told.ca)
         command = [sys.executable, "-c", ANSWER, url, ca, who, self.password(who), REPLAYS, run]
         return self.lab.run(self.host, command, 60, {"PYTHONPATH": str(CHECKOUT / "plugins")}).strip()
+
+    def dag_versions(self) -> dict[str, int]:
+        """By DAG, of how many versions its database knows."""
+        asked = [str(self.python), "-P", "-c", VERSIONS]
+        return dict(json.loads(self.lab.run(self.host, asked, COMMAND_SECONDS, self.environment).splitlines()[-1]))
 
     def replay(self, seconds: float) -> str:
         """The run of the only replay, once it is begun."""
