@@ -54,6 +54,7 @@ def dags(airflow: LabAirflow) -> list[str]:
 
 @pytest.mark.long(minutes=2)
 def test_doctor_looks_at_each_host_of_spark(airflow: LabAirflow) -> None:
+    airflow.kappa("build")
     tried = json.loads(airflow.kappa("doctor", "--hosts", "--json"))
     print("\n".join(f"{one['part']}, {one['tried']}: {one['found']}" for one in tried))
     (said,) = [one["found"] for one in tried if one["tried"] == "each host"]

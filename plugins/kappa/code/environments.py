@@ -39,9 +39,9 @@ LEFT_OUT = ("pyspark/jars/", "pyspark/examples/", "pyspark/data/")
 class NoEnvironment(Refusal):
     """Drivers are to run with an environment of the shared folder, and the artifact has none there."""
 
-    def __init__(self, artifact: str, folder: Path) -> None:
+    def __init__(self, code: str, folder: Path) -> None:
         super().__init__(
-            f"spark.python is '{SHARED}', but {folder} holds no environment with the packages of artifact {artifact}. "
+            f"spark.python is '{SHARED}', but {folder} holds no environment with the packages of {code}. "
             "Where these are installed './kappa build' puts one there. Nothing was started."
         )
 
@@ -64,7 +64,8 @@ def python_of(settings: Settings, artifact: Path) -> str:
     versions = json.loads(manifest.read_text())["environment"] if manifest.exists() else environment.present()
     python = _python(_folder(settings.shared, versions))
     if not python.exists():
-        raise NoEnvironment(artifact.name, folder(settings.shared))
+        code = f"artifact {artifact.name}" if manifest.exists() else "this code"
+        raise NoEnvironment(code, folder(settings.shared))
     return str(python)
 
 
