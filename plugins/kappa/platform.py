@@ -92,13 +92,13 @@ def cluster_of(settings: Settings, seconds: float = TIMEOUT_SECONDS) -> Standalo
 
 
 def wait_until(clock: Clock, seconds: float, reached: Callable[[], bool], pause: float = 1.0) -> bool:
-    """Ask until it is so, for at most that long; whether it came to be. Pauses as `pause_seconds` says."""
+    """Ask until it is so, for that long and at most a pause more; whether it came to be."""
     began = clock.monotonic()
     while not reached():
         waited = clock.monotonic() - began
         if waited >= seconds:
             return False
-        clock.sleep(min(pause_seconds(waited, pause), seconds - waited))
+        clock.sleep(pause_seconds(waited, pause))
     return True
 
 

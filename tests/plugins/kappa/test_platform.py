@@ -25,6 +25,6 @@ def test_a_wait_of_minutes_asks_seldom_and_ends_in_time() -> None:
         return False
 
     assert not wait_until(clock, 400.0, never, pause=0.3)
-    assert asked[-1] - asked[0] == pytest.approx(400.0)
+    assert 400.0 <= asked[-1] - asked[0] <= 400.0 + MOST_PAUSE_SECONDS
     assert len(asked) < 200
     assert max(later - earlier for earlier, later in pairwise(asked)) <= MOST_PAUSE_SECONDS
