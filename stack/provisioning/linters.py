@@ -78,8 +78,7 @@ def _tflint(checkout: Path, environment: Mapping[str, str]) -> Check:
 
 def _checkov(checkout: Path, environment: Mapping[str, str]) -> Check:
     """In an environment of its own, which uv keeps: it needs other versions of much that we need."""
-    own = checkout / ".kappa" / "uv" / "bin" / "uv"
-    uv = str(own) if own.exists() else _on_path("uv", environment)
+    uv = uv_program(checkout, environment)
     if uv is None:
         return Check("checkov", missing="there is no uv, which would bring it; the launcher does")
     tool = [uv, "tool", "run", "--quiet", "--from", CHECKOV]
@@ -87,6 +86,12 @@ def _checkov(checkout: Path, environment: Mapping[str, str]) -> Check:
         return Check("checkov", missing=f"uv could not bring {CHECKOV}: is there a network?")
     words = ["--skip-download", "--quiet", "--compact", "--framework", "terraform", "--directory", TREE]
     return Check("checkov", [*tool, "checkov", *words])
+
+
+def uv_program(checkout: Path, environment: Mapping[str, str]) -> str | None:
+    """The uv that the launcher brought, or the one on the PATH."""
+    own = checkout / ".kappa" / "uv" / "bin" / "uv"
+    return str(own) if own.exists() else _on_path("uv", environment)
 
 
 def _compose(checkout: Path, environment: Mapping[str, str]) -> Check:

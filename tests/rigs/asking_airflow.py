@@ -19,9 +19,9 @@ from kappa import airflow_api
 from kappa.airflow_api import Airflow, Run
 from kappa.airflow_sign_in import SignedIn, users_file
 from stack.layout import Layout
+from stack.provisioning.linters import uv_program
 from stack.services import airflow as control
 from stack.waiting import until
-from tests.rigs.wheel import uv_program
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROLES = CHECKOUT / "plugins" / "kappa" / "airflow" / "roles.json"
@@ -143,7 +143,7 @@ def fab_environment(folder: Path) -> str:
 
     Skips the test where it cannot be had.
     """
-    uv = uv_program()
+    uv = uv_program(CHECKOUT, os.environ)
     if uv is None:
         pytest.skip("the FAB provider needs an environment of its own, and there is no uv to make it")
     python, locked = folder / "bin" / "python", folder / "locked.txt"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import site
 import subprocess
 import sys
 import venv
 from pathlib import Path
+
+from stack.provisioning.linters import uv_program
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -30,16 +32,10 @@ def environment(wheel: Path, folder: Path) -> Path:
 
 def install(wheel: Path, python: Path) -> None:
     """Put the wheel, and nothing that it needs, into the environment of a Python."""
-    uv = uv_program()
+    uv = uv_program(CHECKOUT, os.environ)
     assert uv, "uv is neither in .kappa/uv nor on PATH; './kappa' puts it there"
     command = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(python), str(wheel)]
     subprocess.run(command, check=True)
-
-
-def uv_program() -> str | None:
-    """The checkout's own uv, or the one on PATH."""
-    own = CHECKOUT / ".kappa" / "uv" / "bin" / "uv"
-    return str(own) if own.exists() else shutil.which("uv")
 
 
 def checkout(environment: Path) -> Path:

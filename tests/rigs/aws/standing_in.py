@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.entry import CHECKOUT
+from stack.provisioning.linters import uv_program
 from stack.waiting import until
 from tests.rigs.small_stack import free_ports
-from tests.rigs.wheel import uv_program
 
 MOTO, COMMAND_LINE = "moto[server]==5.2.5", "awscli==1.46.2"
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "eu-central-1"}
@@ -50,7 +51,7 @@ class StandingIn:
 @contextmanager
 def standing_in(folder: Path) -> Iterator[StandingIn]:
     """The server, with what it says in `folder`. Skips the test where uv or the package cannot be had."""
-    uv = uv_program()
+    uv = uv_program(CHECKOUT, os.environ)
     if uv is None:
         pytest.skip("no uv, which would bring moto: ./kappa brings it")
     fetched = subprocess.run(tool(uv, MOTO, "python", "-c", "import moto"), capture_output=True, text=True)

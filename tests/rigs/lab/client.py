@@ -52,7 +52,7 @@ from traffic.sources import plan_synthetic
 MOST_WAITING = 1_000_000
 """All that a test sends may wait for brokers on a busy machine."""
 MANY = 10_000_000
-SELDOM = {"linger.ms": 200}
+LINGERING = {"linger.ms": 200}
 """Traffic comes by so many milliseconds at once: each request of its own is copied twice, by TLS, on the same cores."""
 
 
@@ -152,7 +152,7 @@ def traffic(settings: Settings, seed: str, rate: str, until: str) -> object:
     shape = Shape(int(seed), MANY, ads=20, clients=4, users=200, ctr=0.2, fractions=DISTURBED)
     plan = plan_synthetic(round(time.time() * 1000), shape, 0.0, float(rate))
     wanted = takewhile(lambda _: not Path(until).exists(), plan.records)
-    log = traffic_log.KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name, SELDOM)
+    log = traffic_log.KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name, LINGERING)
     played = play(wanted, log, SystemClock(), paced=True)
     return [played.delivered, played.failed]
 
