@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from kappa.core.audit import Author
 from kappa.core.refusals import Refusal
 from kappa.core.versions import Lease
-from kappa.platform import Platform
+from kappa.platform import Platform, pause_seconds
 from kappa.registry.port import UnderWay
 from kappa.verbs.change.recovery import settle
 from kappa.verbs.desired import Found
@@ -112,16 +112,17 @@ def _asked(
     wait_seconds: float,
     is_over: IsOver,
 ) -> Lease:
-    deadline = platform.clock.monotonic() + wait_seconds
+    began = platform.clock.monotonic()
     while True:
         version = which()
         try:
             over = _dead_holder(platform, job, version, by, is_over)
             return platform.registry.take_lease(verb, job, version, by, seconds, over)
         except UnderWay:
-            if platform.clock.monotonic() >= deadline:
+            waited = platform.clock.monotonic() - began
+            if waited >= wait_seconds:
                 raise
-            platform.clock.sleep(PAUSE_SECONDS)
+            platform.clock.sleep(pause_seconds(waited, PAUSE_SECONDS))
 
 
 def _dead_holder(platform: Platform, job: str, version: int, by: Author, is_over: IsOver) -> str | None:
