@@ -55,7 +55,6 @@ def carry_out(leave: Callable[[Outcome], None], act: Callable[[], Outcome]) -> E
     """Act, and leave the outcome where each task of the change's run finds it. What may pass is raised once it is
     left."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kafka").setLevel(logging.WARNING)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
         environment.check()

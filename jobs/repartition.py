@@ -87,6 +87,7 @@ def rescale(
         partitions = change.new.settings["state_partitions"]
         with generations.draft(spark, old, of_version, number, partitions, still) as work:
             changes.mark(Mark.WARM)
+            logger.info("warm: waiting for the version's driver to end")
             wait_until_held(changes, still)
             pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")
             changes.mark(Mark.DRAINED)
@@ -117,6 +118,7 @@ def _make(
 
     def pause(moment: Mark) -> None:
         changes.mark(moment)
+        logger.info("the checkpoint is %s", moment)
         still()
 
     made = generations.make(spark, old, work, wanted, pause)

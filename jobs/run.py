@@ -38,7 +38,6 @@ logger = logging.getLogger("kappa.run")
 def main() -> int:
     """Run until asked to stop. 0: nothing more to do here; 1: supervision shall start it again."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kafka").setLevel(logging.WARNING)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, _leave)
     arguments = _arguments()

@@ -84,7 +84,9 @@ def draft(
     try:
         if running.facts().bytes <= PREPARED_BYTES:
             copy_running(running.place, work.place)
+            logger.info("checkpoint %s is copied to %s, as far as it goes", running.place.name, work.place.name)
             _rehearse(spark, work, partitions)
+            logger.info("%s state partitions were made and proved on a copy of the copy", partitions)
         yield work
     except BaseException:
         for name in of_version.names():

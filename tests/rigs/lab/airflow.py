@@ -115,7 +115,7 @@ class LabAirflow:
 
     def say_yes(self, who: str, run: str, seconds: float) -> None:
         """Have somebody's yes to a replay taken, once it asks."""
-        assert until(lambda: self.answer(who, run) == "taken", seconds, 5.0), f"{who} was not asked"
+        assert until(lambda: self.answer(who, run) == "taken", seconds, 15.0), f"{who} was not asked"
 
     def sign_in(self, person: str) -> None:
         """Have the commands act as this person from now on."""

@@ -11,9 +11,13 @@ from kafka.errors import KafkaTimeoutError
 
 from kappa.core.installation.kafka_access import KafkaAccess
 
+logging.getLogger("kafka").setLevel(logging.WARNING)
+"""kafka-python tells of each connection that it opens and closes, among the lines of who waits for hours."""
 logging.getLogger("kafka.net.sasl").setLevel(logging.ERROR)
-"""kafka-python warns of each password that goes over a connection without TLS: the settings refuse what leaves this
-machine so."""
+"""It warns of each password that goes over a connection without TLS: the settings refuse what leaves this machine
+so."""
+logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
+"""It warns of each step of its own that took a tenth of a second, as any does on a busy machine."""
 
 _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 
