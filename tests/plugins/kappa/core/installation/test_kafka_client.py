@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import socket
 from collections.abc import Iterator
@@ -54,6 +55,13 @@ def lost_host() -> Iterator[str]:
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         yield "{}:{}".format(*full.getsockname())
+
+
+@pytest.mark.rig
+def test_connections_that_come_and_go_are_not_in_the_log(parts: Layout, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    connected(parts.settings.kafka_access(KafkaUser.CONTROL), KafkaAdminClient).close()
+    assert caplog.messages == []
 
 
 def test_where_nobody_listens_no_password_is_blamed(tmp_path: Path) -> None:
