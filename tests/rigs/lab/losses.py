@@ -233,15 +233,17 @@ def _mend(installed: Installed, host: str, way: Way) -> None:
 
 @contextmanager
 def traffic(installed: Installed, seed: int, rate: int = RATE) -> Iterator[Callable[[], int]]:
-    """Traffic of so many records a second while the body runs; how many it brought, all of which the log took."""
+    """Traffic of so many records a second while the body runs; once that is over, how many it brought, all of which the
+    log took."""
     stop, answer = installed.lab.folder / "stop", installed.lab.folder / "logs" / "traffic"
     stop.unlink(missing_ok=True)
     answer.unlink(missing_ok=True)
-    playing = installed.begin("traffic", str(seed), str(rate), str(stop))
+    playing, brought = installed.begin("traffic", str(seed), str(rate), str(stop)), list[int]()
     try:
-        yield lambda: int(json.loads(answer.read_text().splitlines()[-1])[0])
+        yield lambda: sum(brought)
     finally:
         stop.touch()
         playing.wait(PATIENCE_SECONDS)
     delivered, failed = json.loads(answer.read_text().splitlines()[-1])
+    brought.append(delivered)
     assert failed == 0, f"{failed} records failed, {delivered} did not"
