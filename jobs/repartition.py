@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 import time
@@ -29,7 +28,6 @@ from kappa.core.installation import settings as platform
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
-logger = logging.getLogger("kappa.repartition")
 PROGRAM = "repartition"
 HELD_SECONDS = 600.0
 POLL_SECONDS = 0.3
@@ -87,7 +85,6 @@ def rescale(
         partitions = change.new.settings["state_partitions"]
         with generations.draft(spark, old, of_version, number, partitions, still) as work:
             changes.mark(Mark.WARM)
-            logger.info("warm: waiting for the version's driver to end")
             wait_until_held(changes, still)
             pending = drain(spark, settings, registry, f"{PROGRAM}-{change.change_id}")
             changes.mark(Mark.DRAINED)
@@ -118,7 +115,6 @@ def _make(
 
     def pause(moment: Mark) -> None:
         changes.mark(moment)
-        logger.info("the checkpoint is %s", moment)
         still()
 
     made = generations.make(spark, old, work, wanted, pause)

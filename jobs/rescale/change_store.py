@@ -19,7 +19,7 @@ from kappa.core.changes import Change, Mark, Outcome
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
-logger = logging.getLogger("kappa.outcome")
+logger = logging.getLogger("kappa.change")
 LEAVE_SECONDS = 60.0
 """So long a program that has ended tries to say how."""
 
@@ -100,6 +100,7 @@ class PostgresChangeStore:
             where change_id = %(change_id)s""",
             {**self._key, "moment": moment},
         )
+        logger.info("change %s: %s", self._key["change_id"], moment)
 
     def is_driven(self) -> bool:
         """Whether a launch of the version has not ended: its driver may still be there."""
