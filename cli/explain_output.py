@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from cli import output
-from kappa.code import artifacts
-from kappa.code.artifacts import AmbiguousArtifact, TamperedArtifact, UnknownArtifact
+from kappa.code import manifests
+from kappa.code.artifacts import AmbiguousArtifact, UnknownArtifact
+from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import Effect, find
+from kappa.core.store.location import StoreAway
 from oracle.explain import Fated, expected
 from oracle.fates import MINUTE_MS
 from oracle.lineage import Batch, Lineage, Origin
@@ -26,11 +27,11 @@ _BATCHES = 10
 Fact = tuple[str, str]
 
 
-def show(told: Lineage, folder: Path, most: int) -> None:
-    """Print a lineage with at most `most` of its records; `folder` is where the artifacts are."""
+def show(told: Lineage, known_by: Settings, most: int) -> None:
+    """Print a lineage with at most `most` of its records; `known_by` says where artifacts are."""
     _facts(f"{told.number.view}: {told.number.key}", served(told))
     for origin in told.origins:
-        _facts(f"made by {told.number.job} v{origin.behind.part.version}", facts(told.number.job, origin, folder))
+        _facts(f"made by {told.number.job} v{origin.behind.part.version}", facts(told.number.job, origin, known_by))
         _batches(origin)
     totals = [(fate, f"{t.records:,}", money(t.micros)) for fate, t in told.fates.items()]
     output.table("fate", ("records", "spend"), totals)
@@ -59,7 +60,7 @@ def served(told: Lineage) -> list[Fact]:
     return [(name, money(value) if name in amounts else _text(value)) for name, value in told.served.items()]
 
 
-def facts(job: str, origin: Origin, folder: Path) -> list[Fact]:
+def facts(job: str, origin: Origin, known_by: Settings) -> list[Fact]:
     """Who made a part, in the order in which one asks."""
     part, version, examined = origin.behind.part, origin.behind.version, origin.examined
     windows = f"{utc(min(part.minutes))} to {utc(max(part.minutes) + MINUTE_MS)}"
@@ -71,7 +72,7 @@ def facts(job: str, origin: Origin, folder: Path) -> list[Fact]:
         ("validation", _validation(origin.behind.release)),
         ("version", f"v{part.version}, {version['state']}, made {version['created_at']:%Y-%m-%d %H:%M:%S}"),
         ("starts", "with the log" if part.rules.starts_at is None else f"at {utc(part.rules.starts_at)}"),
-        ("artifact", f"{version['artifact']}, {code(folder, str(version['artifact']))}"),
+        ("artifact", f"{version['artifact']}, {code(known_by, str(version['artifact']))}"),
         ("result digest", str(version["result_digest"])),
         ("settings that change results", _settings(result_settings(job, version["settings"]))),
         ("log", f"topic {version['topic']}, appended {utc(since)} to {utc(until)}"),
@@ -84,16 +85,16 @@ def result_settings(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {s.name: given[s.name] for s in find(job).settings if s.effect is Effect.RESULT and s.name in given}
 
 
-def code(folder: Path, digest: str) -> str:
-    """Where the code comes from; why it cannot be told where its folder is gone or was changed."""
+def code(known_by: Settings, digest: str) -> str:
+    """Where the code comes from; why it cannot be told where its artifact is gone."""
     try:
-        found = artifacts.find(folder, digest)
-    except (UnknownArtifact, AmbiguousArtifact, TamperedArtifact) as problem:
+        found = manifests.find(known_by, digest)
+    except (UnknownArtifact, AmbiguousArtifact, StoreAway) as problem:
         return str(problem)
     return f"built {found.created_at:%Y-%m-%d %H:%M:%S} from commit {found.commit or 'unknown'}"
 
 
-def to_json(told: Lineage, folder: Path) -> dict[str, Any]:
+def to_json(told: Lineage, known_by: Settings) -> dict[str, Any]:
     """The whole lineage as JSON knows it; `records` are all of them."""
     number = told.number
     wanted = None if told.row is None else expected(number, told.row)
@@ -109,7 +110,7 @@ def to_json(told: Lineage, folder: Path) -> dict[str, Any]:
         "matches": not told.differences,
         "differences": [asdict(each) for each in told.differences],
         "fates": {fate: asdict(total) for fate, total in told.fates.items()},
-        "made_by": [_made_by(number.job, origin, folder) for origin in told.origins],
+        "made_by": [_made_by(number.job, origin, known_by) for origin in told.origins],
         "records": [_record(record) for record in told.records],
     }
 
@@ -181,13 +182,13 @@ def _settings(given: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in given.items())
 
 
-def _made_by(job: str, origin: Origin, folder: Path) -> dict[str, Any]:
+def _made_by(job: str, origin: Origin, known_by: Settings) -> dict[str, Any]:
     behind, part = origin.behind, origin.behind.part
     version = {name: value for name, value in behind.version.items() if name not in ("settings", "start_offsets")}
     since, until = part.span
     return {
         **plain(version),
-        "code": code(folder, str(behind.version["artifact"])),
+        "code": code(known_by, str(behind.version["artifact"])),
         "result_settings": result_settings(job, behind.version["settings"]),
         "from_window": utc(min(part.minutes)),
         "to_window": utc(max(part.minutes) + MINUTE_MS),

@@ -6,35 +6,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from cli.entry import CHECKOUT
 from cli.follow import Outcome
 from cli.output import err
 from cli.run_verb import by_airflow, in_place, when_held
-from kappa.code import artifacts, environments
+from kappa.code import artifacts, environments, manifests
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
+from kappa.core.refusals import Refusal
 from kappa.core.requests.fields import write
 from kappa.core.requests.lifecycle import DeployRequest, StopRequest
 from kappa.platform import Platform, connect
 from kappa.verbs.deploy import steps as deploying
 from kappa.verbs.deploy.observation import plan_start
 from kappa.verbs.observation import found
+from kappa.verbs.retire import old_code
+from kappa.verbs.retire import steps as retiring
 from kappa.verbs.stop import steps as stopping
 from kappa.verbs.stop.plan import NothingDeployed
 from kappa.verbs.stop.steps import plan_stop
 
 
+class SharedFolderUnseen(Refusal):
+    """Code is to be built on a host that does not see the folder from which Spark's hosts take it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"this host does not see {folder}, from which Spark's hosts take their code: it is not there, or holds "
+            "none of the artifacts that there are. Run './kappa build' on a host that sees it; then every host knows "
+            "of the artifact, and --artifact names it. Nothing was built."
+        )
+
+
 def build(settings: Settings) -> tuple[Artifact, bool]:
     """The artifact of the checkout's code, and whether it had to be made; its environment, too, where Spark's hosts are
-    to have that from the shared folder. Raises EnvironmentBroken."""
+    to have that from the shared folder. Raises SharedFolderUnseen, EnvironmentBroken, StoreAway, Unreachable."""
+    if not (settings.is_embedded or settings.shared.is_dir()) or (
+        not settings.artifacts.is_dir() and manifests.known(settings)
+    ):
+        raise SharedFolderUnseen(settings.shared)
     if settings.spark.python == environments.SHARED:
         packed, new = environments.pack(settings.shared)
         err.print(f"environment {packed.name} {'made' if new else 'was there already'}", highlight=False)
     there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
-    return artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC)), not there
+    built = artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC))
+    manifests.publish(settings)
+    if not settings.needs_shared:
+        _drop_unused(settings)
+    return built, not there
+
+
+def _drop_unused(settings: Settings) -> None:
+    """Remove what no version needs: where Airflow's workers need not see the shared folder, only who builds does."""
+    platform = connect(settings)
+    since = platform.clock.now() - retiring.windows(settings).state
+    for said in old_code.drop(platform, since):
+        err.print(said, highlight=False)
 
 
 def requests(
@@ -53,9 +84,12 @@ def requests(
 
 def digest(settings: Settings, artifact: str) -> str:
     """The digest of the artifact that is named; without a name, of the checkout's code, built if need be. Raises
-    UnknownArtifact."""
+    UnknownArtifact, and as `build`."""
     if artifact:
-        return artifacts.find(settings.artifacts, artifact).digest
+        return manifests.find(settings, artifact).digest
+    ours = artifacts.checkout_digest(CHECKOUT)
+    if not manifests.sees_files(settings) and ours in {one.digest for one in manifests.known(settings)}:
+        return ours
     made, new = build(settings)
     if new:
         err.print(f"built artifact {made.digest}", highlight=False)

@@ -15,6 +15,7 @@ from rich.markup import escape
 from cli import entry
 from cli.entry import CHECKOUT
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import StoreAway
 
 COMMANDS = {
     "stack": ("up", "down", "status"), "top": ("top",), "alerts": ("alerts",), "releases": ("releases",),
@@ -74,11 +75,11 @@ def of_all(
 
 
 def main() -> None:
-    """Run one command; a Refusal ends it with its message and exit code 1."""
+    """Run one command; a Refusal, or a store that is away, ends it with its message and exit code 1."""
     try:
         _check_text(sys.argv[1:])
         application(sys.argv[1:])(prog_name=os.environ.get("KAPPA_COMMAND", "./kappa"))
-    except Refusal as refusal:
+    except (Refusal, StoreAway) as refusal:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(refusal))}", highlight=False)
         sys.exit(1)
 

@@ -1,6 +1,7 @@
 """Say what this Airflow and its workers lack for our DAGs to run, each with the command that mends it.
 
-Looked at are pools, connections, whether a run's note can be left, the roles of the registry and the shared folder.
+Looked at are pools, connections, whether a run's note can be left, the roles of the registry, and the shared folder
+or, where that need not be seen, the store.
 The run fails where anything is wrong; `./kappa doctor` starts it, too, and shows the same. Nothing is changed.
 """
 

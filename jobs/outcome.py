@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from jobs.rescale.change_store import ChangeEnded
-from kappa.core import environment
+from kappa.core import artifact_files
 from kappa.core.changes import Outcome
 from kappa.core.refusals import Refusal
 
@@ -57,7 +57,7 @@ def carry_out(leave: Callable[[Outcome], None], act: Callable[[], Outcome]) -> E
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
-        environment.check()
+        artifact_files.check()
         outcome = act()
     except Refusal as refusal:
         logger.error("%s", refusal)

@@ -26,7 +26,7 @@ from jobs.driver.registry import ALIVE, DriverRegistry
 from jobs.outcome import ParentGone
 from jobs.rescale.change_store import PostgresChangeStore
 from jobs.sinks.ledger import Fenced
-from kappa.core import environment
+from kappa.core import artifact_files
 from kappa.core.installation import settings as platform
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
@@ -72,7 +72,7 @@ def _supervised(settings: Settings, registry: DriverRegistry, arguments: argpars
     """Run the driver; end the launch where it must not be started again."""
     launch = (arguments.launch, submission_id)
     try:
-        environment.check()
+        artifact_files.check()
         limits = settings.supervision
         restarts.check(registry.starts(submission_id, limits.within_minutes), limits)
         taken = registry.take_over(*launch, os.getpid())

@@ -63,9 +63,9 @@ def explain(
     stack = settings()
     told = _traced(stack, number)
     if as_json:
-        typer.echo(json.dumps(explain_output.to_json(told, stack.artifacts), indent=2, default=str))
+        typer.echo(json.dumps(explain_output.to_json(told, stack), indent=2, default=str))
     else:
-        explain_output.show(told, stack.artifacts, records)
+        explain_output.show(told, stack, records)
     if told.differences:
         for each in told.differences[:SHOWN]:
             line = f"{each.view}, {each.key}: {each.column} must be {each.expected}, is {each.served}"

@@ -13,7 +13,7 @@ from kappa.core.store import check, places
 from kappa.core.store.location import Location
 from stack import disk
 from stack.provisioning import role_secrets
-from stack.provisioning.role_secrets import Host
+from stack.provisioning.role_secrets import Host, HostRole
 from stack.services import spark_jar
 
 PART = "host"
@@ -33,7 +33,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings))
     if settings.places.store:
         yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
-    for folder in dict.fromkeys((settings.home, settings.shared)):
+    for folder in dict.fromkeys((settings.home, *_seen(settings.shared))):
         yield Trial(PART, f"room in {folder}", partial(_room, folder))
 
 
@@ -98,8 +98,20 @@ def _shared(settings: Settings) -> str:
             f'places.shared = "{folder}".',
         )
     if not folder.is_dir():
+        if not _needs_shared(settings):
+            return "not seen from here, and not needed: Spark's hosts need it, and who runs './kappa build'"
         raise Wrong(f"{folder} is no folder", "Mount it, or correct places.shared in the settings.")
     return _store(places.at(folder))
+
+
+def _seen(folder: Path) -> list[Path]:
+    return [folder] if folder.is_dir() else []
+
+
+def _needs_shared(settings: Settings) -> bool:
+    """Whether this host does, for what is known of its roles."""
+    host = role_secrets.of(settings.secrets)
+    return settings.needs_shared or (host is not None and HostRole.SPARK_WORKER in host.roles)
 
 
 def _store(store: Location) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from jobs import outcome, run
 from kappa.code import artifacts
-from kappa.core import environment
+from kappa.core import artifact_files, environment
 from kappa.core.environment import OtherEnvironment
 from kappa.core.installation.settings import Settings
 
@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def artifact(folder: Path, **other: str) -> Path:
     """An artifact whose manifest names the present environment, but for these versions."""
-    (folder / "manifest.json").write_text(json.dumps({"environment": {**environment.present(), **other}}))
+    versions = {**environment.present(), **other}
+    held = {"environment": versions, "digest": artifact_files.name(folder, versions)}
+    (folder / "manifest.json").write_text(json.dumps(held))
     return folder
 
 
@@ -63,6 +65,19 @@ def test_a_driver_says_so_before_it_takes_its_version_over(tmp_path: Path, monke
     launch, submission, reason = registry.fail.call_args.args
     assert (launch, submission) == ("launch-1", "driver-1")
     assert "pyspark  4.1.9" in reason
+
+
+def test_a_driver_whose_code_was_changed_since_does_not_take_its_version_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who deployed it need not have seen its files; and it is started again whenever it ended."""
+    monkeypatch.setattr(environment, "OWN_CODE", artifact(tmp_path))
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "more.py").touch()
+    registry = Mock()
+    assert run._supervised(Settings(home=tmp_path), registry, Namespace(launch="launch-1"), "driver-1") == 0
+    assert not registry.take_over.called
+    assert "they were changed after the build" in registry.fail.call_args.args[2]
 
 
 @pytest.fixture

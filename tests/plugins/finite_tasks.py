@@ -16,7 +16,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from kappa.airflow import spark_program
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.core.changes import Attempt, Change, Outcome, RunsAs
-from kappa.core.installation.addresses import Postgres, Spark
+from kappa.core.installation.addresses import Places, Postgres, Spark
 from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired
 from kappa.verbs.change import steps as change_steps
@@ -54,6 +54,11 @@ class FiniteTasks:
     def leave(self, outcome: Outcome) -> None:
         """The newest try of the program ends."""
         self.registry.leave_outcome(self.attempt().attempt_id, outcome)
+
+    def hide_files(self) -> None:
+        """The store is a folder of its own, and the tasks' host does not see the shared one."""
+        shared, apart = self.settings.home / "shared", self.settings.home / "store"
+        self.settings = replace(self.settings, places=Places(shared=str(shared), store=str(apart)))
 
     def attempt(self) -> Attempt:
         """The newest try."""

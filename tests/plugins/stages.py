@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
+from kappa.core import artifact_files
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Offsets
 from kappa.core.spark_environment import SPARK_JAR
@@ -47,7 +48,7 @@ class AnyStage(ABC):
 
     def take_own_code(self) -> None:
         """The checkout holds the project's own jobs and kernel from now on, and no other."""
-        for file in artifacts.sources(self.checkout):
+        for file in artifact_files.sources(self.checkout):
             file.unlink()
         artifacts.copy_sources(CHECKOUT, self.checkout)
 

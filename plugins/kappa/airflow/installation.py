@@ -1,5 +1,5 @@
 """What a process of Airflow knows and sees of its installation: its settings, also by Airflow's connections; pools and
-connections, roles of the registry, shared folders."""
+connections, roles of the registry, the shared folder or the store."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kappa.core.installation import connections
 from kappa.core.installation.needs import CONNECTIONS, NOTES_CONNECTION, ROLES, Held, Seen
 from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.refusals import Refusal
+from kappa.core.store.check import check
 
 CONNECT_SECONDS = 5
 
@@ -47,7 +48,7 @@ async def settings_of_trigger() -> Settings:
 
 
 def look(settings: Settings, run: Run) -> Seen:
-    """All that this task can see. Changes nothing but the run's note."""
+    """All that this task can see. Changes nothing but the run's note; a store is tried with files of its own."""
     pools, hidden, notes = _by_rest(settings, run)
     return Seen(
         pools=pools,
@@ -55,7 +56,8 @@ def look(settings: Settings, run: Run) -> Seen:
         connections=frozenset(name for name in CONNECTIONS if _has(name)),
         notes=notes,
         roles={role: role_problem(settings, role) for role in ROLES},
-        folders={str(settings.shared): folder_problem(settings.shared)},
+        folders={str(settings.shared): folder_problem(settings.shared)} if settings.needs_shared else {},
+        store=() if settings.needs_shared else check(settings.store),
     )
 
 

@@ -11,6 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
+from kappa.code.manifests import sees_files
 from kappa.core.changes import ENDED, Attempt, Change, Phase
 from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
 from kappa.platform import Platform
@@ -30,7 +31,7 @@ class FiniteSparkOperator(SparkSubmitOperator):
     follows again; else the task itself runs it by spark-submit, and it ends with the task. What it runs is known only
     when the change has been begun, so everything is built in `execute`. Run again after it succeeded, it does nothing.
     Raises NotHolder, ChangeHasEnded, FiniteWorkRefused, FailedWhileHeld; what may pass (FiniteWorkFailed) is tried
-    again, as is what ends without a word.
+    again, as is what ends without a word, and what no host takes where the task cannot run it itself (NotPlaced).
     """
 
     def __init__(self, *, verb: str, program: Program, **given: Any) -> None:
@@ -100,6 +101,9 @@ class FiniteSparkOperator(SparkSubmitOperator):
         try:
             program_on_cluster.follow(platform, change, self.program, attempt, log.info)
         except NotPlaced as waited:
+            if not sees_files(platform.settings):
+                log.warning("%s; this worker does not see the shared folder, so the task is tried again", waited)
+                raise
             log.warning("%s, so this task runs it itself", waited)
             self._on_cluster = None
             self._run_here(platform, change, context)

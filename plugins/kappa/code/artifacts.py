@@ -7,15 +7,15 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kappa.code import digests
-from kappa.code.digests import KERNEL
-from kappa.core import environment
+from kappa.core import artifact_files, environment
+from kappa.core.artifact_files import KERNEL
 from kappa.core.environment import MANIFEST
 from kappa.core.job_catalog import JOBS, Job
 from kappa.core.refusals import Refusal
@@ -35,17 +35,6 @@ class AmbiguousArtifact(Refusal):
 
     def __init__(self, digest: str, known: list[str]) -> None:
         super().__init__(f"'{digest}' begins the digests of {', '.join(known)}: give more digits.")
-
-
-class TamperedArtifact(Refusal):
-    """An artifact's files are no longer those that its name stands for."""
-
-    def __init__(self, folder: Path, found: str) -> None:
-        super().__init__(
-            f"the files in {folder} have the digest {found}: they were changed after the build, so "
-            "nothing is started "
-            f"from them. Remove that folder and run './kappa build' on the commit in its {MANIFEST}."
-        )
 
 
 class JobNotInArtifact(Refusal):
@@ -95,26 +84,13 @@ class Artifact(Serializable):
 
 def checkout_digest(checkout: Path) -> str:
     """The digest that an artifact of this checkout has, were it built here and now."""
-    return _name(checkout, environment.present())
-
-
-def _name(root: Path, versions: Mapping[str, str]) -> str:
-    """The digest of the sources and of what they run on; of the sources alone where that was not kept."""
-    tree = digests.tree_digest(root, sources(root))
-    return digests.digest([tree, dict(versions)]) if versions else tree
-
-
-def sources(root: Path) -> list[Path]:
-    """The files that make up an artifact, at the same places as in a checkout: the jobs, and the kernel that they
-    import."""
-    package = (root / KERNEL.parent).glob("__init__.py")
-    return sorted([*(root / "jobs").rglob("*.py"), *package, *(root / KERNEL).rglob("*.py")])
+    return artifact_files.name(checkout, environment.present())
 
 
 def copy_sources(checkout: Path, folder: Path) -> list[Path]:
     """Copy the files that make up an artifact to the same places below a folder; their copies."""
     copies = []
-    for file in sources(checkout):
+    for file in artifact_files.sources(checkout):
         copy = folder / file.relative_to(checkout)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copies.append(shutil.copyfile(file, copy))
@@ -139,7 +115,7 @@ def _fill(folder: Path, checkout: Path, now: datetime) -> Path:
     for copy in copy_sources(checkout, folder):
         copy.chmod(0o444)
     versions, fingerprints = environment.present(), {job.name: fingerprint(folder, job) for job in JOBS.values()}
-    digest, created_at = _name(folder, versions), now.astimezone(UTC)
+    digest, created_at = artifact_files.name(folder, versions), now.astimezone(UTC)
     made = Artifact(folder, digest, created_at, _commit(checkout), fingerprints, versions)
     manifest = folder / MANIFEST
     manifest.write_text(json.dumps(made.to_json(), indent=2) + "\n")
@@ -184,11 +160,13 @@ def known(artifacts: Path) -> list[Artifact]:
 
 
 def find(artifacts: Path, name: str) -> Artifact:
-    """The artifact of that digest, or the only one whose digest begins so; the newest when it is empty.
+    """The artifact of this folder that `chosen` finds. Raises as that."""
+    return chosen(known(artifacts), name)
 
-    Raises UnknownArtifact, AmbiguousArtifact.
-    """
-    there = known(artifacts)
+
+def chosen(there: Sequence[Artifact], name: str) -> Artifact:
+    """Of all artifacts, the newest last, the one of that digest, or the only one whose digest begins so; the newest
+    when it is empty. Raises UnknownArtifact, AmbiguousArtifact."""
     if not name and there:
         return there[-1]
     fitting = [artifact for artifact in there if name and artifact.digest.startswith(name)]
@@ -208,9 +186,7 @@ def find_whole(root: Path, digest: str) -> Artifact:
 
 def verify(artifact: Artifact) -> None:
     """Pass when the artifact's files are still what its name says. Raises TamperedArtifact."""
-    found = _name(artifact.folder, artifact.environment)
-    if found != artifact.digest:
-        raise TamperedArtifact(artifact.folder, found)
+    artifact_files.verify(artifact.folder, artifact.digest, artifact.environment)
 
 
 def _read(manifest: Path) -> Artifact:

@@ -4,20 +4,16 @@ other."""
 from __future__ import annotations
 
 import ast
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from kappa.core.artifact_files import digest
 from kappa.core.job_catalog import JOBS, Effect, Job
 
-DIGEST_LENGTH = 16
 PART_LENGTH = 8
 LONGEST_VALUE = 24
 """A constant up to this length is named by its value, which says more than a digest."""
-KERNEL = Path("plugins", "kappa", "core")
-"""What the jobs share with the rest of the system."""
 STATEFUL_MODULES = ("jobs/transforms/windows.py",)
 """What a window keeps: the set of its events, and what an element of that is."""
 RESULT_MODULES = (
@@ -30,22 +26,6 @@ ENVIRONMENT = "environment: "
 MODULES = 256
 """How many modules' digests are kept: each job asks for those that the jobs share, by their text."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def digest(value: object) -> str:
-    """The first 16 hex digits of the sha256 of a JSON value."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
-
-
-def file_digest(file: Path) -> str:
-    """The sha256 of a file's bytes."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def tree_digest(root: Path, files: Iterable[Path]) -> str:
-    """The digest of files by their path below `root` and their bytes."""
-    return digest(sorted((file.relative_to(root).as_posix(), file_digest(file)) for file in files))
 
 
 def code_digest(file: Path) -> str | None:

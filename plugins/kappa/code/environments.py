@@ -16,10 +16,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from kappa.code import manifests
 from kappa.code.artifacts import Artifact
-from kappa.code.digests import digest
 from kappa.core import environment
-from kappa.core.environment import MANIFEST
+from kappa.core.artifact_files import digest
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 
@@ -57,15 +57,15 @@ class EnvironmentBroken(Refusal):
 
 
 def python_of(settings: Settings, artifact: Path) -> str:
-    """The Python by which a program of an artifact, or of a checkout, runs on Spark's hosts. Raises NoEnvironment."""
+    """The Python by which a program of an artifact, or of a copy of a checkout, runs on Spark's hosts; whether it is
+    there is asked where this host sees the shared folder. Raises NoEnvironment, and as `manifests.find`."""
     if settings.spark.python != SHARED:
         return settings.spark.python or sys.executable
-    manifest = artifact / MANIFEST
-    versions = json.loads(manifest.read_text())["environment"] if manifest.exists() else environment.present()
+    built = artifact.parent == settings.artifacts
+    versions = manifests.find(settings, artifact.name).environment if built else environment.present()
     python = _python(_folder(settings.shared, versions))
-    if not python.exists():
-        code = f"artifact {artifact.name}" if manifest.exists() else "this code"
-        raise NoEnvironment(code, folder(settings.shared))
+    if manifests.sees_files(settings) and not python.exists():
+        raise NoEnvironment(f"artifact {artifact.name}" if built else "this code", folder(settings.shared))
     return str(python)
 
 

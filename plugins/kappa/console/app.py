@@ -109,7 +109,7 @@ def router(settings: Callable[[], Settings], capacity: Callable[[], Mapping[str,
     _add_files(routes)
     _add_streams(routes, console)
     _add_history(routes, console)
-    of_questions.add(routes, console.people, lambda: settings().shared)
+    of_questions.add(routes, console.people, lambda: settings().store)
     return routes
 
 

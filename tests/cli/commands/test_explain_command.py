@@ -98,7 +98,7 @@ def test_a_number_that_the_log_does_not_add_up_to_ends_with_exit_1_and_says_so(m
 
 def _shown(told: Lineage, most: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     monkeypatch.setattr(output, "out", Console(highlight=False, width=output.WIDE))
-    explain_output.show(told, entry.settings().artifacts, most)
+    explain_output.show(told, entry.settings(), most)
     return capsys.readouterr().out
 
 
@@ -156,14 +156,14 @@ def test_a_difference_is_the_last_word_on_the_screen(
 @pytest.mark.usefixtures("home")
 def test_the_validation_is_what_the_release_says(evidence: Mapping[str, Any], words: str) -> None:
     told = _told(release={**RELEASE, "evidence": evidence})
-    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
+    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings()))
     assert facts["validation"].startswith(words)
 
 
 @pytest.mark.usefixtures("home")
 def test_a_version_without_a_release_is_said_to_have_none() -> None:
     told = _told(release=None)
-    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings().artifacts))
+    facts = dict(explain_output.facts("ad_ctr", told.origins[0], entry.settings()))
     assert facts["release"] == "none that names it"
 
 

@@ -140,6 +140,19 @@ def test_a_shared_folder_that_is_not_mounted_is_named(settings: Settings, tmp_pa
     assert "Mount it" in finding.remedy
 
 
+def test_where_the_store_is_another_only_hosts_of_spark_need_the_shared_folder(
+    settings: Settings, tmp_path: Path
+) -> None:
+    places = Places(shared=str(tmp_path / "away"), store=str(tmp_path / "store"))
+    for word, named in (("a1=airflow,client", False), ("m1=monitor", False), ("w1=spark_worker", True)):
+        there = replace(of_host(settings, word), places=replace(places, secrets=str(settings.secrets)))
+        tried = {one.what: one for one in map(carry_out, host_files.trials(there))}
+        found = tried[f"shared folder {tmp_path / 'away'}"]
+        assert (found.finding is not None) is named, found
+        assert named or found.found.startswith("not seen from here, and not needed")
+        assert f"room in {tmp_path / 'away'}" not in tried
+
+
 def test_an_installation_of_ones_own_that_names_no_shared_folder_is_told_so(settings: Settings) -> None:
     """Then each host would look for artifacts in a state folder of its own."""
     elsewhere = replace(settings, postgres=replace(settings.postgres, host="pg"))

@@ -94,6 +94,10 @@ class Lab:
         """Let the host, and no other, see a folder at another path, too."""
         self._on(host, f"mount --bind {what} {where}")
 
+    def hide(self, host: str, folder: Path) -> None:
+        """Let the host, and no other, see nothing in a folder, and write nothing there: as where it is not mounted."""
+        self._on(host, f"mount -t tmpfs -o ro none {folder}")
+
     def kill(self, host: str) -> None:
         """All processes of a host end at once, which its kernel tells whoever they spoke to; then its cable is gone."""
         first = self._first.pop(host)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
 from kappa.console.database import Database
 from kappa.console.text import plain
 from kappa.core.refusals import Refusal
+from kappa.core.store.location import Location, NoClient, StoreAway
 from kappa.core.validation import telling_columns
 
 MOST_RESULTS = 200
@@ -26,7 +27,7 @@ class NoReport(Refusal):
         super().__init__(f"no report of replay {replay} can be shown: {why}. The question in Airflow has its summary.")
 
 
-def read(database: Database, shared: Path, replay: UUID) -> dict[str, Any]:
+def read(database: Database, store: Location, replay: UUID) -> dict[str, Any]:
     """{"success", "crashed", "problem", "compared_rows", "seconds", "validated_at": None of one by an older release,
     "comparisons", "among", "results", "file": whether the whole report can be shown}: of `results` the ones that are
     not met come first, each with "columns" and "rows" of what offends; of `comparisons` each has the "totals" that
@@ -39,17 +40,22 @@ def read(database: Database, shared: Path, replay: UUID) -> dict[str, Any]:
         "comparisons": [_comparison(one) for one in found.get("comparisons", ())],
         "among": len(results),
         "results": [_result(one) for one in results[:MOST_RESULTS]],
-        "file": _file(shared, found) is not None,
+        "file": _has_file(store, found),
     })  # fmt: skip
     return told
 
 
-def page(database: Database, shared: Path, replay: UUID) -> bytes:
+def page(database: Database, store: Location, replay: UUID) -> bytes:
     """The report as the validation wrote it, HTML. Raises NoReport, NotReadable, TooSlow."""
-    file = _file(shared, _validation(database, replay))
-    if file is None:
-        raise NoReport(replay, f"there is no file {FILE} of it where this server looks, in the shared folder")
-    return file.read_bytes()
+    file = _file(store, _validation(database, replay))
+    try:
+        if file is not None:
+            return file.read()
+    except StoreAway as away:
+        raise NoReport(replay, str(away).removesuffix(".")) from away
+    except FileNotFoundError:
+        pass
+    raise NoReport(replay, f"there is no file {FILE} of it in the store")
 
 
 def _validation(database: Database, replay: UUID) -> Mapping[str, Any]:
@@ -60,11 +66,20 @@ def _validation(database: Database, replay: UUID) -> Mapping[str, Any]:
     return {**row["validation"], "validated_at": row["validated_at"]}
 
 
-def _file(shared: Path, found: Mapping[str, Any]) -> Path | None:
-    """The report's file, if it is there; none that lies outside of where validations write."""
-    below = (shared / FOLDER).resolve()
-    file = (shared / str(found.get("folder") or "") / FILE).resolve()
-    return file if file.is_relative_to(below) and file.is_file() else None
+def _file(store: Location, found: Mapping[str, Any]) -> Location | None:
+    """Where the report's file is; nothing that lies outside of where validations write."""
+    folder = PurePosixPath(str(found.get("folder") or ""))
+    inside = folder.parts[:1] == (FOLDER,) and ".." not in folder.parts
+    return store / str(folder / FILE) if inside else None
+
+
+def _has_file(store: Location, found: Mapping[str, Any]) -> bool:
+    """Whether it is there, for all that can be known now."""
+    file = _file(store, found)
+    try:
+        return file is not None and file.exists()
+    except (StoreAway, NoClient):
+        return False
 
 
 def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:

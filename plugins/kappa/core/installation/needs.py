@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kappa.core.installation.findings import Finding
@@ -63,7 +63,8 @@ class Seen:
 
     `pools`: None where they could not be looked at, and then `pools_hidden` says why. `connections`: which of
     CONNECTIONS there are, None where that cannot be known. `notes`, and by name `roles` and `folders`: what went wrong
-    with each, empty where nothing did; `notes` is None where there is no such connection.
+    with each, empty where nothing did; `notes` is None where there is no such connection. `store`: what is wrong with
+    it.
     """
 
     pools: Mapping[str, Held] | None = None
@@ -72,6 +73,7 @@ class Seen:
     notes: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
+    store: Sequence[Finding] = ()
 
 
 def lacking(seen: Seen, embedded: bool) -> Iterator[Finding]:
@@ -94,6 +96,7 @@ def lacking(seen: Seen, embedded: bool) -> Iterator[Finding]:
         if wrong:
             remedy = f"mkdir -p {shlex.quote(folder)}, mount it and let Airflow's user write there, or correct "
             yield Finding(f"folder {folder}", wrong, f"{remedy}places.shared in the settings")
+    yield from seen.store
 
 
 def pool_problem(pool: Pool, held: Held | None) -> str | None:

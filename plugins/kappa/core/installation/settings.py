@@ -9,18 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from kappa.core.installation import layers
-from kappa.core.installation.addresses import (
-    LOOPBACK,
-    Airflow,
-    Kafka,
-    Metrics,
-    Places,
-    Postgres,
-    Spark,
-    check_complete,
-    connection_string,
-)
+from kappa.core.installation import addresses, layers
+from kappa.core.installation.addresses import LOOPBACK, Airflow, Kafka, Metrics, Places, Postgres, Spark
 from kappa.core.installation.alerts import Alerts
 from kappa.core.installation.autoscaling import Autoscaling
 from kappa.core.installation.embedded import Cluster, Ports
@@ -133,13 +123,18 @@ class Settings:
 
     @property
     def shared(self) -> Path:
-        """The folder that every host sees at the same path."""
+        """The folder that all hosts of Spark see at the same path, and others where `needs_shared`."""
         return Path(self.places.shared) if self.places.shared else self.home
 
     @property
     def store(self) -> Location:
-        """The store that checkpoints lie in."""
+        """The store of checkpoints, of manifests of artifacts, and of reports."""
         return at(self.places.store or self.shared)
+
+    @property
+    def needs_shared(self) -> bool:
+        """Whether hosts that are none of Spark's need the shared folder, too: it is the store, or all is on one."""
+        return self.is_embedded or str(self.store) == str(self.shared)
 
     @property
     def secrets(self) -> Path:
@@ -183,7 +178,7 @@ class Settings:
         """libpq connection string of a role, to the installation's own database by default; it names a password file,
         never a password."""
         of_role = {"dbname": database or self.database, "user": role, "passfile": str(self.passfile(role))}
-        return connection_string({**self.database_server.parameters(), **of_role})
+        return addresses.connection_string({**self.database_server.parameters(), **of_role})
 
     def checkpoints(self, job: str, version: int) -> Location:
         """Where all generations of a version's checkpoint lie, each in a folder of its own."""
@@ -238,11 +233,11 @@ def _check(settings: Settings) -> None:
     """Raises MissingAddress, UnevenMasters, PlainAddress, WrongProtocol, UnknownStore, WrongAlerts,
     WrongAutoscaling."""
     postgres, spark = settings.postgres, settings.spark
-    addresses = {
+    given = {
         "kafka.bootstrap": settings.kafka.bootstrap, "postgres.host": postgres.host, "spark.master": spark.master,
         "spark.rest": spark.rest, "spark.ui": spark.ui, "airflow.url": settings.airflow.url,
     }  # fmt: skip
-    check_complete({name: bool(value) for name, value in addresses.items()})
+    addresses.check_complete({name: bool(value) for name, value in given.items()})
     parts = (settings.kafka_server, settings.database_server, spark, settings.airflow, settings.places)
     for part in (*parts, settings.alerts, settings.metrics, settings.autoscaling):
         part.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kappa.code import artifacts
+from kappa.code import manifests
 from kappa.code.differences import Parts
 from kappa.core.job_catalog import find
 from kappa.core.log.kafka_log import Log
@@ -24,10 +24,11 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     """The plan of a deployment. Changes nothing.
 
     Raises UnknownJob, UnknownArtifact, TamperedArtifact, MissingTopic, WrongTimestampType, Compacted,
-    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, DoesNotFit, Unreachable.
+    UnknownJobSetting, JobSettingOutOfRange, OtherRules, InvalidStart, LogTooShort, DoesNotFit, Unreachable,
+    StoreAway.
     """
     job, others = find(request.job), beside(platform, [request.job])
-    artifact = artifacts.find_whole(platform.settings.artifacts, request.artifact)
+    artifact = manifests.find_whole(platform.settings, request.artifact)
     there = found(platform, job.name)
     with platform.open_log() as log:
         topic = log.describe()

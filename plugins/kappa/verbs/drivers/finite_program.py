@@ -13,6 +13,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.code.environments import python_of
+from kappa.code.manifests import sees_files
 from kappa.core import changes
 from kappa.core.changes import Attempt, Change, Outcome
 from kappa.core.installation.settings import Settings, variables
@@ -134,10 +135,13 @@ def finite_submission(settings: Settings, change: Change, program: Program, atte
 def why_in_the_task(platform: Platform, change: Change, program: Program) -> str:
     """Why the task runs a program itself and not the cluster, in words; empty where the cluster does.
 
-    A repartition leaves room for the next driver, which is started at the same time. Raises Unreachable.
+    A repartition leaves room for the next driver, which is started at the same time. A task that does not see the
+    program cannot run it. Raises Unreachable.
     """
     if platform.settings.is_embedded:
         return "the stack is on one machine"
+    if not sees_files(platform.settings):
+        return ""
     if not _knows_attempts(platform.settings, change.new.artifact):
         return f"artifact {change.new.artifact} is older than programs that leave their outcome in the registry"
     own, capacity = _size(change), platform.cluster.capacity()
@@ -200,7 +204,10 @@ def _size(change: Change) -> Size:
 
 
 def _knows_attempts(settings: Settings, artifact: str) -> bool:
-    """Whether the programs of an artifact leave their outcome in the registry."""
+    """Whether the programs of an artifact leave their outcome in the registry, as all do whose manifests are in the
+    store."""
+    if not sees_files(settings):
+        return True
     program = settings.artifacts / artifact / "jobs" / "outcome.py"
     return program.exists() and "--attempt" in program.read_text()
 

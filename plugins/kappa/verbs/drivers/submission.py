@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.code.environments import python_of
+from kappa.code.manifests import sees_files
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal
@@ -106,7 +107,10 @@ def archived(settings: Settings) -> str:
 
 
 def jars(settings: Settings) -> str:
-    """The jars that a Spark application needs, as `--jars` takes them. Raises NoSparkJar."""
+    """The jars that a Spark application needs, as `--jars` takes them; those that its driver's host has, where this one
+    does not see the shared folder. Raises NoSparkJar."""
+    if not sees_files(settings):
+        return f"{settings.jars}/*.jar"
     found = sorted(settings.jars.glob("*.jar"))
     if SPARK_JAR not in {jar.name for jar in found}:
         raise NoSparkJar(settings.jars)

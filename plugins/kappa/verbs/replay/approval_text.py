@@ -62,7 +62,7 @@ def markdown(replay: Replay) -> str:
 
 
 def report_file(outcome: Mapping[str, Any]) -> str:
-    """The validation's page, below the state folder: who reads this text may sit at another machine."""
+    """The validation's page, below the store: who reads this text may sit at another machine."""
     return f"{outcome.get('folder', '')}/report.html"
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from kappa.code import artifacts
+from kappa.code import manifests
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.job_catalog import MINUTE_MS
@@ -36,7 +36,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
 
     `same_code`: each job from the artifact that its live version runs, whatever the request names. Raises what `given`,
     `replay_start_ms` and `decide_reprocess` raise, UnknownArtifact, TamperedArtifact, JobNotInArtifact, MissingTopic,
-    WrongTimestampType, OtherRules, Unreachable.
+    WrongTimestampType, OtherRules, Unreachable, StoreAway.
     """
     jobs = request.catalogued()
     asked = {job.name: given(request, job) for job in jobs}
@@ -44,8 +44,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
     live = live_versions(there)
     final, weights = final_ms(platform, live), {job: weight(platform, version) for job, version in live.items()}
     old_parts = {job: parts_of(platform, version) for job, version in live.items()}
-    root = platform.settings.artifacts
-    code = {job: artifacts.find_whole(root, version.artifact if same_code else request.artifact)
+    code = {job: manifests.find_whole(platform.settings, version.artifact if same_code else request.artifact)
             for job, version in live.items()}  # fmt: skip
     parts = {job: Parts(old_parts[job], code[job].code(job).parts) for job in live}
     now_ms = _ms(platform.registry.now())

@@ -48,8 +48,8 @@ class NotValid(Refusal):
 
     def __init__(self, replay: Replay, said: str) -> None:
         found = replay.validation or {}
-        none = f"It made no report; what it left, below the state folder: {found.get('folder', '')}"
-        where = none if found.get("crashed") else f"The report, below the state folder: {report_file(found)}"
+        none = f"It made no report; what it left, below the store: {found.get('folder', '')}"
+        where = none if found.get("crashed") else f"The report, below the store: {report_file(found)}"
         super().__init__(
             f"{names(replay)} did not pass the validation: {said}. Nothing was promoted, the live versions serve on; "
             f"the candidates are stopped. {where}."

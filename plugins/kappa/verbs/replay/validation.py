@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +32,8 @@ INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "KAP
 FILES = {"input": "in.json", "output": "out.json", "report": "report.html"}
 """The program's arguments, and the files of an attempt that they name."""
 TAIL = 4_000
+MADE_AT = "%Y%m%dT%H%M%S"
+"""How the name of an attempt's folder begins: when it was made, in UTC."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,11 @@ def validate(
 ) -> Outcome:
     """The outcome of validating a replay's candidates, each beside the version that was live when it was planned.
 
-    Reads only, but for the files of this attempt in a folder of its own: `<shared>/validations/<replay>/<attempt>/`
-    (in.json, out.json, report.html); the outcome's `folder` is relative to the state folder. Run again, it looks again.
+    Reads only, but for the files of this attempt, which are put below `validations/<replay>/<attempt>/` of the store
+    (in.json, out.json, report.html); the outcome's `folder` is relative to the store. Run again, it looks again.
     Nothing is raised for a validation that goes wrong: it is an outcome, {"success": false, "crashed": true,
     "problem": ...}.
-    Raises UnknownVersion, Unreachable where what it is to compare cannot be read.
+    Raises UnknownVersion, Unreachable where what it is to compare cannot be read, StoreAway.
     """
     subjects = [subject_of(platform, replay, job, standing) for job in replay.versions]
     asked = request(platform.settings, replay, subjects, seconds)
@@ -65,16 +69,20 @@ def validate(
 
 
 def judged(settings: Settings, asked: Request, below: Path, seconds: float, run: Runner | None = None) -> Outcome:
-    """The outcome of a request, whose files lie in a folder of their own below a folder of the shared one."""
-    folder = settings.shared / below / uuid4().hex[:12]
-    folder.mkdir(parents=True)
-    files = {name: folder / file for name, file in FILES.items()}
-    files["input"].write_text(json.dumps(asked.to_json(), indent=1))
-    command = [sys.executable, str(PROGRAM)]
-    for name, file in files.items():
-        command += [f"--{name}", str(file)]
-    ended = (run or run_program)(command, folder, seconds)
-    return {**outcome_of(ended, files["output"], seconds), "folder": str(folder.relative_to(settings.shared))}
+    """The outcome of a request, whose files are put into a folder of their own below a folder of the store; that tells
+    in its name when, since not every store does. Raises StoreAway."""
+    kept = below / f"{datetime.now(UTC):{MADE_AT}}-{uuid4().hex[:6]}"
+    with tempfile.TemporaryDirectory(prefix="kappa-validation-") as scratch:
+        files = {name: Path(scratch, file) for name, file in FILES.items()}
+        files["input"].write_text(json.dumps(asked.to_json(), indent=1))
+        command = [sys.executable, str(PROGRAM)]
+        for name, file in files.items():
+            command += [f"--{name}", str(file)]
+        ended = (run or run_program)(command, Path(scratch), seconds)
+        outcome = outcome_of(ended, files["output"], seconds)
+        for file in filter(Path.is_file, Path(scratch).iterdir()):
+            (settings.store / str(kept / file.name)).write(file.read_bytes())
+    return {**outcome, "folder": str(kept)}
 
 
 def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[[str, int], Standing]) -> Subject:

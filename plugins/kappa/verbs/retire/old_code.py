@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kappa.code import artifacts, environments
+from kappa.code import artifacts, environments, manifests
 from kappa.platform import Platform
 from kappa.verbs.observation import living, open_changes
 
@@ -18,11 +18,15 @@ def drop(platform: Platform, since: datetime) -> list[str]:
     """Remove artifacts that no version needs, but the newest, and environments that no artifact needs then; not what
     was built since. What was removed, in words.
 
-    Each goes in one rename, so that nobody finds half of it. Killed anywhere and run again it ends the work.
+    Each goes in one rename, so that nobody finds half of it. Killed anywhere and run again it ends the work. On a host
+    that does not see the shared folder nothing is done: there './kappa build' does it, on one that does.
     """
+    if not manifests.sees_files(platform.settings):
+        return []
     folder, shared, needed = platform.settings.artifacts, platform.settings.shared, _needed(platform)
     known = artifacts.known(folder)
     old = [one for one in known[:-1] if one.digest not in needed and one.created_at < since]
+    manifests.forget(platform.settings, [one.digest for one in old])
     said = _removed("artifacts that no version needs", [one.folder for one in old], folder)
     kept = [one for one in known if one not in old]
     unused = [one for one in environments.unused(shared, kept) if _built_at(one) < since]

@@ -4,6 +4,7 @@ years."""
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from kappa.core.installation import program_output
 from kappa.core.installation.settings import Settings
 from kappa.platform import Platform
 from kappa.verbs.observation import living, open_changes
+from kappa.verbs.replay.validation import MADE_AT
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 
 ACTION = "retire.old_files"
@@ -32,6 +34,8 @@ FOLDERS = (
 """Folders that go as a whole."""
 SHARED = (Kind.CHANGE, Kind.VALIDATION, Kind.LIVE_VALIDATION, Kind.DRAFT)
 """Kinds that lie in the folder that all hosts share; the others are this host's."""
+IN_STORE = (Kind.SCRATCH, Kind.VALIDATION, Kind.LIVE_VALIDATION)
+"""Kinds that lie in the store; of validations those by older releases may lie in the shared folder instead."""
 LOGS = "airflow/logs"
 PARSED = "dag_processor"
 
@@ -51,7 +55,7 @@ def plan_old_files(platform: Platform, keep: Keep = KEEP, at_work: Working = wor
 
     The listing comes first: what begins to be used after it is new, and what is new stays.
     """
-    found = [*listing(platform.settings), *scratch(platform)]
+    found = [*listing(platform.settings), *scratch(platform), *reports(platform.settings)]
     return decide(found, in_use(platform, at_work), platform.clock.now(), keep)
 
 
@@ -62,9 +66,9 @@ def carry_out(platform: Platform, plan: OldFiles, by: Author, keep: Keep = KEEP)
     """
     home = platform.settings.home
     for one in plan.gone:
-        if one.kind is Kind.SCRATCH:
+        if one.kind in IN_STORE:
             (platform.settings.store / one.path).delete()
-        else:
+        if one.kind is not Kind.SCRATCH:
             _remove(root(platform.settings, one.kind) / one.path)
     for one in plan.cut:
         program_output.cut(home / one.path, keep.output_bytes)
@@ -81,7 +85,7 @@ def root(settings: Settings, kind: Kind) -> Path:
 
 
 def listing(settings: Settings) -> Iterator[Found]:
-    """All that may grow old in this host's state folder and in the shared one."""
+    """All that may grow old in this host's state folder and, where it is seen from here, in the shared one."""
     home = settings.home
     for kind, pattern in FOLDERS:
         place = root(settings, kind)
@@ -98,15 +102,35 @@ def listing(settings: Settings) -> Iterator[Found]:
 def scratch(platform: Platform) -> Iterator[Found]:
     """What changes that have ended left in the store, where that is not the shared folder, in which it goes with its
     change's outcomes. What the registry knows no change of may be another installation's."""
-    work = platform.settings.store / "work"
-    if str(work) == str(platform.settings.shared / "work"):
+    if _in_shared(platform.settings):
         return
+    work = platform.settings.store / "work"
     for name in sorted(work.names()):
         with suppress(ValueError, LookupError):
             change = platform.registry.change(UUID(name))
             if change.has_ended:
                 ended_at = datetime.fromisoformat(change.marks[change.phase])
                 yield Found(Kind.SCRATCH, f"work/{name}", (work / name).size(), ended_at)
+
+
+def reports(settings: Settings) -> Iterator[Found]:
+    """What validations left in the store, where that is not the shared folder; when they did, their names say."""
+    for kind, pattern in () if _in_shared(settings) else FOLDERS:
+        if kind not in IN_STORE:
+            continue
+        top, *below = pattern.split("/")
+        sizes = Counter[str]()
+        for name, file in (settings.store / top).files().items():
+            sizes["/".join(name.split("/")[: len(below)])] += file.size
+        for name, size in sorted(sizes.items()):
+            with suppress(ValueError):
+                made_at = datetime.strptime(name.rpartition("/")[2].partition("-")[0], MADE_AT).replace(tzinfo=UTC)
+                yield Found(kind, f"{top}/{name}", size, made_at)
+
+
+def _in_shared(settings: Settings) -> bool:
+    """Whether the store is the shared folder."""
+    return str(settings.store) == str(settings.shared)
 
 
 def in_use(platform: Platform, at_work: Working = working) -> InUse:

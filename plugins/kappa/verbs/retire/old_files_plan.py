@@ -68,7 +68,8 @@ KEEP = Keep(
 @dataclass(frozen=True)
 class Found:
     """A file, or a folder with all that is in it: `path` is relative to the state folder, or to the place of its kind,
-    `changed_at` the time of the newest file; of scratch, which may lie in a bucket, the time when its change ended."""
+    `changed_at` the time of the newest file; of what lies in a store that does not tell, the time
+    when its change ended, or that its name says."""
 
     kind: Kind
     path: str

@@ -10,6 +10,7 @@ import pytest
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.cluster import DriverState
 from kappa.verbs.drivers.finite_program import FiniteWorkFailed, FiniteWorkRefused
+from kappa.verbs.drivers.program_on_cluster import NotPlaced
 from tests.plugins import finite_tasks
 from tests.plugins.finite_tasks import (
     AWAY,
@@ -87,6 +88,26 @@ def test_where_no_host_takes_it_in_time_the_task_runs_it(
     assert execute() == "4 rows, equal."
     assert (len(ran), several_hosts.cluster.states) == (1, {"driver-0": DriverState.KILLED})
     assert several_hosts.registry.clock.monotonic() == pytest.approx(61, abs=2)
+
+
+def test_where_the_task_does_not_see_the_program_it_is_left_to_the_cluster(
+    several_hosts: FiniteTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = runs(monkeypatch, several_hosts, EQUAL, code=0)
+    several_hosts.hide_files()
+    several_hosts.cluster.free = 0
+
+    def waits() -> None:
+        if several_hosts.cluster.states["driver-0"] is DriverState.RUNNING:
+            several_hosts.cluster.states["driver-0"] = DriverState.SUBMITTED
+
+    several_hosts.registry.clock.meanwhile.append(waits)
+    with pytest.raises(NotPlaced, match="no host of the cluster had room for the repartition within 60 s"):
+        execute()
+    assert (ran, several_hosts.cluster.states) == ([], {"driver-0": DriverState.KILLED})
+    several_hosts.registry.clock.meanwhile[:] = [lambda: several_hosts.leave(EQUAL)]
+    assert execute() == "4 rows, equal."
+    assert ran == []
 
 
 def test_a_task_that_is_ended_ends_the_program_on_the_cluster(several_hosts: FiniteTasks) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kappa.code import artifacts, digests
-from kappa.code.artifacts import AmbiguousArtifact, Code, TamperedArtifact, UnknownArtifact
+from kappa.code.artifacts import AmbiguousArtifact, Code, UnknownArtifact
 from kappa.core import environment
+from kappa.core.artifact_files import TamperedArtifact
 from kappa.core.job_catalog import JOBS
 from tests.plugins.fakes import NOON
 from tests.plugins.stages import edit

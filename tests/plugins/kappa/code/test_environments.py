@@ -9,15 +9,16 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
 from cli.entry import CHECKOUT
-from kappa.code import environments
+from kappa.code import environments, manifests
 from kappa.code.environments import SHARED, EnvironmentBroken, NoEnvironment, distributions, python_of
 from kappa.core import environment
-from kappa.core.installation.addresses import Spark
+from kappa.core.installation.addresses import Places, Postgres, Spark
 from kappa.core.installation.settings import Settings
 
 
@@ -27,8 +28,15 @@ def there(home: Path, python: str) -> Settings:
 
 def artifact(folder: Path, **other: str) -> Path:
     """An artifact that was built with the present versions, but for these."""
-    folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({"environment": {**environment.present(), **other}}))
+    folder.mkdir(parents=True)
+    held: dict[str, Any] = {
+        "digest": folder.name,
+        "created_at": "2026-07-01T12:00:00+00:00",
+        "commit": None,
+        "jobs": {},
+    }
+    held["environment"] = {**environment.present(), **other}
+    (folder / "manifest.json").write_text(json.dumps(held))
     return folder
 
 
@@ -42,14 +50,14 @@ def test_what_is_packed_is_complete_and_is_found_by_artifacts_of_the_same_versio
     assert new
     assert environments.pack(tmp_path) == (made, False)
     settings = there(tmp_path, SHARED)
-    python = python_of(settings, artifact(tmp_path / "same"))
+    python = python_of(settings, artifact(settings.artifacts / "same"))
     assert python == str(made / "bin" / "python")
     asked = [python, "-P", "-c", "import jobs.run, jobs.trial, jobs.repartition, pandas; print(pandas.__file__)"]
     search = {"PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'plugins'}"}
     said = subprocess.run(asked, env=search, check=True, capture_output=True, text=True).stdout
     assert said.startswith(str(made))
     with pytest.raises(NoEnvironment, match=r"packages of artifact other\..*Nothing was started"):
-        python_of(settings, artifact(tmp_path / "other", numpy="1.0"))
+        python_of(settings, artifact(settings.artifacts / "other", numpy="1.0"))
     assert [folder.name for folder in (tmp_path / "environments").iterdir()] == [made.name], "nothing half made is left"
     shutil.rmtree(made)  # it is large, and the suite's folders lie in memory
 
@@ -72,3 +80,15 @@ def test_what_needs_more_brings_it_along() -> None:
 def test_a_package_that_is_not_installed_here_is_named() -> None:
     with pytest.raises(EnvironmentBroken, match="no-such-package is not installed here"):
         list(distributions(["no-such-package"]))
+
+
+def test_of_an_artifact_whose_files_are_not_seen_the_manifest_in_the_store_says_which_it_runs_with(
+    tmp_path: Path,
+) -> None:
+    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
+    settings = replace(there(tmp_path, SHARED), postgres=Postgres("pg"), places=places)
+    artifact(settings.artifacts / "made", numpy="1.0")
+    manifests.publish(settings)
+    settings.shared.rename(tmp_path / "elsewhere")
+    name = environments.name({**environment.present(), "numpy": "1.0"})
+    assert python_of(settings, settings.artifacts / "made") == f"{settings.shared}/environments/{name}/bin/python"

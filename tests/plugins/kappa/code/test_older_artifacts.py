@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kappa.code import artifacts, digests
-from kappa.core import environment
+from kappa.core import artifact_files, environment
 from kappa.core.audit import Author
 from kappa.core.job_catalog import JOBS, resolve
 from kappa.core.requests.lifecycle import DeployRequest
@@ -110,7 +110,7 @@ def test_a_plan_says_what_its_artifact_was_built_with(stage: Stage) -> None:
 def _without_environment(stage: Stage) -> str:
     """Have the stage's one artifact be named and written as that commit did."""
     (folder,) = stage.platform.settings.artifacts.iterdir()
-    digest = digests.tree_digest(folder, artifacts.sources(folder))
+    digest = artifact_files.tree_digest(folder, artifact_files.sources(folder))
     held = {**json.loads((folder / "manifest.json").read_text()), "digest": digest}
     del held["environment"]
     (folder / "manifest.json").chmod(0o644)

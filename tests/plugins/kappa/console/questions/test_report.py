@@ -15,6 +15,7 @@ from kappa.console.database import Database
 from kappa.console.questions import report
 from kappa.console.questions.report import NoReport
 from kappa.core.replays import APPROVAL_REFUSED
+from kappa.core.store.places import at
 from tests.rigs.served_by_hand import FIRST, ByHand
 
 pytestmark = pytest.mark.rig
@@ -57,7 +58,7 @@ def replay(hand: ByHand, validation: dict[str, Any] | None) -> UUID:
 def test_what_is_not_met_comes_first_with_the_columns_that_differ(
     hand: ByHand, database: Database, tmp_path: Path
 ) -> None:
-    told = report.read(database, tmp_path, replay(hand, FOUND))
+    told = report.read(database, at(tmp_path), replay(hand, FOUND))
     assert [one["expectation"] for one in told["results"]] == ["equal", "keys"]
     first = told["results"][0]
     assert (first["columns"], first["rows"]) == (["ad_id", "live_clicks", "candidate_clicks"], [["a1", 1, 2]])
@@ -73,23 +74,23 @@ def test_the_whole_report_is_the_file_that_the_validation_left(
     folder.mkdir(parents=True)
     (folder / "report.html").write_bytes(b"<h1>Validated</h1>")
     made = replay(hand, {**FOUND, "folder": "validations/one/attempt"})
-    assert report.read(database, tmp_path, made)["file"]
-    assert report.page(database, tmp_path, made) == b"<h1>Validated</h1>"
+    assert report.read(database, at(tmp_path), made)["file"]
+    assert report.page(database, at(tmp_path), made) == b"<h1>Validated</h1>"
 
 
 def test_no_file_beside_those_of_validations_is_shown(hand: ByHand, database: Database, tmp_path: Path) -> None:
     (tmp_path / "validations").mkdir()
     (tmp_path / "report.html").write_text("another's")
     for folder in ("validations/..", "", str(tmp_path)):
-        with pytest.raises(NoReport, match=r"there is no file report\.html of it where this server looks"):
-            report.page(database, tmp_path, replay(hand, {**FOUND, "folder": folder}))
+        with pytest.raises(NoReport, match=r"there is no file report\.html of it in the store"):
+            report.page(database, at(tmp_path), replay(hand, {**FOUND, "folder": folder}))
 
 
 def test_a_replay_that_was_not_validated_or_is_none_says_so(hand: ByHand, database: Database, tmp_path: Path) -> None:
     with pytest.raises(NoReport, match="it was not validated"):
-        report.read(database, tmp_path, replay(hand, None))
+        report.read(database, at(tmp_path), replay(hand, None))
     with pytest.raises(NoReport, match="there is no such replay"):
-        report.page(database, tmp_path, uuid4())
+        report.page(database, at(tmp_path), uuid4())
 
 
 def test_what_is_under_way_names_the_dag_of_its_run_and_the_newest_answer_that_did_not_count(
@@ -110,3 +111,13 @@ def test_what_is_under_way_names_the_dag_of_its_run_and_the_newest_answer_that_d
         made: "reprocess_stream", proof: "prove_replay", "in-place-x": None,
     }  # fmt: skip
     assert (told[made]["refused"]["sentence"], told[proof]["refused"]) == ("the newest", None)
+
+
+def test_of_a_store_that_is_away_the_rest_is_told_and_a_report_says_so(
+    hand: ByHand, database: Database, tmp_path: Path
+) -> None:
+    store = at("hdfs://nobody:1/lab?http=http://127.0.0.1:1")
+    made = replay(hand, {**FOUND, "folder": "validations/one/attempt"})
+    assert not report.read(database, store, made)["file"]
+    with pytest.raises(NoReport, match=r"can be shown: the store of .* cannot be used"):
+        report.page(database, store, made)

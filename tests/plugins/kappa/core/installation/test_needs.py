@@ -73,6 +73,12 @@ def test_where_nothing_is_missing_nothing_is_wrong() -> None:
             "no such folder",
             "mkdir -p '/a place'",
         ),
+        (
+            replace(WELL, store=[Finding("put in s3a://b", "403", "give the role the right to write there")]),
+            "put in s3a://b",
+            "403",
+            "the right to write",
+        ),
     ],
 )
 def test_each_thing_is_named_with_what_comes_of_it_and_its_remedy(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kappa.code.artifacts import TamperedArtifact
+from kappa.core.artifact_files import TamperedArtifact
 from kappa.core.audit import Author
 from kappa.core.log.topic import Compacted, WrongTimestampType
 from kappa.core.refusals import Refusal

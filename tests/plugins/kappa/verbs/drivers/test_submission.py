@@ -13,7 +13,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.java_gateway import launch_gateway
 
-from kappa.core.installation.addresses import Spark
+from kappa.core.installation.addresses import Places, Spark
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import find, resolve
 from kappa.core.versions import Desired, State, Version
@@ -164,3 +164,12 @@ def test_no_secret_is_in_a_submission(word: str) -> None:
 
 def test_a_driver_that_stands_by_differs_by_one_word() -> None:
     assert _submission(standby=True).arguments == (*_submission().arguments, "--standby")
+
+
+def test_where_this_host_does_not_see_the_jars_those_of_the_drivers_host_count(tmp_path: Path) -> None:
+    """SparkSubmit, which the worker starts there, lists them."""
+    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
+    there = replace(Settings(home=tmp_path), postgres=replace(HERE.postgres, host="pg"), places=places)
+    assert jars(there) == f"{tmp_path}/shared/jars/spark/*.jar"
+    with pytest.raises(NoSparkJar):
+        jars(replace(there, places=Places(shared=places.shared)))

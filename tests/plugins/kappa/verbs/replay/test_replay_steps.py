@@ -64,7 +64,7 @@ def test_what_does_not_pass_is_stopped_and_serves_nobody(stage: Stage, author: A
 
 def test_a_refusal_names_the_report_where_there_is_one(stage: Stage, author: Author) -> None:
     deployed(stage, author)
-    with pytest.raises(reprocess.NotValid, match=r"The report, below the state folder: .*/report\.html\."):
+    with pytest.raises(reprocess.NotValid, match=r"The report, below the store: .*/report\.html\."):
         run_all(stage.platform, OTHER, outcome=WRONG)
     with pytest.raises(reprocess.NotValid, match=r"crashed.* It made no report; what it left, below .*: validations/"):
         run_all(stage.platform, Author("other", "run-3"), outcome={**WRONG, "crashed": True})

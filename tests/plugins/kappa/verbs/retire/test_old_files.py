@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.verbs.retire import airflow_history, old_files
-from kappa.verbs.retire.airflow_history import HistoryKept, Said
+from kappa.verbs.replay.validation import MADE_AT
+from kappa.verbs.retire import old_files
 from kappa.verbs.retire.old_files_plan import KEEP, Keep
 from tests.plugins.conftest import Stage
 from tests.plugins.replay_runs import deployed, run_all
@@ -102,6 +102,21 @@ def test_an_open_change_a_release_and_a_process_keep_what_they_need(stage: Stage
     assert folder.exists()
     sweep(stage)
     assert not folder.exists()
+
+
+def test_what_validations_left_in_a_store_is_as_old_as_its_name_says(stage: Stage, tmp_path: Path) -> None:
+    stage.keep_in(str(tmp_path / "store"))
+    store, now = stage.platform.settings.store, stage.clock.now()
+    for days in (0, 20, 40):
+        at = f"{now - timedelta(days=days):{MADE_AT}}-c0ffee"
+        for folder in (f"validations/{uuid4()}/{at}", f"live_validations/{at}"):
+            (store / f"{folder}/report.html").write(b"x" * 50)
+            (store / f"{folder}/in.json").write(b"x" * 50)
+    (store / "validations/by/hand").write(b"x")
+    assert sweep(stage) == "removed: 1 validations (0.0 MB), 2 validations of what serves (0.0 MB)."
+    assert len((store / "validations").files()) == 5, "what is named otherwise is not ours"
+    assert len((store / "live_validations").files()) == 2
+    assert sweep(stage) == "no old files."
 
 
 def test_the_last_words_of_each_versions_newest_drivers_stay(stage: Stage, author: Author) -> None:
@@ -196,44 +211,3 @@ def at_work_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         process.communicate(b"\n")
-
-
-class FakeAirflow:
-    """Airflow's command: what it was asked, and what it says."""
-
-    def __init__(self, exit_code: int = 0) -> None:
-        self.asked: list[list[str]] = []
-        self.exit_code = exit_code
-
-    def __call__(self, arguments: list[str], environment: object) -> Said:
-        self.asked.append(arguments)
-        said = "\nChecking table dag_run\nFound 7 rows meeting deletion criteria.\n\nChecking table log\nFound 0 rows"
-        return Said(self.exit_code, said)
-
-
-@pytest.fixture
-def home(stage: Stage) -> Stage:
-    (stage.platform.settings.home / "airflow").mkdir(parents=True)
-    return stage
-
-
-def test_airflows_history_is_cleaned_once_a_day_and_the_audit_has_the_rows(home: Stage) -> None:
-    run = FakeAirflow()
-    assert "removed 7 rows" in airflow_history.clean(home.platform, SWEEP, run)
-    assert "not yet time" in airflow_history.clean(home.platform, SWEEP, run)
-    assert [one[:2] for one in run.asked] == [["db", "drop-archived"], ["db", "clean"]]
-    [(_, entry)] = [one for one in home.registry.audit if one[1].action == airflow_history.ACTION]
-    assert entry.evidence["rows"] == {"dag_run": 7}
-    home.clock.sleep(timedelta(hours=21).total_seconds())
-    assert "removed 7 rows" in airflow_history.clean(home.platform, SWEEP, run)
-
-
-def test_a_clean_up_that_failed_says_so_and_is_tried_again(home: Stage) -> None:
-    with pytest.raises(HistoryKept, match="db drop-archived"):
-        airflow_history.clean(home.platform, SWEEP, FakeAirflow(exit_code=1))
-    assert "removed 7 rows" in airflow_history.clean(home.platform, SWEEP, FakeAirflow())
-
-
-def test_what_waits_for_ever_is_not_cleaned_by_age() -> None:
-    """The trigger that watches for incidents is as old as the stack; so may a DAG be that was not read for a month."""
-    assert not {"trigger", "dag"} & set(airflow_history.TABLES)
