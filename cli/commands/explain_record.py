@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import entry, output
-from kappa.code import artifacts, one_record
+from kappa.code import manifests, one_record
 from kappa.code.one_record import Verdict
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
@@ -49,15 +49,16 @@ class RecordGone(Refusal):
 
 def show(stack: Settings, job: str, record: str | None, version: int | None, as_json: bool) -> None:
     """Print what a version makes of a record. Raises NotOneRecord, RecordGone, UnknownJob, UnknownVersion, NoVerdict,
-    what reading the log and `artifacts.find_whole` raise."""
+    what reading the log, `manifests.find` and `at_hand` raise."""
     if record is None or version is None or not _PLACE.fullmatch(record):
         raise NotOneRecord("--record takes PARTITION/OFFSET and goes with --version")
     asked = version_of(connect(stack), find(job).name, version)
-    artifact = artifacts.find_whole(stack.artifacts, asked.artifact)
+    artifact = manifests.find(stack, asked.artifact)
     with output.working("reading the record") as say:
         found = read(stack, asked.topic, record)
         say(f"asking the code of {job} v{version}, artifact {artifact.digest}")
-        verdict = one_record.ask(entry.CHECKOUT, artifact, question(found, asked))
+        with manifests.at_hand(stack, artifact) as there:
+            verdict = one_record.ask(entry.CHECKOUT, there, question(found, asked))
     if as_json:
         about = {"job": job, "version": version, "artifact": artifact.digest, "record": record}
         typer.echo(json.dumps({**about, **asdict(verdict)}, indent=2))

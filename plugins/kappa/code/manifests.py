@@ -1,17 +1,26 @@
 """The artifacts that there are, as a host knows them: by their folders where it sees the shared folder, which Spark's
-hosts have to; else by copies of their manifests in the store."""
+hosts have to; else by copies in the store, of each its manifest and a zip of all its files."""
 
 from __future__ import annotations
 
+import io
 import json
+import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 
 from kappa.code import artifacts
 from kappa.code.artifacts import Artifact
+from kappa.core import artifact_files
 from kappa.core.environment import MANIFEST
 from kappa.core.installation.settings import Settings
 from kappa.core.store.location import Location
+
+KNOWN, FILES = ".json", ".zip"
+"""How the names of a copy's two files end; they begin with the digest."""
 
 
 def sees_files(settings: Settings) -> bool:
@@ -40,33 +49,71 @@ def find_whole(settings: Settings, name: str) -> Artifact:
     return artifact
 
 
+def source(settings: Settings, digest: str, path: str) -> str | None:
+    """The text of one file of an artifact; None where there is none, as in artifacts of before it was written. Raises
+    StoreAway."""
+    try:
+        if sees_files(settings):
+            return (settings.artifacts / digest / path).read_text()
+        packed = (_place(settings) / f"{digest}{FILES}").read()
+        with zipfile.ZipFile(io.BytesIO(packed)) as files:
+            return files.read(path).decode()
+    except (FileNotFoundError, KeyError):
+        return None
+
+
+@contextmanager
+def at_hand(settings: Settings, artifact: Artifact) -> Iterator[Artifact]:
+    """The artifact with its files, as they were built, in a folder that this host sees for as long as the body runs.
+    Raises TamperedArtifact, StoreAway."""
+    if sees_files(settings):
+        artifacts.verify(artifact)
+        yield artifact
+        return
+    packed = (_place(settings) / f"{artifact.digest}{FILES}").read()
+    with tempfile.TemporaryDirectory(prefix="kappa-artifact-") as folder, zipfile.ZipFile(io.BytesIO(packed)) as files:
+        files.extractall(folder)
+        unpacked = replace(artifact, folder=Path(folder))
+        artifacts.verify(unpacked)
+        yield unpacked
+
+
 def publish(settings: Settings) -> None:
-    """Copy the manifests that the store lacks into it, for hosts that do not see the shared folder; where all have to,
-    there is nothing to do. Raises StoreAway."""
+    """Copy into the store what it lacks, for hosts that do not see the shared folder; where all have to, there is
+    nothing to do. Raises StoreAway."""
     if settings.needs_shared:
         return
-    there = _place(settings).names()
+    place = _place(settings)
+    there = place.names()
     for artifact in artifacts.known(settings.artifacts):
-        if (name := _name(artifact.digest)) not in there:
-            (_place(settings) / name).write((artifact.folder / MANIFEST).read_bytes())
+        if f"{artifact.digest}{KNOWN}" not in there:
+            # Whoever knows of it finds its files.
+            (place / f"{artifact.digest}{FILES}").write(_packed(artifact.folder))
+            (place / f"{artifact.digest}{KNOWN}").write((artifact.folder / MANIFEST).read_bytes())
 
 
 def forget(settings: Settings, gone: Iterable[str]) -> None:
-    """Delete the copies of the manifests of these artifacts, which are gone. Raises StoreAway."""
+    """Delete the copies of these artifacts, which are gone. Raises StoreAway."""
     if not settings.needs_shared:
-        _place(settings).remove(map(_name, gone))
+        _place(settings).remove(f"{digest}{end}" for digest in gone for end in (KNOWN, FILES))
 
 
 def _published(settings: Settings) -> Iterator[Artifact]:
     for name in _place(settings).names():
-        with suppress(FileNotFoundError):  # one that is deleted meanwhile
-            held = json.loads((_place(settings) / name).read())
-            yield Artifact.from_json({**held, "folder": str(settings.artifacts / held["digest"])})
+        if name.endswith(KNOWN):
+            with suppress(FileNotFoundError):  # one that is deleted meanwhile
+                held = json.loads((_place(settings) / name).read())
+                yield Artifact.from_json({**held, "folder": str(settings.artifacts / held["digest"])})
+
+
+def _packed(folder: Path) -> bytes:
+    """A zip of all files of an artifact."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
+        for file in artifact_files.sources(folder):
+            files.write(file, file.relative_to(folder))
+    return packed.getvalue()
 
 
 def _place(settings: Settings) -> Location:
-    return settings.store / "manifests"
-
-
-def _name(digest: str) -> str:
-    return f"{digest}.json"
+    return settings.store / "artifacts"

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.code.environments import python_of
-from kappa.code.manifests import sees_files
+from kappa.code.manifests import sees_files, source
 from kappa.core import changes
 from kappa.core.changes import Attempt, Change, Outcome
 from kappa.core.installation.settings import Settings, variables
@@ -204,12 +204,8 @@ def _size(change: Change) -> Size:
 
 
 def _knows_attempts(settings: Settings, artifact: str) -> bool:
-    """Whether the programs of an artifact leave their outcome in the registry, as all do whose manifests are in the
-    store."""
-    if not sees_files(settings):
-        return True
-    program = settings.artifacts / artifact / "jobs" / "outcome.py"
-    return program.exists() and "--attempt" in program.read_text()
+    """Whether the programs of an artifact leave their outcome in the registry."""
+    return "--attempt" in (source(settings, artifact, "jobs/outcome.py") or "")
 
 
 def _which(settings: Settings, change: Change, attempt: UUID) -> tuple[str, ...]:

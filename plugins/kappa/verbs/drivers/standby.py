@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from kappa.cluster import ALIVE
+from kappa.code.manifests import source
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.verb_steps import RescaleStep, Verb
@@ -98,7 +98,7 @@ def _why_not(platform: Platform, change: Change) -> str | None:
     """Why no driver stands by, if so."""
     if change.wanted is Desired.STOPPED:
         return f"no driver stands by: {change.name} stays stopped"
-    if not _program(platform, change.new.artifact).exists():
+    if _program(platform, change.new.artifact) is None:
         return f"no driver stands by: artifact {change.new.artifact} is older than that"
     if (still := _stands_still(platform, change)) is not None:
         return f"no driver stands by: {change.name} has committed nothing {still}, so there is no pause to shorten"
@@ -106,16 +106,16 @@ def _why_not(platform: Platform, change: Change) -> str | None:
     return f"no driver stands by: it would take {lacking}" if lacking else None
 
 
-def _program(platform: Platform, artifact: str) -> Path:
-    """The program by which an artifact's drivers stand by."""
-    return platform.settings.artifacts / artifact / "jobs" / "standby.py"
+def _program(platform: Platform, artifact: str) -> str | None:
+    """The program by which an artifact's drivers stand by, if it has one. Raises StoreAway."""
+    return source(platform.settings, artifact, "jobs/standby.py")
 
 
 def _waits(platform: Platform, artifact: str) -> bool:
     """Whether a driver of this artifact that finds its launch held waits for the other one's end: an older one takes
     the launch from it after a while."""
     program = _program(platform, artifact)
-    return program.exists() and "def await_failover(" in program.read_text()
+    return program is not None and "def await_failover(" in program
 
 
 def _stands_still(platform: Platform, change: Change) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kappa.code.manifests import source
 from kappa.core.audit import Author, Entry
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.job_catalog import find
@@ -30,7 +31,7 @@ class OldArtifact(Refusal):
 def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
     """The plan of a rescale. Changes nothing.
 
-    Raises UnknownJob, what `decide_rescale` raises, OldArtifact, Unreachable.
+    Raises UnknownJob, what `decide_rescale` raises, OldArtifact, Unreachable, StoreAway.
     """
     there = found(platform, find(request.job).name)
     current = there.current()
@@ -42,9 +43,11 @@ def plan_rescale(platform: Platform, request: RescaleRequest) -> RescalePlan:
 
 
 def _check_artifact(platform: Platform, plan: RescalePlan) -> None:
-    """The version's own code moves its state, for only that can finish a batch that is pending. Raises OldArtifact."""
-    program = platform.settings.artifacts / plan.old.artifact / "jobs" / "repartition.py"
-    if plan.action is Action.REPARTITION and not program.exists():
+    """The version's own code moves its state, for only that can finish a batch that is pending. Raises OldArtifact,
+    StoreAway."""
+    if plan.action is not Action.REPARTITION:
+        return
+    if source(platform.settings, plan.old.artifact, "jobs/repartition.py") is None:
         raise OldArtifact(plan.job, f"{plan.job} v{plan.version}", plan.old.artifact)
 
 

@@ -62,11 +62,13 @@ def test_of_several_the_newest_is_last_and_each_is_written_once(
 ) -> None:
     first = artifacts.build(checkout, settings.artifacts, NOON)
     manifests.publish(settings)
-    (written,) = (settings.store / "manifests").files().values()
+    written = (settings.store / "artifacts").files()
+    assert sorted(written) == [f"{first.digest}.json", f"{first.digest}.zip"]
     edit(checkout, "jobs/sinks.py", "SINK = 3", "SINK = 4")
     second = artifacts.build(checkout, settings.artifacts, NOON.replace(hour=13))
     manifests.publish(settings)
-    assert written in (settings.store / "manifests").files().values()
+    after = (settings.store / "artifacts").files()
+    assert {name: after[name] for name in written} == written
     unmount()
     assert [one.digest for one in manifests.known(settings)] == [first.digest, second.digest]
     assert manifests.find(settings, "").digest == second.digest
@@ -82,6 +84,34 @@ def test_files_are_looked_at_where_they_are_seen(settings: Settings, unmount: Un
         manifests.find_whole(settings, built.digest)
     unmount()
     assert manifests.find_whole(settings, built.digest) == built, "its driver refuses"
+
+
+def test_a_file_is_read_from_the_folder_or_from_the_copy(settings: Settings, unmount: Unmount, checkout: Path) -> None:
+    built = artifacts.build(checkout, settings.artifacts, NOON)
+    manifests.publish(settings)
+    for seen in (True, False):
+        assert manifests.source(settings, built.digest, "jobs/outcome.py") == "ARGUMENT = '--attempt'\n"
+        assert manifests.source(settings, built.digest, "jobs/of_tomorrow.py") is None
+        assert manifests.source(settings, "0ld", "jobs/outcome.py") is None
+        if seen:
+            unmount()
+
+
+def test_files_are_at_hand_everywhere_and_are_those_of_the_build(
+    settings: Settings, unmount: Unmount, checkout: Path
+) -> None:
+    built = artifacts.build(checkout, settings.artifacts, NOON)
+    manifests.publish(settings)
+    with manifests.at_hand(settings, built) as there:
+        assert there == built
+    unmount()
+    with manifests.at_hand(settings, built) as there:
+        assert there.folder != built.folder
+        assert (there.folder / "jobs" / "run.py").read_text() == "print('driver')\n"
+    assert not there.folder.exists()
+    other = {**built.environment, "numpy": "0.1"}
+    with pytest.raises(TamperedArtifact), manifests.at_hand(settings, replace(built, environment=other)):
+        pass
 
 
 def test_one_that_is_deleted_while_it_is_read_is_none(
@@ -101,7 +131,7 @@ def test_where_all_hosts_have_to_see_the_folder_nothing_is_copied(settings: Sett
     ):
         artifacts.build(checkout, one.artifacts, NOON)
         manifests.publish(one)
-        assert (one.store / "manifests").names() == set()
+        assert not {name for name in (one.store / "artifacts").names() if "." in name}
         assert manifests.sees_files(replace(one, places=Places(shared="/no/such")))
 
 
@@ -131,7 +161,7 @@ def test_who_sees_the_folder_drops_an_artifact_with_its_copy_and_who_does_not_dr
     manifests.publish(settings)
     platform = replace(stage.platform, settings=settings)
     assert old_code.drop(platform, NOON) == [f"artifacts that no version needs: {old.digest} removed"]
-    assert (settings.store / "manifests").names() == {f"{kept.digest}.json"}
+    assert (settings.store / "artifacts").names() == {f"{kept.digest}.json", f"{kept.digest}.zip"}
     assert not (old.folder / MANIFEST).exists()
     unmount()
     assert old_code.drop(platform, NOON) == []
