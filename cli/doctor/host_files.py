@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -101,6 +102,8 @@ def _shared(settings: Settings) -> str:
         if not _needs_shared(settings):
             return "not seen from here, and not needed: Spark's hosts need it, and who runs './kappa build'"
         raise Wrong(f"{folder} is no folder", "Mount it, or correct places.shared in the settings.")
+    if not (settings.needs_shared or os.access(folder, os.W_OK)):
+        return "there, to read: './kappa build' is for another host"
     return _store(places.at(folder))
 
 

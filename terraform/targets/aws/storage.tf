@@ -1,4 +1,4 @@
-# Checkpoints and what hosts are given, in a bucket; artifacts, jars and reports, in a folder that all hosts mount.
+# Checkpoints and what hosts are given, in a bucket; artifacts and jars, in a folder that hosts of Spark and Airflow mount.
 
 resource "aws_s3_bucket" "store" {
   # checkov:skip=CKV2_AWS_62:nobody waits for it

@@ -158,9 +158,9 @@ class Airflow:
 
 @dataclass(frozen=True)
 class Places:
-    """Where files are kept. `shared`: artifacts, checkpoints, jars, reports and what programs of a change leave, which
-    every host must see at the same path; `secrets`: password files and keys, on each host those that it needs. Empty:
-    in the state folder. `store`: checkpoints (`kappa.core.store.places`); empty: in the shared folder."""
+    """Where files are kept. `shared`: artifacts and jars, which Spark's hosts must see at the same path; `secrets`:
+    password files and keys, on each host those that it needs. Empty: in the state folder. `store`: checkpoints, reports
+    and copies of artifacts (`kappa.core.store.places`); empty: in the shared folder, which then every host must see."""
 
     shared: str = ""
     secrets: str = ""
