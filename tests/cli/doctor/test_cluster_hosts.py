@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from cli.commands import doctor
 from cli.doctor import cluster_hosts
 from cli.doctor.trial import Wrong
+from kappa.core.installation.addresses import Places, Postgres
 from kappa.core.installation.settings import Settings
 from kappa.platform import cluster_of
 from stack.layout import Layout
@@ -42,6 +44,14 @@ def test_without_two_free_cores_nothing_is_started(tmp_path: Path) -> None:
     full.free = 1
     assert "two free cores" in cluster_hosts.look_at_hosts(Settings(tmp_path), full)
     assert full.submissions == {}
+
+
+def test_from_where_the_shared_folder_is_not_seen_nothing_is_started(tmp_path: Path) -> None:
+    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
+    there = replace(Settings(tmp_path), postgres=Postgres("pg"), places=places)
+    cluster = FakeCluster(FakeRegistry(FakeClock()))
+    assert cluster_hosts.look_at_hosts(there, cluster).startswith("not looked at: the program's code has to lie in the")
+    assert cluster.submissions == {}
 
 
 def test_a_program_that_says_nothing_is_a_finding_and_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,6 +152,16 @@ def test_where_the_store_is_another_only_hosts_of_spark_need_the_shared_folder(
         assert (found.finding is not None) is named, found
         assert named or found.found.startswith("not seen from here, and not needed")
         assert f"room in {tmp_path / 'away'}" not in tried
+
+
+def test_a_host_of_spark_may_have_the_shared_folder_to_read_only(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as on a mount that is read-only; root may write elsewhere
+    places = Places(shared=str(settings.home), secrets=str(settings.secrets), store=str(tmp_path / "store"))
+    there = replace(of_host(settings, "w1=spark_worker"), places=places)
+    tried = {one.what: one for one in map(carry_out, host_files.trials(there))}
+    assert tried[f"shared folder {settings.home}"].found == "there, to read: './kappa build' is for another host"
 
 
 def test_an_installation_of_ones_own_that_names_no_shared_folder_is_told_so(settings: Settings) -> None:
