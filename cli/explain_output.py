@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import output
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.code.artifacts import AmbiguousArtifact, UnknownArtifact
 from kappa.core.installation.settings import Settings
 from kappa.core.job_catalog import Effect, find
@@ -88,7 +88,7 @@ def result_settings(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def code(known_by: Settings, digest: str) -> str:
     """Where the code comes from; why it cannot be told where its artifact is gone."""
     try:
-        found = manifests.find(known_by, digest)
+        found = known_artifacts.find(known_by, digest)
     except (UnknownArtifact, AmbiguousArtifact, StoreAway) as problem:
         return str(problem)
     return f"built {found.created_at:%Y-%m-%d %H:%M:%S} from commit {found.commit or 'unknown'}"

@@ -12,7 +12,7 @@ from cli.entry import CHECKOUT
 from cli.follow import Outcome
 from cli.output import err
 from cli.run_verb import by_airflow, in_place, when_held
-from kappa.code import artifacts, environments, manifests
+from kappa.code import artifacts, environments, known_artifacts
 from kappa.code.artifacts import Artifact
 from kappa.core.audit import Author
 from kappa.core.installation.settings import Settings
@@ -45,19 +45,22 @@ class SharedFolderUnseen(Refusal):
 def build(settings: Settings) -> tuple[Artifact, bool]:
     """The artifact of the checkout's code, and whether it had to be made; its environment, too, where Spark's hosts are
     to have that from the shared folder. Raises SharedFolderUnseen, EnvironmentBroken, StoreAway, Unreachable."""
-    if not (settings.is_embedded or settings.shared.is_dir()) or (
-        not settings.artifacts.is_dir() and manifests.known(settings)
-    ):
+    if not (settings.is_embedded or _sees_shared(settings)):
         raise SharedFolderUnseen(settings.shared)
     if settings.spark.python == environments.SHARED:
         packed, new = environments.pack(settings.shared)
         err.print(f"environment {packed.name} {'made' if new else 'was there already'}", highlight=False)
     there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
     built = artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC))
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     if not settings.needs_shared:
         _drop_unused(settings)
     return built, not there
+
+
+def _sees_shared(settings: Settings) -> bool:
+    """Whether the shared folder is mounted here: where nothing is, its place is empty, or not there."""
+    return settings.artifacts.is_dir() or (settings.shared.is_dir() and not known_artifacts.known(settings))
 
 
 def _drop_unused(settings: Settings) -> None:
@@ -86,9 +89,9 @@ def digest(settings: Settings, artifact: str) -> str:
     """The digest of the artifact that is named; without a name, of the checkout's code, built if need be. Raises
     UnknownArtifact, and as `build`."""
     if artifact:
-        return manifests.find(settings, artifact).digest
+        return known_artifacts.find(settings, artifact).digest
     ours = artifacts.checkout_digest(CHECKOUT)
-    if not manifests.sees_files(settings) and ours in {one.digest for one in manifests.known(settings)}:
+    if not known_artifacts.sees_files(settings) and ours in {one.digest for one in known_artifacts.known(settings)}:
         return ours
     made, new = build(settings)
     if new:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import entry, output
-from kappa.code import manifests, one_record
+from kappa.code import known_artifacts, one_record
 from kappa.code.one_record import Verdict
 from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
@@ -49,15 +49,15 @@ class RecordGone(Refusal):
 
 def show(stack: Settings, job: str, record: str | None, version: int | None, as_json: bool) -> None:
     """Print what a version makes of a record. Raises NotOneRecord, RecordGone, UnknownJob, UnknownVersion, NoVerdict,
-    what reading the log, `manifests.find` and `at_hand` raise."""
+    what reading the log, `known_artifacts.find` and `at_hand` raise."""
     if record is None or version is None or not _PLACE.fullmatch(record):
         raise NotOneRecord("--record takes PARTITION/OFFSET and goes with --version")
     asked = version_of(connect(stack), find(job).name, version)
-    artifact = manifests.find(stack, asked.artifact)
+    artifact = known_artifacts.find(stack, asked.artifact)
     with output.working("reading the record") as say:
         found = read(stack, asked.topic, record)
         say(f"asking the code of {job} v{version}, artifact {artifact.digest}")
-        with manifests.at_hand(stack, artifact) as there:
+        with known_artifacts.at_hand(stack, artifact) as there:
             verdict = one_record.ask(entry.CHECKOUT, there, question(found, asked))
     if as_json:
         about = {"job": job, "version": version, "artifact": artifact.digest, "record": record}

@@ -12,7 +12,7 @@ from uuid import uuid4
 from cli.doctor.trial import Trial, Wrong
 from cli.entry import CHECKOUT
 from kappa.cluster import ALIVE, Cluster, DriverState
-from kappa.code import artifacts, manifests
+from kappa.code import artifacts, known_artifacts
 from kappa.core import changes, environment
 from kappa.core.installation import host_facts
 from kappa.core.installation.host_facts import Look
@@ -34,7 +34,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 def look_at_hosts(settings: Settings, cluster: Cluster) -> str:
     """What was tried, on how many hosts. Raises Wrong, Unreachable, and as the cluster's `submit`."""
-    if not manifests.sees_files(settings):
+    if not known_artifacts.sees_files(settings):
         return "not looked at: the program's code has to lie in the shared folder, so ask on a host that sees that"
     capacity = cluster.capacity()
     open_hosts = sum(host.free_cores > 0 for host in capacity.hosts)

@@ -12,7 +12,7 @@ from cli import lifecycle_verbs, output
 from cli.entry import settings
 from cli.options import DryRun, InPlace, Jobs, Json, Reason, Wait, option, reason_or_asked
 from cli.output import err
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.core.refusals import Refusal
 from kappa.core.requests.lifecycle import EARLIEST, DeployRequest
 from kappa.platform import connect
@@ -48,7 +48,7 @@ def build(
         if as_json:
             typer.echo(json.dumps(made.to_json(), indent=2))
             return
-    known = manifests.known(platform)
+    known = known_artifacts.known(platform)
     if as_json:
         typer.echo(json.dumps([artifact.to_json() for artifact in known], indent=2))
         return

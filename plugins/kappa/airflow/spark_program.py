@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kappa.airflow.task_context import LONG_TIMEOUT, Conduct, acting
-from kappa.code.manifests import sees_files
+from kappa.code.known_artifacts import sees_files
 from kappa.core.changes import ENDED, Attempt, Change, Phase
 from kappa.core.installation.needs import FINITE_CORES, SPARK_CONNECTION, SPARK_POOL
 from kappa.platform import Platform

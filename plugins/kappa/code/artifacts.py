@@ -177,13 +177,6 @@ def chosen(there: Sequence[Artifact], name: str) -> Artifact:
     return fitting[0]
 
 
-def find_whole(root: Path, digest: str) -> Artifact:
-    """The artifact as `find` finds it, its files as they were built. Raises as `find` and `verify`."""
-    artifact = find(root, digest)
-    verify(artifact)
-    return artifact
-
-
 def verify(artifact: Artifact) -> None:
     """Pass when the artifact's files are still what its name says. Raises TamperedArtifact."""
     artifact_files.verify(artifact.folder, artifact.digest, artifact.environment)

@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.code.artifacts import Artifact
 from kappa.core import environment
 from kappa.core.artifact_files import digest
@@ -58,13 +58,13 @@ class EnvironmentBroken(Refusal):
 
 def python_of(settings: Settings, artifact: Path) -> str:
     """The Python by which a program of an artifact, or of a copy of a checkout, runs on Spark's hosts; whether it is
-    there is asked where this host sees the shared folder. Raises NoEnvironment, and as `manifests.find`."""
+    there is asked where this host sees the shared folder. Raises NoEnvironment, and as `known_artifacts.find`."""
     if settings.spark.python != SHARED:
         return settings.spark.python or sys.executable
     built = artifact.parent == settings.artifacts
-    versions = manifests.find(settings, artifact.name).environment if built else environment.present()
+    versions = known_artifacts.find(settings, artifact.name).environment if built else environment.present()
     python = _python(_folder(settings.shared, versions))
-    if manifests.sees_files(settings) and not python.exists():
+    if known_artifacts.sees_files(settings) and not python.exists():
         raise NoEnvironment(f"artifact {artifact.name}" if built else "this code", folder(settings.shared))
     return str(python)
 

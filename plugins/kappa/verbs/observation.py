@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from kappa.cluster import ALIVE
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.code.artifacts import JobNotInArtifact, UnknownArtifact
 from kappa.core.changes import Change
 from kappa.core.job_catalog import JOBS
@@ -50,6 +50,6 @@ def runs(platform: Platform, job: str, version: int) -> bool:
 def parts_of(platform: Platform, version: Version | None) -> Mapping[str, str]:
     """What a version's code is made of; nothing when its artifact is gone, or does not say."""
     try:
-        return manifests.find(platform.settings, version.artifact).code(version.job).parts if version else {}
+        return known_artifacts.find(platform.settings, version.artifact).code(version.job).parts if version else {}
     except (UnknownArtifact, JobNotInArtifact):
         return {}

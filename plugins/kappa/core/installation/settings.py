@@ -128,7 +128,7 @@ class Settings:
 
     @property
     def store(self) -> Location:
-        """The store of checkpoints, of manifests of artifacts, and of reports."""
+        """The store of checkpoints, of copies of artifacts, and of reports."""
         return at(self.places.store or self.shared)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.code.differences import Parts
 from kappa.core.job_catalog import find
 from kappa.core.log.kafka_log import Log
@@ -28,7 +28,7 @@ def plan_deploy(platform: Platform, request: DeployRequest) -> DeployPlan:
     StoreAway.
     """
     job, others = find(request.job), beside(platform, [request.job])
-    artifact = manifests.find_whole(platform.settings, request.artifact)
+    artifact = known_artifacts.find_whole(platform.settings, request.artifact)
     there = found(platform, job.name)
     with platform.open_log() as log:
         topic = log.describe()

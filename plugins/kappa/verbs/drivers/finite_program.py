@@ -13,7 +13,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.code.environments import python_of
-from kappa.code.manifests import sees_files, source
+from kappa.code.known_artifacts import sees_files, source
 from kappa.core import changes
 from kappa.core.changes import Attempt, Change, Outcome
 from kappa.core.installation.settings import Settings, variables

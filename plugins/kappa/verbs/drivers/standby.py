@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kappa.cluster import ALIVE
-from kappa.code.manifests import source
+from kappa.code.known_artifacts import source
 from kappa.core.audit import Author, Entry
 from kappa.core.changes import Change, Mark, Phase
 from kappa.core.verb_steps import RescaleStep, Verb

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kappa.cluster import Submission
 from kappa.code.environments import python_of
-from kappa.code.manifests import sees_files
+from kappa.code.known_artifacts import sees_files
 from kappa.core.installation.settings import Settings, variables
 from kappa.core.job_catalog import EXECUTOR_CORES, EXECUTORS
 from kappa.core.refusals import Refusal

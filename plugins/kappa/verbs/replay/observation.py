@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from kappa.code import manifests
+from kappa.code import known_artifacts
 from kappa.code.differences import Parts
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.job_catalog import MINUTE_MS
@@ -44,7 +44,7 @@ def plan_reprocess(platform: Platform, request: ReprocessRequest, same_code: boo
     live = live_versions(there)
     final, weights = final_ms(platform, live), {job: weight(platform, version) for job, version in live.items()}
     old_parts = {job: parts_of(platform, version) for job, version in live.items()}
-    code = {job: manifests.find_whole(platform.settings, version.artifact if same_code else request.artifact)
+    code = {job: known_artifacts.find_whole(platform.settings, version.artifact if same_code else request.artifact)
             for job, version in live.items()}  # fmt: skip
     parts = {job: Parts(old_parts[job], code[job].code(job).parts) for job in live}
     now_ms = _ms(platform.registry.now())

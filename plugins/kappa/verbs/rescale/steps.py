@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kappa.code.manifests import source
+from kappa.code.known_artifacts import source
 from kappa.core.audit import Author, Entry
 from kappa.core.checkpoint.reader import checkpoint_of
 from kappa.core.job_catalog import find

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kappa.code import artifacts, environments, manifests
+from kappa.code import artifacts, environments, known_artifacts
 from kappa.platform import Platform
 from kappa.verbs.observation import living, open_changes
 
@@ -21,12 +21,12 @@ def drop(platform: Platform, since: datetime) -> list[str]:
     Each goes in one rename, so that nobody finds half of it. Killed anywhere and run again it ends the work. On a host
     that does not see the shared folder nothing is done: there './kappa build' does it, on one that does.
     """
-    if not manifests.sees_files(platform.settings):
+    if not known_artifacts.sees_files(platform.settings):
         return []
     folder, shared, needed = platform.settings.artifacts, platform.settings.shared, _needed(platform)
     known = artifacts.known(folder)
     old = [one for one in known[:-1] if one.digest not in needed and one.created_at < since]
-    manifests.forget(platform.settings, [one.digest for one in old])
+    known_artifacts.forget(platform.settings, [one.digest for one in old])
     said = _removed("artifacts that no version needs", [one.folder for one in old], folder)
     kept = [one for one in known if one not in old]
     unused = [one for one in environments.unused(shared, kept) if _built_at(one) < since]

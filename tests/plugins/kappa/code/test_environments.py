@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cli.entry import CHECKOUT
-from kappa.code import environments, manifests
+from kappa.code import environments, known_artifacts
 from kappa.code.environments import SHARED, EnvironmentBroken, NoEnvironment, distributions, python_of
 from kappa.core import environment
 from kappa.core.installation.addresses import Places, Postgres, Spark
@@ -88,7 +88,7 @@ def test_of_an_artifact_whose_files_are_not_seen_the_manifest_in_the_store_says_
     places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
     settings = replace(there(tmp_path, SHARED), postgres=Postgres("pg"), places=places)
     artifact(settings.artifacts / "made", numpy="1.0")
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     settings.shared.rename(tmp_path / "elsewhere")
     name = environments.name({**environment.present(), "numpy": "1.0"})
     assert python_of(settings, settings.artifacts / "made") == f"{settings.shared}/environments/{name}/bin/python"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kappa.code import artifacts, manifests
+from kappa.code import artifacts, known_artifacts
 from kappa.code.artifacts import UnknownArtifact
 from kappa.core.artifact_files import TamperedArtifact
 from kappa.core.audit import Author
@@ -48,51 +48,51 @@ def test_a_host_that_does_not_see_the_folder_knows_as_much_of_an_artifact(
     settings: Settings, unmount: Unmount, checkout: Path
 ) -> None:
     built = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
-    assert manifests.known(settings) == [built]
+    known_artifacts.publish(settings)
+    assert known_artifacts.known(settings) == [built]
     unmount()
-    assert manifests.known(settings) == [built], "its folder among it: that of Spark's hosts"
-    assert manifests.find_whole(settings, built.digest[:8]) == built
+    assert known_artifacts.known(settings) == [built], "its folder among it: that of Spark's hosts"
+    assert known_artifacts.find_whole(settings, built.digest[:8]) == built
     with pytest.raises(UnknownArtifact, match=rf"there is no artifact 'zz' \(known: {built.digest}\)"):
-        manifests.find(settings, "zz")
+        known_artifacts.find(settings, "zz")
 
 
 def test_of_several_the_newest_is_last_and_each_is_written_once(
     settings: Settings, unmount: Unmount, checkout: Path
 ) -> None:
     first = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     written = (settings.store / "artifacts").files()
     assert sorted(written) == [f"{first.digest}.json", f"{first.digest}.zip"]
     edit(checkout, "jobs/sinks.py", "SINK = 3", "SINK = 4")
     second = artifacts.build(checkout, settings.artifacts, NOON.replace(hour=13))
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     after = (settings.store / "artifacts").files()
     assert {name: after[name] for name in written} == written
     unmount()
-    assert [one.digest for one in manifests.known(settings)] == [first.digest, second.digest]
-    assert manifests.find(settings, "").digest == second.digest
+    assert [one.digest for one in known_artifacts.known(settings)] == [first.digest, second.digest]
+    assert known_artifacts.find(settings, "").digest == second.digest
 
 
 def test_files_are_looked_at_where_they_are_seen(settings: Settings, unmount: Unmount, checkout: Path) -> None:
     built = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     file = built.folder / "jobs" / "run.py"
     file.chmod(0o644)
     file.write_text("print('another')\n")
     with pytest.raises(TamperedArtifact):
-        manifests.find_whole(settings, built.digest)
+        known_artifacts.find_whole(settings, built.digest)
     unmount()
-    assert manifests.find_whole(settings, built.digest) == built, "its driver refuses"
+    assert known_artifacts.find_whole(settings, built.digest) == built, "its driver refuses"
 
 
 def test_a_file_is_read_from_the_folder_or_from_the_copy(settings: Settings, unmount: Unmount, checkout: Path) -> None:
     built = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     for seen in (True, False):
-        assert manifests.source(settings, built.digest, "jobs/outcome.py") == "ARGUMENT = '--attempt'\n"
-        assert manifests.source(settings, built.digest, "jobs/of_tomorrow.py") is None
-        assert manifests.source(settings, "0ld", "jobs/outcome.py") is None
+        assert known_artifacts.source(settings, built.digest, "jobs/outcome.py") == "ARGUMENT = '--attempt'\n"
+        assert known_artifacts.source(settings, built.digest, "jobs/of_tomorrow.py") is None
+        assert known_artifacts.source(settings, "0ld", "jobs/outcome.py") is None
         if seen:
             unmount()
 
@@ -101,16 +101,16 @@ def test_files_are_at_hand_everywhere_and_are_those_of_the_build(
     settings: Settings, unmount: Unmount, checkout: Path
 ) -> None:
     built = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
-    with manifests.at_hand(settings, built) as there:
+    known_artifacts.publish(settings)
+    with known_artifacts.at_hand(settings, built) as there:
         assert there == built
     unmount()
-    with manifests.at_hand(settings, built) as there:
+    with known_artifacts.at_hand(settings, built) as there:
         assert there.folder != built.folder
         assert (there.folder / "jobs" / "run.py").read_text() == "print('driver')\n"
     assert not there.folder.exists()
     other = {**built.environment, "numpy": "0.1"}
-    with pytest.raises(TamperedArtifact), manifests.at_hand(settings, replace(built, environment=other)):
+    with pytest.raises(TamperedArtifact), known_artifacts.at_hand(settings, replace(built, environment=other)):
         pass
 
 
@@ -118,10 +118,10 @@ def test_one_that_is_deleted_while_it_is_read_is_none(
     settings: Settings, unmount: Unmount, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     unmount()
     monkeypatch.setattr(Location, "names", lambda _: {"gone.json", f"{built.digest}.json"})
-    assert manifests.known(settings) == [built]
+    assert known_artifacts.known(settings) == [built]
 
 
 def test_where_all_hosts_have_to_see_the_folder_nothing_is_copied(settings: Settings, checkout: Path) -> None:
@@ -130,9 +130,9 @@ def test_where_all_hosts_have_to_see_the_folder_nothing_is_copied(settings: Sett
         replace(settings, postgres=Postgres(), places=Places(store=settings.places.store)),
     ):
         artifacts.build(checkout, one.artifacts, NOON)
-        manifests.publish(one)
+        known_artifacts.publish(one)
         assert not {name for name in (one.store / "artifacts").names() if "." in name}
-        assert manifests.sees_files(replace(one, places=Places(shared="/no/such")))
+        assert known_artifacts.sees_files(replace(one, places=Places(shared="/no/such")))
 
 
 def test_a_deployment_from_there_starts_what_one_that_sees_the_folder_would(
@@ -140,8 +140,8 @@ def test_a_deployment_from_there_starts_what_one_that_sees_the_folder_would(
 ) -> None:
     stage.share(settings.shared)
     platform = replace(stage.platform, settings=replace(settings, home=stage.platform.settings.home))
-    built = manifests.known(settings)[0]
-    manifests.publish(settings)
+    built = known_artifacts.known(settings)[0]
+    known_artifacts.publish(settings)
     seen = plan_deploy(platform, DeployRequest("ad_ctr"))
     unmount()
     plan = plan_deploy(platform, DeployRequest("ad_ctr"))
@@ -158,11 +158,11 @@ def test_who_sees_the_folder_drops_an_artifact_with_its_copy_and_who_does_not_dr
     old = artifacts.build(checkout, settings.artifacts, NOON.replace(year=2001))
     edit(checkout, "jobs/sinks.py", "SINK = 3", "SINK = 4")
     kept = artifacts.build(checkout, settings.artifacts, NOON)
-    manifests.publish(settings)
+    known_artifacts.publish(settings)
     platform = replace(stage.platform, settings=settings)
     assert old_code.drop(platform, NOON) == [f"artifacts that no version needs: {old.digest} removed"]
     assert (settings.store / "artifacts").names() == {f"{kept.digest}.json", f"{kept.digest}.zip"}
     assert not (old.folder / MANIFEST).exists()
     unmount()
     assert old_code.drop(platform, NOON) == []
-    assert manifests.known(settings) == [kept]
+    assert known_artifacts.known(settings) == [kept]
