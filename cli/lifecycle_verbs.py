@@ -24,7 +24,6 @@ from kappa.platform import Platform, connect
 from kappa.verbs.deploy import steps as deploying
 from kappa.verbs.deploy.observation import plan_start
 from kappa.verbs.observation import found
-from kappa.verbs.retire import old_code
 from kappa.verbs.retire import steps as retiring
 from kappa.verbs.stop import steps as stopping
 from kappa.verbs.stop.plan import NothingDeployed
@@ -53,22 +52,15 @@ def build(settings: Settings) -> tuple[Artifact, bool]:
     there = (settings.artifacts / artifacts.checkout_digest(CHECKOUT)).exists()
     built = artifacts.build(CHECKOUT, settings.artifacts, datetime.now(UTC))
     known_artifacts.publish(settings)
-    if not settings.needs_shared:
-        _drop_unused(settings)
+    if not settings.needs_shared:  # then Airflow's workers need not see what nobody needs any more
+        for said in retiring.drop_code(connect(settings)):
+            err.print(said, highlight=False)
     return built, not there
 
 
 def _sees_shared(settings: Settings) -> bool:
     """Whether the shared folder is mounted here: where nothing is, its place is empty, or not there."""
     return settings.artifacts.is_dir() or (settings.shared.is_dir() and not known_artifacts.known(settings))
-
-
-def _drop_unused(settings: Settings) -> None:
-    """Remove what no version needs: where Airflow's workers need not see the shared folder, only who builds does."""
-    platform = connect(settings)
-    since = platform.clock.now() - retiring.windows(settings).state
-    for said in old_code.drop(platform, since):
-        err.print(said, highlight=False)
 
 
 def requests(

@@ -34,7 +34,7 @@ def trials(settings: Settings) -> Iterator[Trial]:
     yield Trial(PART, f"shared folder {settings.shared}", partial(_shared, settings))
     if settings.places.store:
         yield Trial(PART, f"store {settings.store}", partial(_store, settings.store))
-    for folder in dict.fromkeys((settings.home, *_seen(settings.shared))):
+    for folder in dict.fromkeys((settings.home, *filter(Path.is_dir, [settings.shared]))):
         yield Trial(PART, f"room in {folder}", partial(_room, folder))
 
 
@@ -105,10 +105,6 @@ def _shared(settings: Settings) -> str:
     if not (settings.needs_shared or os.access(folder, os.W_OK)):
         return "there, to read: './kappa build' is for another host"
     return _store(places.at(folder))
-
-
-def _seen(folder: Path) -> list[Path]:
-    return [folder] if folder.is_dir() else []
 
 
 def _needs_shared(settings: Settings) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from cli import lifecycle_verbs
 from cli.lifecycle_verbs import SharedFolderUnseen
 from kappa.code import artifacts
-from kappa.core.installation.addresses import Places, Postgres
 from kappa.core.installation.settings import Settings
-from tests.plugins.stages import edit, write_checkout
+from tests.plugins.stages import edit, store_apart, write_checkout
 
 
 @pytest.fixture
@@ -25,10 +23,9 @@ def settings(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) ->
     """An installation of several hosts whose store is not its shared folder, with a checkout of a little code; nothing
     of it is old."""
     monkeypatch.setattr(lifecycle_verbs, "CHECKOUT", checkout)
-    monkeypatch.setattr("cli.lifecycle_verbs.old_code.drop", lambda *_: [])
+    monkeypatch.setattr("cli.lifecycle_verbs.retiring.drop_code", lambda *_: [])
     (tmp_path / "shared").mkdir()
-    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
-    return replace(Settings(tmp_path / "home"), postgres=Postgres("pg"), places=places)
+    return store_apart(Settings(tmp_path / "home"), tmp_path)
 
 
 def test_what_is_built_on_one_host_is_deployed_from_another(settings: Settings, tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from kappa.airflow import spark_program
 from kappa.airflow.spark_program import FiniteSparkOperator
 from kappa.core.changes import Attempt, Change, Outcome, RunsAs
-from kappa.core.installation.addresses import Places, Postgres, Spark
+from kappa.core.installation.addresses import Postgres, Spark
 from kappa.core.installation.settings import Settings
 from kappa.core.versions import Desired
 from kappa.verbs.change import steps as change_steps
 from kappa.verbs.drivers.finite_program import Program
 from tests.plugins.fakes import FakeCluster, FakeRegistry
-from tests.plugins.stages import put_checkpoint_jar
+from tests.plugins.stages import put_checkpoint_jar, store_apart
 
 SETTINGS = {"executors": 0, "executor_memory_mb": 600, "executor_cores": 4, "state_partitions": 2}
 OLD, NEW = RunsAs("0ld", SETTINGS, 1), RunsAs("0new", {**SETTINGS, "state_partitions": 4}, 2)
@@ -57,8 +57,7 @@ class FiniteTasks:
 
     def hide_files(self) -> None:
         """The store is a folder of its own, and the tasks' host does not see the shared one."""
-        shared, apart = self.settings.home / "shared", self.settings.home / "store"
-        self.settings = replace(self.settings, places=Places(shared=str(shared), store=str(apart)))
+        self.settings = store_apart(self.settings, self.settings.home)
 
     def attempt(self) -> Attempt:
         """The newest try."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cli.entry import CHECKOUT
 from kappa.code import artifacts
 from kappa.core import artifact_files
+from kappa.core.installation.addresses import Places, Postgres
 from kappa.core.installation.settings import Settings
 from kappa.core.log.kafka_log import Offsets
 from kappa.core.spark_environment import SPARK_JAR
@@ -71,6 +72,12 @@ def put_checkpoint_jar(settings: Settings) -> None:
     """A jar of that name, which nothing here loads."""
     settings.jars.mkdir(parents=True, exist_ok=True)
     (settings.jars / SPARK_JAR).touch()
+
+
+def store_apart(settings: Settings, folder: Path) -> Settings:
+    """The same on several hosts, whose store is not their shared folder; both lie in this one, and are not there."""
+    places = Places(shared=str(folder / "shared"), store=str(folder / "store"))
+    return replace(settings, postgres=Postgres("pg"), places=places)
 
 
 def edit(checkout: Path, path: str, old: str, new: str) -> None:

@@ -32,12 +32,15 @@ def known(settings: Settings) -> list[Artifact]:
     """All of them, the newest last. Raises StoreAway."""
     if sees_files(settings):
         return artifacts.known(settings.artifacts)
-    return sorted(_published(settings), key=lambda artifact: artifact.created_at)
+    return _published(settings)
 
 
 def find(settings: Settings, name: str) -> Artifact:
     """The one that `artifacts.chosen` chooses of them. Raises as that, StoreAway."""
-    return artifacts.chosen(known(settings), name)
+    if sees_files(settings):
+        return artifacts.find(settings.artifacts, name)
+    # Each manifest is a request: the others are read only for the words of a refusal.
+    return artifacts.chosen(_published(settings, name) or _published(settings), name)
 
 
 def find_whole(settings: Settings, name: str) -> Artifact:
@@ -98,12 +101,15 @@ def forget(settings: Settings, gone: Iterable[str]) -> None:
         _place(settings).remove(f"{digest}{end}" for digest in gone for end in (KNOWN, FILES))
 
 
-def _published(settings: Settings) -> Iterator[Artifact]:
-    for name in _place(settings).names():
-        if name.endswith(KNOWN):
+def _published(settings: Settings, begins: str = "") -> list[Artifact]:
+    """Those in the store whose digest begins so, the newest last."""
+    place, found = _place(settings), list[Artifact]()
+    for name in place.names():
+        if name.startswith(begins) and name.endswith(KNOWN):
             with suppress(FileNotFoundError):  # one that is deleted meanwhile
-                held = json.loads((_place(settings) / name).read())
-                yield Artifact.from_json({**held, "folder": str(settings.artifacts / held["digest"])})
+                held = json.loads((place / name).read())
+                found.append(Artifact.from_json({**held, "folder": str(settings.artifacts / held["digest"])}))
+    return sorted(found, key=lambda artifact: artifact.created_at)
 
 
 def _packed(folder: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,11 @@ import pytest
 from cli.commands import doctor
 from cli.doctor import cluster_hosts
 from cli.doctor.trial import Wrong
-from kappa.core.installation.addresses import Places, Postgres
 from kappa.core.installation.settings import Settings
 from kappa.platform import cluster_of
 from stack.layout import Layout
 from tests.plugins.fakes import FakeClock, FakeCluster, FakeRegistry
+from tests.plugins.stages import store_apart
 
 
 @pytest.mark.rig
@@ -47,8 +46,7 @@ def test_without_two_free_cores_nothing_is_started(tmp_path: Path) -> None:
 
 
 def test_from_where_the_shared_folder_is_not_seen_nothing_is_started(tmp_path: Path) -> None:
-    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
-    there = replace(Settings(tmp_path), postgres=Postgres("pg"), places=places)
+    there = store_apart(Settings(tmp_path), tmp_path)
     cluster = FakeCluster(FakeRegistry(FakeClock()))
     assert cluster_hosts.look_at_hosts(there, cluster).startswith("not looked at: the program's code has to lie in the")
     assert cluster.submissions == {}

@@ -47,15 +47,13 @@ def read(database: Database, store: Location, replay: UUID) -> dict[str, Any]:
 
 def page(database: Database, store: Location, replay: UUID) -> bytes:
     """The report as the validation wrote it, HTML. Raises NoReport, NotReadable, TooSlow."""
-    file = _file(store, _validation(database, replay))
+    found = _validation(database, replay)
     try:
-        if file is not None:
-            return file.read()
+        return _file(store, found).read()
     except StoreAway as away:
         raise NoReport(replay, str(away).removesuffix(".")) from away
     except FileNotFoundError:
-        pass
-    raise NoReport(replay, f"there is no file {FILE} of it in the store")
+        raise NoReport(replay, f"there is no file {FILE} of it in the store") from None
 
 
 def _validation(database: Database, replay: UUID) -> Mapping[str, Any]:
@@ -66,19 +64,19 @@ def _validation(database: Database, replay: UUID) -> Mapping[str, Any]:
     return {**row["validation"], "validated_at": row["validated_at"]}
 
 
-def _file(store: Location, found: Mapping[str, Any]) -> Location | None:
-    """Where the report's file is; nothing that lies outside of where validations write."""
+def _file(store: Location, found: Mapping[str, Any]) -> Location:
+    """Where the report's file is. Raises FileNotFoundError where that is outside of where validations write."""
     folder = PurePosixPath(str(found.get("folder") or ""))
-    inside = folder.parts[:1] == (FOLDER,) and ".." not in folder.parts
-    return store / str(folder / FILE) if inside else None
+    if folder.parts[:1] != (FOLDER,) or ".." in folder.parts:
+        raise FileNotFoundError(folder)
+    return store / str(folder / FILE)
 
 
 def _has_file(store: Location, found: Mapping[str, Any]) -> bool:
     """Whether it is there, for all that can be known now."""
-    file = _file(store, found)
     try:
-        return file is not None and file.exists()
-    except (StoreAway, NoClient):
+        return _file(store, found).exists()
+    except (FileNotFoundError, StoreAway, NoClient):
         return False
 
 

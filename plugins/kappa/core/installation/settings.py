@@ -132,9 +132,14 @@ class Settings:
         return at(self.places.store or self.shared)
 
     @property
+    def stores_in_shared(self) -> bool:
+        """Whether the store is the shared folder."""
+        return str(self.store) == str(self.shared)
+
+    @property
     def needs_shared(self) -> bool:
         """Whether hosts that are none of Spark's need the shared folder, too: it is the store, or all is on one."""
-        return self.is_embedded or str(self.store) == str(self.shared)
+        return self.is_embedded or self.stores_in_shared
 
     @property
     def secrets(self) -> Path:

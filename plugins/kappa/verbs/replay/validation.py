@@ -32,8 +32,7 @@ INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "KAP
 FILES = {"input": "in.json", "output": "out.json", "report": "report.html"}
 """The program's arguments, and the files of an attempt that they name."""
 TAIL = 4_000
-MADE_AT = "%Y%m%dT%H%M%S"
-"""How the name of an attempt's folder begins: when it was made, in UTC."""
+_MADE_AT = "%Y%m%dT%H%M%S"
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def validate(
 def judged(settings: Settings, asked: Request, below: Path, seconds: float, run: Runner | None = None) -> Outcome:
     """The outcome of a request, whose files are put into a folder of their own below a folder of the store; that tells
     in its name when, since not every store does. Raises StoreAway."""
-    kept = below / f"{datetime.now(UTC):{MADE_AT}}-{uuid4().hex[:6]}"
+    kept = below / attempt(datetime.now(UTC))
     with tempfile.TemporaryDirectory(prefix="kappa-validation-") as scratch:
         files = {name: Path(scratch, file) for name, file in FILES.items()}
         files["input"].write_text(json.dumps(asked.to_json(), indent=1))
@@ -83,6 +82,16 @@ def judged(settings: Settings, asked: Request, below: Path, seconds: float, run:
         for file in filter(Path.is_file, Path(scratch).iterdir()):
             (settings.store / str(kept / file.name)).write(file.read_bytes())
     return {**outcome, "folder": str(kept)}
+
+
+def attempt(at: datetime) -> str:
+    """A name for the folder of an attempt that is made then, in UTC; no other has it."""
+    return f"{at:{_MADE_AT}}-{uuid4().hex[:6]}"
+
+
+def made_at(folder: str) -> datetime:
+    """When the attempt was made whose folder has this name. Raises ValueError for one that `attempt` did not give."""
+    return datetime.strptime(folder.partition("-")[0], _MADE_AT).replace(tzinfo=UTC)
 
 
 def subject_of(platform: Platform, replay: Replay, job: str, standing: Callable[[str, int], Standing]) -> Subject:

@@ -18,7 +18,7 @@ from kappa.core.installation import program_output
 from kappa.core.installation.settings import Settings
 from kappa.platform import Platform
 from kappa.verbs.observation import living, open_changes
-from kappa.verbs.replay.validation import MADE_AT
+from kappa.verbs.replay.validation import made_at
 from kappa.verbs.retire.old_files_plan import DAY, KEEP, Found, InUse, Keep, Kind, OldFiles, decide
 
 ACTION = "retire.old_files"
@@ -102,7 +102,7 @@ def listing(settings: Settings) -> Iterator[Found]:
 def scratch(platform: Platform) -> Iterator[Found]:
     """What changes that have ended left in the store, where that is not the shared folder, in which it goes with its
     change's outcomes. What the registry knows no change of may be another installation's."""
-    if _in_shared(platform.settings):
+    if platform.settings.stores_in_shared:
         return
     work = platform.settings.store / "work"
     for name in sorted(work.names()):
@@ -115,7 +115,7 @@ def scratch(platform: Platform) -> Iterator[Found]:
 
 def reports(settings: Settings) -> Iterator[Found]:
     """What validations left in the store, where that is not the shared folder; when they did, their names say."""
-    for kind, pattern in () if _in_shared(settings) else FOLDERS:
+    for kind, pattern in () if settings.stores_in_shared else FOLDERS:
         if kind not in IN_STORE:
             continue
         top, *below = pattern.split("/")
@@ -124,13 +124,7 @@ def reports(settings: Settings) -> Iterator[Found]:
             sizes["/".join(name.split("/")[: len(below)])] += file.size
         for name, size in sorted(sizes.items()):
             with suppress(ValueError):
-                made_at = datetime.strptime(name.rpartition("/")[2].partition("-")[0], MADE_AT).replace(tzinfo=UTC)
-                yield Found(kind, f"{top}/{name}", size, made_at)
-
-
-def _in_shared(settings: Settings) -> bool:
-    """Whether the store is the shared folder."""
-    return str(settings.store) == str(settings.shared)
+                yield Found(kind, f"{top}/{name}", size, made_at(name.rpartition("/")[2]))
 
 
 def in_use(platform: Platform, at_work: Working = working) -> InUse:

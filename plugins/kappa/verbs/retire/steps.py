@@ -77,12 +77,17 @@ def carry_out(platform: Platform, plan: RetirePlan, by: Author, is_over: IsOver 
     acts = (*plan.of(Action.STOP), *plan.of(Action.RETIRE))
     done = [_act(platform, verdict, by, is_over) for verdict in acts]
     left = list(_sweep(platform, by))
-    code = old_code.drop(platform, platform.clock.now() - windows(platform.settings).state)
+    code = drop_code(platform)
     kept = len(plan.of(Action.KEEP))
     said = "; ".join([*ended, *done, *left, *code]) or "nothing to retire"
     sentence = f"{said}. {kept} versions are kept." if kept else f"{said}."
     platform.registry.record(Entry(by, f"{VERB}.swept", None, None, {"sentence": sentence, "plan": plan.to_json()}))
     return sentence
+
+
+def drop_code(platform: Platform) -> list[str]:
+    """Remove code that no version needs and that is as old as state is kept; what was removed, in words."""
+    return old_code.drop(platform, platform.clock.now() - windows(platform.settings).state)
 
 
 def free(platform: Platform, job: str, number: int, by: Author) -> Given:

@@ -28,6 +28,16 @@ def several_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FiniteTask
     return finite_tasks.several_hosts(tmp_path, monkeypatch)
 
 
+def never_placed(tasks: FiniteTasks) -> None:
+    """The program waits for a host: somebody else has taken the room."""
+
+    def waits() -> None:
+        if tasks.cluster.states["driver-0"] is DriverState.RUNNING:
+            tasks.cluster.states["driver-0"] = DriverState.SUBMITTED
+
+    tasks.registry.clock.meanwhile.append(waits)
+
+
 def test_on_several_hosts_the_program_runs_on_the_cluster(
     several_hosts: FiniteTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,12 +89,7 @@ def test_where_no_host_takes_it_in_time_the_task_runs_it(
 ) -> None:
     """Somebody else may have taken the room."""
     ran = runs(monkeypatch, several_hosts, EQUAL, code=0)
-
-    def waits() -> None:
-        if several_hosts.cluster.states["driver-0"] is DriverState.RUNNING:
-            several_hosts.cluster.states["driver-0"] = DriverState.SUBMITTED
-
-    several_hosts.registry.clock.meanwhile.append(waits)
+    never_placed(several_hosts)
     assert execute() == "4 rows, equal."
     assert (len(ran), several_hosts.cluster.states) == (1, {"driver-0": DriverState.KILLED})
     assert several_hosts.registry.clock.monotonic() == pytest.approx(61, abs=2)
@@ -96,12 +101,7 @@ def test_where_the_task_does_not_see_the_program_it_is_left_to_the_cluster(
     ran = runs(monkeypatch, several_hosts, EQUAL, code=0)
     several_hosts.hide_files()
     several_hosts.cluster.free = 0
-
-    def waits() -> None:
-        if several_hosts.cluster.states["driver-0"] is DriverState.RUNNING:
-            several_hosts.cluster.states["driver-0"] = DriverState.SUBMITTED
-
-    several_hosts.registry.clock.meanwhile.append(waits)
+    never_placed(several_hosts)
     with pytest.raises(NotPlaced, match="no host of the cluster had room for the repartition within 60 s"):
         execute()
     assert (ran, several_hosts.cluster.states) == ([], {"driver-0": DriverState.KILLED})

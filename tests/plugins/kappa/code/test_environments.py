@@ -18,8 +18,9 @@ from cli.entry import CHECKOUT
 from kappa.code import environments, known_artifacts
 from kappa.code.environments import SHARED, EnvironmentBroken, NoEnvironment, distributions, python_of
 from kappa.core import environment
-from kappa.core.installation.addresses import Places, Postgres, Spark
+from kappa.core.installation.addresses import Spark
 from kappa.core.installation.settings import Settings
+from tests.plugins.stages import store_apart
 
 
 def there(home: Path, python: str) -> Settings:
@@ -85,8 +86,7 @@ def test_a_package_that_is_not_installed_here_is_named() -> None:
 def test_of_an_artifact_whose_files_are_not_seen_the_manifest_in_the_store_says_which_it_runs_with(
     tmp_path: Path,
 ) -> None:
-    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
-    settings = replace(there(tmp_path, SHARED), postgres=Postgres("pg"), places=places)
+    settings = store_apart(there(tmp_path, SHARED), tmp_path)
     artifact(settings.artifacts / "made", numpy="1.0")
     known_artifacts.publish(settings)
     settings.shared.rename(tmp_path / "elsewhere")

@@ -22,7 +22,7 @@ from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.retire import old_code
 from tests.plugins.conftest import Stage
 from tests.plugins.fakes import NOON
-from tests.plugins.stages import edit
+from tests.plugins.stages import edit, store_apart
 
 Unmount = Callable[[], None]
 
@@ -30,8 +30,7 @@ Unmount = Callable[[], None]
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """An installation of several hosts whose store is not its shared folder."""
-    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
-    return replace(Settings(tmp_path / "home"), postgres=Postgres("pg"), places=places)
+    return store_apart(Settings(tmp_path / "home"), tmp_path)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from kappa.verbs.drivers.submission import (
     jars,
     submission,
 )
-from tests.plugins.stages import put_checkpoint_jar
+from tests.plugins.stages import put_checkpoint_jar, store_apart
 
 HERE = Settings(home=Path("/state"))
 JVM_WITHOUT_MEMORY = 3
@@ -168,8 +168,7 @@ def test_a_driver_that_stands_by_differs_by_one_word() -> None:
 
 def test_where_this_host_does_not_see_the_jars_those_of_the_drivers_host_count(tmp_path: Path) -> None:
     """SparkSubmit, which the worker starts there, lists them."""
-    places = Places(shared=str(tmp_path / "shared"), store=str(tmp_path / "store"))
-    there = replace(Settings(home=tmp_path), postgres=replace(HERE.postgres, host="pg"), places=places)
+    there = store_apart(Settings(home=tmp_path), tmp_path)
     assert jars(there) == f"{tmp_path}/shared/jars/spark/*.jar"
     with pytest.raises(NoSparkJar):
-        jars(replace(there, places=Places(shared=places.shared)))
+        jars(replace(there, places=Places(shared=there.places.shared)))

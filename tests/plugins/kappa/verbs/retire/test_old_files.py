@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from kappa.core.audit import Author
-from kappa.verbs.replay.validation import MADE_AT
+from kappa.verbs.replay.validation import attempt
 from kappa.verbs.retire import old_files
 from kappa.verbs.retire.old_files_plan import KEEP, Keep
 from tests.plugins.conftest import Stage
@@ -108,7 +108,7 @@ def test_what_validations_left_in_a_store_is_as_old_as_its_name_says(stage: Stag
     stage.keep_in(str(tmp_path / "store"))
     store, now = stage.platform.settings.store, stage.clock.now()
     for days in (0, 20, 40):
-        at = f"{now - timedelta(days=days):{MADE_AT}}-c0ffee"
+        at = attempt(now - timedelta(days=days))
         for folder in (f"validations/{uuid4()}/{at}", f"live_validations/{at}"):
             (store / f"{folder}/report.html").write(b"x" * 50)
             (store / f"{folder}/in.json").write(b"x" * 50)
