@@ -52,8 +52,10 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long the random mix of faults goes on."""
+    """How much long tests do."""
     parser.addoption("--mix-minutes", type=float, default=30, help="How long the random mix of faults (F33) goes on.")
+    said = "Records a second, 500,000 in all, while test_hosts_and_stores.py rescales jobs; 200 if not given."
+    parser.addoption("--lab-rate", type=int, help=said)
 
 
 @pytest.hookimpl(trylast=True)

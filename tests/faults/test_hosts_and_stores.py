@@ -51,6 +51,12 @@ class Operated:
         print(self.airflow.kappa(*words, "--reason", "test", seconds=PATIENCE_SECONDS))
 
 
+@pytest.fixture
+def rate(request: pytest.FixtureRequest) -> int:
+    """Records a second while jobs are rescaled."""
+    return int(request.config.getoption("--lab-rate") or RATE)
+
+
 @pytest.fixture(scope="module", params=list(Keeper))
 def operated(request: pytest.FixtureRequest) -> Iterator[Operated]:
     """Both jobs with an executor on each of two hosts. Where the store is another, the host of Airflow and of its
@@ -66,15 +72,14 @@ def operated(request: pytest.FixtureRequest) -> Iterator[Operated]:
         yield made
 
 
-def test_jobs_are_rescaled_on_the_cluster_and_exact(operated: Operated) -> None:
+def test_jobs_are_rescaled_on_the_cluster_and_exact(operated: Operated, rate: int) -> None:
     installed = operated.installed
     assert [json.loads(installed.ask("generations", job, "1")) for job in JOBS] == [["g1"], ["g1"]]
-    with traffic(installed, 2, RATE) as sent:
+    with traffic(installed, 2, rate):
         for job in JOBS:
             for given in (("--partitions", "4"), ("--executors", "1"), ("--executors", "2")):
                 operated.kappa("rescale", job, *given)
     check(installed, {"ad_ctr": 1, "client_spend": 1})
-    print(f"{sent()} records")
     for job in JOBS:
         newest = json.loads(installed.ask("generations", job, "1"))[-1]
         assert newest.startswith("g2-"), f"a generation for the other partitions, not {newest}"
@@ -85,15 +90,14 @@ def test_jobs_are_rescaled_on_the_cluster_and_exact(operated: Operated) -> None:
 
 def test_jobs_are_replayed_promoted_and_rolled_back_and_exact(operated: Operated) -> None:
     installed, airflow = operated.installed, operated.airflow
-    with traffic(installed, 3, RATE) as sent, ThreadPoolExecutor(1) as pool:
+    with traffic(installed, 3, RATE), ThreadPoolExecutor(1) as pool:
         replay = pool.submit(operated.kappa, "reprocess", *JOBS, "--approve", "ask")
         airflow.say_yes("approver", airflow.replay(PATIENCE_SECONDS), PATIENCE_SECONDS)
         replay.result(PATIENCE_SECONDS)
     check(installed, {"ad_ctr": 2, "client_spend": 2})
-    with traffic(installed, 4, RATE) as more:
+    with traffic(installed, 4, RATE):
         operated.kappa("rollback", *JOBS)
     check(installed, {"ad_ctr": 1, "client_spend": 1})
-    print(f"{sent() + more()} records")
 
 
 def check(installed: Installed, serving: dict[str, int]) -> None:

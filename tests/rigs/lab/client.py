@@ -51,7 +51,8 @@ from traffic.sources import plan_synthetic
 
 MOST_WAITING = 1_000_000
 """All that a test sends may wait for brokers on a busy machine."""
-MANY = 10_000_000
+MOST = 500_000
+"""Records of one traffic, which then ends."""
 LINGERING = {"linger.ms": 200}
 """Traffic comes by so many milliseconds at once: each request of its own is copied twice, by TLS, on the same cores."""
 
@@ -148,13 +149,13 @@ def _send(settings: Settings, records: Iterable[Mapping[str, Any]], more: Mappin
 
 def traffic(settings: Settings, seed: str, rate: str, until: str) -> object:
     """Play something of every fate, so many records a second, until a file is there; how many records the log took,
-    and how many not."""
-    shape = Shape(int(seed), MANY, ads=20, clients=4, users=200, ctr=0.2, fractions=DISTURBED)
+    how many not, and in how many seconds."""
+    shape = Shape(int(seed), MOST, ads=20, clients=4, users=200, ctr=0.2, fractions=DISTURBED)
     plan = plan_synthetic(round(time.time() * 1000), shape, 0.0, float(rate))
     wanted = takewhile(lambda _: not Path(until).exists(), plan.records)
     log = traffic_log.KafkaLog(settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), settings.topic.name, LINGERING)
     played = play(wanted, log, SystemClock(), paced=True)
-    return [played.delivered, played.failed]
+    return [played.delivered, played.failed, round(played.seconds)]
 
 
 def state(settings: Settings, job: str) -> object:

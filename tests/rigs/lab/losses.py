@@ -244,6 +244,7 @@ def traffic(installed: Installed, seed: int, rate: int = RATE) -> Iterator[Calla
     finally:
         stop.touch()
         playing.wait(PATIENCE_SECONDS)
-    delivered, failed = json.loads(answer.read_text().splitlines()[-1])
+    delivered, failed, seconds = json.loads(answer.read_text().splitlines()[-1])
     brought.append(delivered)
     assert failed == 0, f"{failed} records failed, {delivered} did not"
+    print(f"{delivered} records in {seconds} s")
