@@ -48,6 +48,11 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         # And a connection to one that says nothing is given up after 30 s in the end, each time later than before.
         "kafka.socket.connection.setup.timeout.ms": "3000",
         "kafka.socket.connection.setup.timeout.max.ms": "3000",
+        # Who leads now is asked of a broker that a connection is being made to, rather than of another one. So the one
+        # that is gone is tried again only after others had the time to be asked (docs/decisions/0065).
+        "kafka.reconnect.backoff.ms": "500",
+        "kafka.reconnect.backoff.max.ms": "1000",
+        "kafka.retry.backoff.max.ms": "200",
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
         "kafka.default.api.timeout.ms": "20000",

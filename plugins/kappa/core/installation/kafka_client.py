@@ -19,6 +19,9 @@ so."""
 logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
 """It warns of each step of its own that took a tenth of a second, as any does on a busy machine."""
 
+HOST_THAT_IS_GONE = {"socket_connection_setup_timeout_ms": 3_000, "socket_connection_setup_timeout_max_ms": 10_000}
+"""A connection that nobody answers is given up after 10 s by default, and another broker is asked only then."""
+
 _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 
 
@@ -43,7 +46,7 @@ def connected(access: KafkaAccess, make: type[_C], **settings: Any) -> _C:
         told["bootstrap_servers"] = ",".join(listening(access.address)) or access.address
 
     def connect(**given: Any) -> Any:
-        begun.append(make.DEFAULT_CONFIG["kafka_client"](**given))
+        begun.append(make.DEFAULT_CONFIG["kafka_client"](**given, **HOST_THAT_IS_GONE))
         return begun[-1]
 
     try:

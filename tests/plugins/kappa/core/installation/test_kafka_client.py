@@ -64,6 +64,15 @@ def test_connections_that_come_and_go_are_not_in_the_log(parts: Layout, caplog: 
     assert caplog.messages == []
 
 
+@pytest.mark.rig
+def test_a_connection_that_nobody_answers_is_given_up_before_long(parts: Layout) -> None:
+    """What it does not know of its settings kafka-python leaves aside without a word, so it is asked for them."""
+    made = connected(parts.settings.kafka_access(KafkaUser.CONTROL), KafkaAdminClient)
+    manager = made._client._manager
+    assert manager.socket_connection_setup_timeout_ms("a broker") == 3_000
+    made.close()
+
+
 def test_where_nobody_listens_no_password_is_blamed(tmp_path: Path) -> None:
     nobody = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, tmp_path / "none")
     with pytest.raises(KafkaError) as caught:
