@@ -6,18 +6,23 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from kappa.core.installation.kafka_access import KafkaAccess
-from kappa.core.job_catalog import working_cores
+from kappa.core.job_catalog import EXECUTORS, working_cores
 from kappa.core.log.kafka_log import Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
 OFFSET_RETRIES = 60
 """For so many seconds a batch that begins waits for a broker that is away, before the query ends."""
+UNTIL_ANOTHER_LEADS_MS = 12_000
+"""After so long another broker leads in place of one whose host is gone: 9 s until it is missed, and 2 s more where the
+one that misses it has to be found first."""
+LONGEST_MS = 20_000
+"""Where a question that is given up ends the query: a task is tried again on executors alone."""
 
 
 def stream(
@@ -29,11 +34,12 @@ def stream(
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
-    loaded: DataFrame = _options(reader, access, topic, start).load()
+    patience_ms = UNTIL_ANOTHER_LEADS_MS if settings[EXECUTORS] else LONGEST_MS
+    loaded: DataFrame = _options(reader, access, topic, start, patience_ms).load()
     return _records(loaded).coalesce(working_cores(settings))
 
 
-def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> DataStreamReader | DataFrameReader:
+def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, patience_ms: int) -> DataStreamReader:
     options = {
         **access.spark(),
         "assign": json.dumps({topic: sorted(start)}),
@@ -55,7 +61,7 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets) -> Da
         "kafka.retry.backoff.max.ms": "200",
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
-        "kafka.default.api.timeout.ms": "20000",
+        "kafka.default.api.timeout.ms": str(patience_ms),
         "fetchOffset.numRetries": str(OFFSET_RETRIES),
         "fetchOffset.retryIntervalMs": "1000",
     }
