@@ -34,12 +34,16 @@ def stream(
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
-    patience_ms = UNTIL_ANOTHER_LEADS_MS if settings[EXECUTORS] else LONGEST_MS
-    loaded: DataFrame = _options(reader, access, topic, start, patience_ms).load()
+    loaded: DataFrame = _options(reader, access, topic, start, patience_ms(settings)).load()
     return _records(loaded).coalesce(working_cores(settings))
 
 
-def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, patience_ms: int) -> DataStreamReader:
+def patience_ms(settings: Mapping[str, int]) -> int:
+    """After so long a question for the ends is given up."""
+    return UNTIL_ANOTHER_LEADS_MS if settings[EXECUTORS] else LONGEST_MS
+
+
+def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, longest_ms: int) -> DataStreamReader:
     options = {
         **access.spark(),
         "assign": json.dumps({topic: sorted(start)}),
@@ -61,7 +65,7 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, patie
         "kafka.retry.backoff.max.ms": "200",
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
-        "kafka.default.api.timeout.ms": str(patience_ms),
+        "kafka.default.api.timeout.ms": str(longest_ms),
         "fetchOffset.numRetries": str(OFFSET_RETRIES),
         "fetchOffset.retryIntervalMs": "1000",
     }

@@ -1,0 +1,38 @@
+"""How long the source waits for a broker, and when it asks another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jobs import sources
+from kappa.core.installation.addresses import Kafka
+from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.job_catalog import EXECUTORS
+
+LEAST, MOST = 0.8, 1.2
+"""Kafka's client makes each wait so much shorter or longer, by chance."""
+
+
+class Reader:
+    """What the source tells its reader."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def option(self, name: str, value: str) -> Reader:
+        self.told[name] = value
+        return self
+
+
+def test_who_leads_now_is_asked_before_the_broker_that_is_gone_is_tried_again(tmp_path: Path) -> None:
+    """While a connection to that one is tried, the client asks no other."""
+    access = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.STREAM, tmp_path / "none")
+    reader: Any = Reader()
+    sources._options(reader, access, "ad_events", {0: 0}, 1)
+    again_ms = int(reader.told["kafka.reconnect.backoff.ms"])
+    assert LEAST * again_ms > MOST * int(reader.told["kafka.retry.backoff.max.ms"])
+
+
+def test_a_question_is_given_up_sooner_where_that_does_not_end_the_query() -> None:
+    assert sources.patience_ms({EXECUTORS: 2}) < sources.patience_ms({EXECUTORS: 0})
