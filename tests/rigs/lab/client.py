@@ -51,8 +51,7 @@ from traffic.sources import plan_synthetic
 
 MOST_WAITING = 1_000_000
 """All that a test sends may wait for brokers on a busy machine."""
-MOST = 500_000
-"""Records of one traffic, which then ends."""
+MOST = 500_000  # records of one traffic, which then ends
 LINGERING = {"linger.ms": 200}
 """Traffic comes by so many milliseconds at once: each request of its own is copied twice, by TLS, on the same cores."""
 
