@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,10 +17,10 @@ APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
 OFFSET_RETRIES = 60
 """For so many seconds a batch that begins waits for a broker that is away, before the query ends."""
-UNTIL_ANOTHER_LEADS_MS = 12_000
+ON_EXECUTORS_MS = 12_000
 """After so long another broker leads in place of one whose host is gone: 9 s until it is missed, and 2 s more where the
 one that misses it has to be found first."""
-LONGEST_MS = 20_000
+IN_OWN_PROCESS_MS = 20_000
 """Where a question that is given up ends the query: a task is tried again on executors alone."""
 
 
@@ -34,16 +33,18 @@ def stream(
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
-    loaded: DataFrame = _options(reader, access, topic, start, patience_ms(settings)).load()
+    loaded = _options(reader, access, topic, start, patience_ms(settings)).load()
     return _records(loaded).coalesce(working_cores(settings))
 
 
 def patience_ms(settings: Mapping[str, int]) -> int:
     """After so long a question for the ends is given up."""
-    return UNTIL_ANOTHER_LEADS_MS if settings[EXECUTORS] else LONGEST_MS
+    return ON_EXECUTORS_MS if settings[EXECUTORS] else IN_OWN_PROCESS_MS
 
 
-def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, longest_ms: int) -> DataStreamReader:
+def _options(
+    reader: DataStreamReader, access: KafkaAccess, topic: str, start: Offsets, ends_ms: int
+) -> DataStreamReader:
     options = {
         **access.spark(),
         "assign": json.dumps({topic: sorted(start)}),
@@ -65,13 +66,13 @@ def _options(reader: Any, access: KafkaAccess, topic: str, start: Offsets, longe
         "kafka.retry.backoff.max.ms": "200",
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
-        "kafka.default.api.timeout.ms": str(longest_ms),
+        "kafka.default.api.timeout.ms": str(ends_ms),
         "fetchOffset.numRetries": str(OFFSET_RETRIES),
         "fetchOffset.retryIntervalMs": "1000",
     }
     for name, value in options.items():
         reader = reader.option(name, value)
-    return reader  # type: ignore[no-any-return]
+    return reader
 
 
 def _records(loaded: DataFrame) -> DataFrame:
