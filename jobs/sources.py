@@ -56,8 +56,9 @@ def _options(
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
         # The host of a broker that is gone answers nothing. By default that is noticed after 30 s, and twice in a row.
         "kafka.request.timeout.ms": "5000",
-        # And a connection to one that says nothing is given up after 30 s in the end, each time later than before.
-        "kafka.socket.connection.setup.timeout.ms": "3000",
+        # And a connection to one that says nothing is given up after 10 s, then after up to 30, each time later than
+        # before. It counts until the host has answered the first packet, which takes a fraction of a second anywhere.
+        "kafka.socket.connection.setup.timeout.ms": "1000",
         "kafka.socket.connection.setup.timeout.max.ms": "3000",
         # Who leads now is asked of a broker that a connection is being made to, rather than of another one. So the one
         # that is gone is tried again only after others had the time to be asked (docs/decisions/0065).

@@ -19,8 +19,9 @@ so."""
 logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
 """It warns of each step of its own that took a tenth of a second, as any does on a busy machine."""
 
-HOST_THAT_IS_GONE = {"socket_connection_setup_timeout_ms": 3_000, "socket_connection_setup_timeout_max_ms": 10_000}
-"""A connection that nobody answers is given up after 10 s by default, and another broker is asked only then."""
+HOST_THAT_IS_GONE = {"socket_connection_setup_timeout_ms": 1_500, "socket_connection_setup_timeout_max_ms": 10_000}
+"""A connection that nobody answers is given up after 10 s by default, and another broker is asked only then. The time
+counts until the broker has let the client in, and doubles from the third attempt on."""
 
 _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 

@@ -69,7 +69,7 @@ def test_a_connection_that_nobody_answers_is_given_up_before_long(parts: Layout)
     """What it does not know of its settings kafka-python leaves aside without a word, so it is asked for them."""
     made = connected(parts.settings.kafka_access(KafkaUser.CONTROL), KafkaAdminClient)
     manager = made._client._manager
-    assert manager.socket_connection_setup_timeout_ms("a broker") == 3_000
+    assert manager.socket_connection_setup_timeout_ms("a broker") == 1_500
     made.close()
 
 
