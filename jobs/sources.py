@@ -56,8 +56,8 @@ def _options(
         "kafka.max.poll.records": "5000",  # half the cost of reading a record
         # The host of a broker that is gone answers nothing. By default that is noticed after 30 s, and twice in a row.
         "kafka.request.timeout.ms": "5000",
-        # And a connection to one that says nothing is given up after 10 s, then after up to 30, each time later than
-        # before. It counts until the host has answered the first packet, which takes a fraction of a second anywhere.
+        # And a connection to one is given up by default after 10 s, then each time later than before, up to 30 s. The
+        # time counts until the host has answered at all, which takes a fraction of a second anywhere.
         "kafka.socket.connection.setup.timeout.ms": "1000",
         "kafka.socket.connection.setup.timeout.max.ms": "3000",
         # Who leads now is asked of a broker that a connection is being made to, rather than of another one. So the one

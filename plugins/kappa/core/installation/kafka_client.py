@@ -21,7 +21,8 @@ logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
 
 HOST_THAT_IS_GONE = {"socket_connection_setup_timeout_ms": 1_500, "socket_connection_setup_timeout_max_ms": 10_000}
 """A connection that nobody answers is given up after 10 s by default, and another broker is asked only then. The time
-counts until the broker has let the client in, and doubles from the third attempt on."""
+counts until the broker has let the client in, and doubles from the third attempt on. Consumers and admin clients know
+no such settings: the client beneath them does."""
 
 _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 
