@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from stack.waiting import until
 from tests.rigs.lab import services
-from tests.rigs.lab.losses import PATIENCE_SECONDS, Loss, Victim, Watch, Way, lose
+from tests.rigs.lab.losses import PATIENCE_SECONDS, Loss, Victim, Watch, Way, away, lose
 from tests.rigs.lab.parts import WORKERS
 from tests.rigs.lab.services import Installed
 
-pytestmark = pytest.mark.long(minutes=5)
+long = pytest.mark.long(minutes=5)
 JOB = "ad_ctr"
 ON_TWO_HOSTS = {"executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
 AIMS = {Victim.EXECUTOR: 60.0, Victim.MASTER: 15.0, Victim.BROKER: 15.0, Victim.DRIVER: 90.0}
@@ -43,12 +44,25 @@ def deployed(installed: Installed) -> Installed:
     return installed
 
 
+@pytest.mark.rig
+@pytest.mark.fault("F25", "driver's host cut off: another driver reads on; differences are 0, then and once it is back")
+def test_the_driver_s_host_is_cut_off_and_another_driver_is_exact(deployed: Installed, seed: int) -> None:
+    """What each run of the suite has of the losses below."""
+    watch, lost = Watch(deployed, JOB), time.time()
+    with away(watch, watch.drivers_host(), Way.CUT):
+        read_exactly(deployed, seed)
+        assert watch.starts(lost), "the driver that was cut off cannot have read it"
+    read_exactly(deployed, seed + 1)
+
+
+@long
 def test_a_job_works_on_two_hosts_and_is_exact(deployed: Installed) -> None:
     apps = {host: list((deployed.lab.folder / "spark" / host).glob("app-*/*/stderr")) for host in WORKERS}
     assert all(apps.values()), f"an executor on each host: {apps}"
     assert json.loads(deployed.ask("differences")) == []
 
 
+@long
 @pytest.mark.fault("F25", "the stream goes on by itself within the aim; differences are 0")
 @pytest.mark.parametrize("loss", LOSSES, ids=[loss.name for loss in LOSSES])
 def test_a_host_is_lost_and_comes_back_and_the_stream_goes_on_exact(deployed: Installed, loss: Loss, seed: int) -> None:
@@ -57,6 +71,12 @@ def test_a_host_is_lost_and_comes_back_and_the_stream_goes_on_exact(deployed: In
     print(f"\n{seen.line(loss)}")
     assert json.loads(deployed.ask("differences")) == []
     assert seen.away_pause <= loss.aim_seconds * seen.load, "most of a long pause is JVMs that wait for a core"
+
+
+def read_exactly(installed: Installed, seed: int) -> None:
+    installed.ask("produce", str(seed), "2000")
+    await_read(installed)
+    assert json.loads(installed.ask("differences")) == []
 
 
 def await_read(installed: Installed) -> None:

@@ -166,7 +166,7 @@ def lose(watch: Watch, loss: Loss, seed: int) -> Seen:
     with traffic(watch.installed, seed) as sent:
         begun = time.time()
         assert until(lambda: watch.works(begun), PATIENCE_SECONDS, 2.0), "no commit under traffic"
-        with _away(watch, host, loss.way):
+        with away(watch, host, loss.way):
             lost = time.time()
             time.sleep(AWAY_SECONDS)
             assert until(lambda: watch.works(lost + AWAY_SECONDS / 2), PATIENCE_SECONDS, 5.0), "the stream stands still"
@@ -191,22 +191,22 @@ def pause(commits: Sequence[float], begin: float, end: float) -> float:
     return max((later - earlier for earlier, later in found if later > begin and earlier < end), default=float("inf"))
 
 
-def _host(watch: Watch, victim: Victim) -> str:
-    drivers = watch.drivers_host()
-    (other,) = set(WORKERS) - {drivers}
-    return {
-        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: BROKERS[0],
-    }[victim]  # fmt: skip
-
-
 @contextmanager
-def _away(watch: Watch, host: str, way: Way) -> Iterator[None]:
+def away(watch: Watch, host: str, way: Way) -> Iterator[None]:
     """A host that is lost while the body runs."""
     _strike(watch, host, way)
     try:
         yield
     finally:
         _mend(watch.installed, host, way)
+
+
+def _host(watch: Watch, victim: Victim) -> str:
+    drivers = watch.drivers_host()
+    (other,) = set(WORKERS) - {drivers}
+    return {
+        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: BROKERS[0],
+    }[victim]  # fmt: skip
 
 
 def _strike(watch: Watch, host: str, way: Way) -> None:

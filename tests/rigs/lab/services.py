@@ -18,7 +18,7 @@ import pytest
 from cli.entry import CHECKOUT
 from kappa.core.installation.settings import Settings, load
 from stack.layout import Layout
-from stack.services import jars, passwords, spark_jar
+from stack.services import class_archive, jars, passwords, spark_jar
 from stack.waiting import until
 from tests.rigs.certificates import certify
 from tests.rigs.lab import hosts, parts
@@ -155,7 +155,9 @@ def _settle(lab: Lab, keeper: Keeper) -> Settings:
     settings = load(folder / "state", {})
     settings.home.mkdir()
     passwords.make(settings)
-    fetch_programs(folder, Layout(settings, CHECKOUT))
+    layout = Layout(settings, CHECKOUT)
+    fetch_programs(folder, layout)
+    class_archive.name(layout)
     return settings
 
 
