@@ -22,7 +22,7 @@ import psutil
 PATIENCE_SECONDS = 150
 """How long an interrupted part may take to clean up: pytest takes down the stack that it had started."""
 MEMORY = Path("/dev/shm")
-WRITTEN_BYTES, WORKING_BYTES = 6 << 30, 10 << 30
+WRITTEN_BYTES, WORKING_BYTES = 6 << 30, 13 << 30
 """What the tests that are not long have on the disk at one time, half as much again as was seen, and what their
 processes take beside it."""
 

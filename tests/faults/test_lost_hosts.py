@@ -45,6 +45,7 @@ def deployed(installed: Installed) -> Installed:
 
 
 @pytest.mark.rig
+@pytest.mark.timeout(1_800, func_only=True)
 @pytest.mark.fault("F25", "driver's host cut off: another driver reads on; differences are 0, then and once it is back")
 def test_the_driver_s_host_is_cut_off_and_another_driver_is_exact(deployed: Installed, seed: int) -> None:
     """What each run of the suite has of the losses below."""
