@@ -13,6 +13,7 @@ from kappa.core.installation.needs import POOLS, Seen, lacking
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
 from kappa.core.verb_steps import Verb
+from kappa.unavailable import Unreachable
 from stack.waiting import until
 
 PART = "Airflow"
@@ -40,7 +41,7 @@ def _parts(settings: Settings) -> str:
         told = ask_health(settings, seconds=ANSWER_SECONDS)
     except Refusal as silent:
         remedy = "Start its api-server, or correct airflow.url and airflow.ca in the settings."
-        raise Wrong(str(silent), remedy) from silent
+        raise Wrong(silent.silence if isinstance(silent, Unreachable) else str(silent), remedy) from silent
     if ill := [part for part in PARTS if (told.get(part) or {}).get("status") != "healthy"]:
         raise Wrong(f"not healthy: {', '.join(ill)}", "Start what is missing; its log says why it ended.")
     return "healthy: " + ", ".join(PARTS)

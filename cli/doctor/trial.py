@@ -9,6 +9,13 @@ import psycopg
 
 from kappa.core.installation.findings import Finding
 from kappa.core.refusals import Refusal
+from kappa.unavailable import Unreachable
+
+START = (
+    "On one's own machine './kappa up' starts it. Elsewhere see that it runs, and that its address, its authority and "
+    "the secrets are those of the settings."
+)
+"""The remedy for a part that does not answer: that `doctor` tells more, as it says elsewhere, is no help here."""
 
 
 class Wrong(Refusal):
@@ -41,11 +48,14 @@ class Tried:
 
 
 def carry_out(trial: Trial) -> Tried:
-    """Try it. What it raises becomes a finding: a Wrong with its own remedy, any other with what its words say."""
+    """Try it. What it raises becomes a finding: a Wrong with its own remedy, a part that does not answer
+    with that for all of them, any other with what its words say."""
     try:
         return Tried(trial.part, trial.what, trial.act())
     except Wrong as wrong:
         return _failed(trial, str(wrong), wrong.remedy)
+    except Unreachable as silent:
+        return _failed(trial, silent.silence, START)
     except (Refusal, OSError, psycopg.Error) as error:
         return _failed(trial, " ".join(str(error).split()) or type(error).__name__, "")
 
