@@ -75,7 +75,7 @@ def _workers(settings: Settings) -> str:
     try:
         capacity = cluster_of(settings).capacity()
     except Unreachable as away:
-        raise Wrong(str(away), "Start the master, or correct spark.ui in the settings.") from away
+        raise Wrong(away.silence, "Start the master, or correct spark.ui in the settings.") from away
     hosts = capacity.hosts
     if not hosts:
         raise Wrong(

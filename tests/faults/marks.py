@@ -85,9 +85,9 @@ def _assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
 
 
 def _named(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """The marks that a module has names for, as in `rig = pytest.mark.rig`."""
+    """The marks that a module has names for, as in `rig = pytest.mark.rig`, also with arguments."""
     for node in body:
-        if isinstance(node, ast.Assign) and _mark(node.value):
+        if isinstance(node, ast.Assign) and _mark(node.value.func if isinstance(node.value, ast.Call) else node.value):
             yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
 
 

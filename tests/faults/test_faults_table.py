@@ -31,6 +31,12 @@ MARKED = """
     @pytest.mark.fault("F3", "a mark by its name")
     def test_named(): ...
 
+    slow = pytest.mark.long(minutes=5)
+
+    @slow
+    @pytest.mark.fault("F6", "one with an argument, by its name")
+    def test_named_with_argument(): ...
+
     def test_unmarked(): ...
 
     @pytest.mark.fault("F4", "cases of which one is long")
@@ -72,6 +78,7 @@ def test_marks_are_found_on_functions_parameters_and_in_classes_with_their_tier(
         Proof("F1", "test_some.py::test_plain", Tier.STACK, "a restart and no loss"),
         Proof("F2", "test_some.py::TestOfAClass::test_inner", Tier.LONG, "a refusal"),
         Proof("F3", "test_some.py::test_named", Tier.STACK, "a mark by its name"),
+        Proof("F6", "test_some.py::test_named_with_argument", Tier.LONG, "one with an argument, by its name"),
         Proof("F4", "test_some.py::test_cases", Tier.STACK, "cases of which one is long"),
         Proof("F5", "test_some.py::test_long_case", Tier.LONG, "a long one"),
     ]
