@@ -11,7 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from kappa.core.installation.kafka_access import KafkaAccess
 from kappa.core.job_catalog import EXECUTORS, working_cores
-from kappa.core.log.kafka_log import Offsets
+from kappa.core.log.kafka_log import LEADERS_AGE_MS, Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
@@ -65,6 +65,7 @@ def _options(
         "kafka.reconnect.backoff.ms": "500",
         "kafka.reconnect.backoff.max.ms": "1000",
         "kafka.retry.backoff.max.ms": "200",
+        "kafka.metadata.max.age.ms": str(LEADERS_AGE_MS),
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
         "kafka.default.api.timeout.ms": str(ends_ms),

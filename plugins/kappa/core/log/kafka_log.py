@@ -21,6 +21,9 @@ REQUEST_TIMEOUT_MS = 5_000
 """For the answer of one broker, before another one is asked: the host of one that is gone says nothing."""
 LONGEST_MS = 15_000
 """For the first answer of any, and for a record: kafka-python would wait for the former for twice as long."""
+LEADERS_AGE_MS = 3_000
+"""After so long a client asks anew who leads each partition, while it goes on; by default after five minutes, and in
+them a broker whose host is lost is asked for what another one has by then (docs/decisions/0065)."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class KafkaLog:
             auto_offset_reset="earliest",  # where retention was quicker; by default it would be the newest record
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             bootstrap_timeout_ms=LONGEST_MS,
+            metadata_max_age_ms=LEADERS_AGE_MS,
             fetch_max_wait_ms=100,
             max_poll_records=1,
             max_partition_fetch_bytes=1_200_000,

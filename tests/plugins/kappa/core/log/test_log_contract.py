@@ -160,6 +160,19 @@ def test_where_nothing_but_markers_is_left_it_is_the_end(poll_finds_nothing: Moc
 
 
 @pytest.mark.rig
+def test_what_a_client_was_told_of_the_partitions_is_asked_anew(parts: Layout) -> None:
+    """Who leads them comes with it: by default a broker that is gone would be taken for the leader for minutes."""
+    name = f"contract-{secrets.token_hex(4)}"
+    _create(parts.settings, name)
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
+        assert set(log.ends()) == {0, 1}
+        admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
+        admin.create_partitions({name: 3})
+        admin.close()
+        assert until(lambda: set(log.ends()) == {0, 1, 2}, 20)
+
+
+@pytest.mark.rig
 def test_a_record_that_comes_while_a_time_is_looked_up_is_not_skipped(parts: Layout) -> None:
     """A version that starts there would never read it, and nobody would notice: all that judges begins there, too."""
     name = f"contract-{secrets.token_hex(4)}"
