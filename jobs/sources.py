@@ -15,11 +15,13 @@ from kappa.core.log.kafka_log import LEADERS_AGE_MS, Offsets
 
 APPEND_STAMPED = 1
 """Spark's `timestampType` of a record that the broker stamped."""
-OFFSET_RETRIES = 60
-"""For so many seconds a batch that begins waits for a broker that is away, before the query ends."""
+OFFSET_RETRIES, RETRY_MS = 300, 200
+"""So often, and after so many ms each, the ends are asked for anew by a batch that begins, before the query ends."""
 ON_EXECUTORS_MS = 12_000
 """After so long another broker leads in place of one whose host is gone: 9 s until it is missed, and 2 s more where the
 one that misses it has to be found first."""
+IDLE_MS = 8_000
+"""After so long without an answer a connection is made anew: that takes a tenth of a second, once in a quiet while."""
 IN_OWN_PROCESS_MS = 20_000
 """Where a question that is given up ends the query: a task is tried again on executors alone."""
 
@@ -66,11 +68,14 @@ def _options(
         "kafka.reconnect.backoff.max.ms": "1000",
         "kafka.retry.backoff.max.ms": "200",
         "kafka.metadata.max.age.ms": str(LEADERS_AGE_MS),
+        # Who leads now is asked by a connection that there is, if it is the one to the broker that is gone. So none is
+        # kept that was not used for longer than another broker takes to lead (docs/decisions/0065).
+        "kafka.connections.max.idle.ms": str(IDLE_MS),
         # A question for the ends that waits to be sent to a broker is not sent to another one that leads by now; by
         # default that is given up, and asked anew, after 60 s (docs/decisions/0065).
         "kafka.default.api.timeout.ms": str(ends_ms),
         "fetchOffset.numRetries": str(OFFSET_RETRIES),
-        "fetchOffset.retryIntervalMs": "1000",
+        "fetchOffset.retryIntervalMs": str(RETRY_MS),
     }
     for name, value in options.items():
         reader = reader.option(name, value)

@@ -102,7 +102,7 @@ def test_a_topic_made_again_while_the_driver_is_stopped_is_refused_at_its_start(
 def test_a_topic_made_again_under_a_running_driver_is_refused_before_its_first_commit(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr(sources, "OFFSET_RETRIES", 5)  # each a second, where the log ends before the position
+    monkeypatch.setattr(sources, "OFFSET_RETRIES", 5)  # a second, where the log ends before the position
     case = rig.case()
     case.produce(events(40))
     with case.driver() as program:

@@ -13,9 +13,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import psycopg
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
@@ -31,7 +29,6 @@ from kappa.core.installation.settings import Settings, from_environment
 from kappa.core.log.kafka_log import KafkaLog
 from kappa.core.requests.lifecycle import DeployRequest
 from kappa.platform import connect
-from kappa.signed_requests import signature
 from kappa.verbs.deploy.observation import plan_deploy
 from kappa.verbs.deploy.steps import carry_out
 from oracle.postgres import PostgresDatabase
@@ -43,7 +40,7 @@ from stack.layout import Layout
 from stack.provisioning import log_access
 from stack.services import kafka, postgres
 from tests.rigs.events import DISTURBED, mixture
-from tests.rigs.lab import lifecycle
+from tests.rigs.lab import leaders, lifecycle
 from traffic import log as traffic_log
 from traffic.play import SystemClock, play
 from traffic.shape import Shape
@@ -198,16 +195,6 @@ def hosts(settings: Settings) -> object:
     return len(connect(settings).cluster.capacity().hosts)
 
 
-def leader(settings: Settings) -> object:
-    """The host of the master that leads."""
-    for url in settings.spark_ui:
-        with suppress(httpx.HTTPError):
-            page = httpx.get(f"{url}/json/", headers=signature(settings.spark_key), timeout=5, trust_env=False)
-            if page.json()["status"] == "ALIVE":
-                return urlsplit(url).hostname
-    return None
-
-
 def generations(settings: Settings, job: str, version: str) -> object:
     """The checkpoints of a version."""
     return sorted(settings.checkpoints(job, int(version)).names())
@@ -241,8 +228,9 @@ def differences(settings: Settings) -> object:
 WORDS: dict[str, Callable[..., object]] = {
     "prepare": prepare, "deploy": deploy, "produce": produce, "traffic": traffic, "state": state, "commits": commits,
     "starts": starts, "rescale": lifecycle.rescale, "generations": generations, "led_by_one": led_by_one,
-    "append": append, "ends": ends, "rows": rows, "serving": lifecycle.serving, "leader": leader, "driver": driver,
+    "append": append, "ends": ends, "rows": rows, "serving": lifecycle.serving, "driver": driver,
     "hosts": hosts, "programs": programs, "differences": differences, "access": access, "workers": workers,
+    "leader": leaders.master, "leading_broker": leaders.broker,
 }  # fmt: skip
 
 if __name__ == "__main__":

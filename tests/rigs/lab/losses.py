@@ -108,6 +108,10 @@ class Watch:
         """The host of the master that leads."""
         return str(json.loads(self.installed.ask("leader")))
 
+    def broker(self) -> str:
+        """The host of the broker that leads most partitions."""
+        return BROKERS[int(json.loads(self.installed.ask("leading_broker"))) - 1]
+
     def refused(self) -> int:
         """How many batches drivers say were refused, in all."""
         said = (file for host in WORKERS for file in self._spark(host).glob("driver-*/std*"))
@@ -121,9 +125,7 @@ class Watch:
     def spread(self) -> None:
         """Have an executor on each host: Spark does not move one back to a host that was away. The one that is ended is
         started again where most cores are free."""
-        assert until(lambda: json.loads(self.installed.ask("hosts")) == len(WORKERS), PATIENCE_SECONDS, 5.0), (
-            "a host that is back is none of the cluster"
-        )
+        assert until(lambda: json.loads(self.installed.ask("hosts")) == len(WORKERS), PATIENCE_SECONDS, 5.0), "not back"
         ended = 0.0
 
         def stands() -> bool:
@@ -147,8 +149,7 @@ class Watch:
 
     def works(self, since: float) -> bool:
         """Whether it has committed since a time, and not long ago."""
-        found = self.commits(max(since, time.time() - WORKS_SECONDS))
-        return bool(found)
+        return bool(self.commits(max(since, time.time() - WORKS_SECONDS)))
 
     def unread(self) -> int:
         """How many records wait."""
@@ -175,10 +176,8 @@ def lose(watch: Watch, loss: Loss, seed: int) -> Seen:
         time.sleep(BACK_SECONDS)
         assert until(lambda: watch.works(back + BACK_SECONDS / 2), PATIENCE_SECONDS, 5.0), "it stands still again"
     assert until(lambda: watch.unread() == 0, PATIENCE_SECONDS, 2.0), "the log was not read"
-    found = watch.commits(begun)
-    epochs = [epoch for _, epoch in found]
-    assert epochs == sorted(epochs), f"an older driver committed after a newer one: {epochs}"
-    times = [at for at, _ in found]
+    times, epochs = zip(*watch.commits(begun), strict=True)
+    assert list(epochs) == sorted(epochs), f"an older driver committed after a newer one: {epochs}"
     return Seen(
         host, pause(times, lost, back), pause(times, back, back + BACK_SECONDS), load,
         [at - lost for at in watch.starts(lost)], sorted(set(epochs)), watch.refused() - before, sent(),
@@ -205,7 +204,7 @@ def _host(watch: Watch, victim: Victim) -> str:
     drivers = watch.drivers_host()
     (other,) = set(WORKERS) - {drivers}
     return {
-        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: BROKERS[0],
+        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: watch.broker(),
     }[victim]  # fmt: skip
 
 
