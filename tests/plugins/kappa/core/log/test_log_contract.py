@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.structs import OffsetAndTimestamp
 
-from kappa.core.installation.addresses import Kafka
-from kappa.core.installation.kafka_access import KafkaAccess, KafkaUser
+from kappa.core.installation.kafka_access import KafkaUser
 from kappa.core.installation.settings import Settings
-from kappa.core.log.kafka_log import KafkaLog, Log, short
+from kappa.core.log.kafka_log import KafkaLog, Log
 from kappa.core.log.topic import MissingTopic, Topic, TopicHidden, WrongTimestampType, check_stamping
 from stack.layout import Layout
 from stack.services import kafka_users
@@ -37,14 +33,29 @@ def log(request: pytest.FixtureRequest) -> Iterator[Log]:
     if request.param == "fake":
         yield FakeLog({0: 0, 1: 0}, {0: [1_000, 1_000, 2_000], 1: []})
         return
-    settings: Settings = request.getfixturevalue("parts").settings
+    yield request.getfixturevalue("kafka_log")
+
+
+@pytest.fixture
+def topic(parts: Layout) -> str:
+    """The name of a topic of Kafka's like the log's."""
+    return _made(parts.settings)
+
+
+@pytest.fixture
+def kafka_log(parts: Layout, topic: str) -> Iterator[KafkaLog]:
+    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), topic) as opened:
+        yield opened
+
+
+@pytest.fixture
+def admin(parts: Layout) -> Iterator[KafkaAdminClient]:
+    with closing(KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())) as client:
+        yield client
+
+
+def _made(settings: Settings) -> str:
     name = f"contract-{secrets.token_hex(4)}"
-    _create(settings, name)
-    with KafkaLog(settings.kafka_access(KafkaUser.CONTROL), name) as kafka:
-        yield kafka
-
-
-def _create(settings: Settings, name: str) -> None:
     admin = KafkaAdminClient(**settings.kafka_access(KafkaUser.ADMIN).kafka_python())
     admin.create_topics([NewTopic(name, 2, 1, topic_configs={"message.timestamp.type": "LogAppendTime"})])
     admin.create_acls(list(kafka_users.rights(name)))
@@ -52,6 +63,7 @@ def _create(settings: Settings, name: str) -> None:
     producer = Producer({**settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "compression.type": "lz4"})
     for number in range(3):
         assert until(partial(_is_sent, producer, name, number), 30), "the broker does not know the new rights"
+    return name
 
 
 def _is_sent(producer: Producer, name: str, number: int) -> bool:
@@ -126,134 +138,75 @@ def test_who_may_not_see_a_topic_is_not_told_whether_there_is_one(parts: Layout)
         KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), "nowhere").describe()
 
 
-def test_a_broker_that_is_away_leaves_no_client_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kappa.core.log.kafka_log.LONGEST_MS", 500)
-    before = threading.active_count()
-    with pytest.raises(KafkaError):
-        KafkaLog(KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "nowhere")
-    assert until(lambda: threading.active_count() <= before, 30)
-
-
-@pytest.fixture
-def poll_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    """The consumer of a KafkaLog of five records, of which no poll brings one."""
-    consumer = Mock(end_offsets=lambda asked: dict.fromkeys(asked, 5), poll=lambda **_: {})
-    monkeypatch.setattr("kappa.core.log.kafka_log.connected", lambda *_, **__: consumer)
-    return consumer
-
-
-@pytest.mark.parametrize("position", [2, None])
-def test_a_record_that_is_there_and_does_not_come_is_not_the_end(
-    poll_finds_nothing: Mock, position: int | None
+@pytest.mark.rig
+def test_what_a_client_was_told_of_the_partitions_is_asked_anew(
+    kafka_log: KafkaLog, topic: str, admin: KafkaAdminClient
 ) -> None:
-    """Taken for it, a log that was cut would begin now, and a version would start in the future."""
-    poll_finds_nothing.position.return_value = position
-    with pytest.raises(KafkaTimeoutError, match="within 15 s for offset 2 of partition 0 of 't', which ends at 5"):
-        KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t").append_time(0, 2)
-
-
-def test_where_nothing_but_markers_is_left_it_is_the_end(poll_finds_nothing: Mock) -> None:
-    """The client passes over a transaction's marker, and hands out no record for it."""
-    poll_finds_nothing.position.return_value = 5
-    log = KafkaLog(KafkaAccess(Kafka("nowhere:1", "PLAINTEXT"), KafkaUser.CONTROL, Path("none")), "t")
-    assert log.append_time(0, 4) is None
-
-
-@pytest.mark.rig
-def test_what_a_client_was_told_of_the_partitions_is_asked_anew(parts: Layout) -> None:
     """Who leads them comes with it: by default a broker that is gone would be taken for the leader for minutes."""
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        assert set(log.ends()) == {0, 1}
-        admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
-        admin.create_partitions({name: 3})
-        admin.close()
-        assert until(lambda: set(log.ends()) == {0, 1, 2}, 20)
+    assert set(kafka_log.ends()) == {0, 1}
+    admin.create_partitions({topic: 3})
+    assert until(lambda: set(kafka_log.ends()) == {0, 1, 2}, 20)
 
 
 @pytest.mark.rig
-def test_a_record_that_comes_while_a_time_is_looked_up_is_not_skipped(parts: Layout) -> None:
+def test_a_record_that_comes_while_a_time_is_looked_up_is_not_skipped(
+    parts: Layout, kafka_log: KafkaLog, topic: str
+) -> None:
     """A version that starts there would never read it, and nobody would notice: all that judges begins there, too."""
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
     producer = Producer(parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka())
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        before, asked = log.ends(), log._consumer.offsets_for_times
+    before, asked = kafka_log.ends(), kafka_log._consumer.offsets_for_times
 
-        def and_a_record_comes(times: Any) -> Any:
-            found = asked(times)
-            producer.produce(name, b"late comer", partition=1)
-            assert producer.flush(30) == 0
-            return found
+    def and_a_record_comes(times: Any) -> Any:
+        found = asked(times)
+        producer.produce(topic, b"late comer", partition=1)
+        assert producer.flush(30) == 0
+        return found
 
-        log._consumer.offsets_for_times = and_a_record_comes
-        assert log.offsets_at(int(time.time() * 1000) + HOUR_MS) == before
+    kafka_log._consumer.offsets_for_times = and_a_record_comes
+    assert kafka_log.offsets_at(int(time.time() * 1000) + HOUR_MS) == before
 
 
 @pytest.mark.rig
-def test_where_the_log_has_dropped_a_record_the_first_one_that_is_left_is_found(parts: Layout) -> None:
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
-    admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
-    admin.delete_records({TopicPartition(name, 0): 2})
-    admin.close()
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        found = log.appended(0, 0)
+def test_where_the_log_has_dropped_a_record_the_first_one_that_is_left_is_found(
+    kafka_log: KafkaLog, topic: str, admin: KafkaAdminClient
+) -> None:
+    admin.delete_records({TopicPartition(topic, 0): 2})
+    found = kafka_log.appended(0, 0)
     assert found is not None
     assert found.offset == 2
 
 
-@pytest.mark.parametrize(
-    ("replicas", "in_sync", "least", "is_short"), [(3, 1, 2, True), (3, 2, 2, False), (1, 1, 2, False), (3, 0, 1, True)]
-)
-def test_a_partition_is_short_of_replicas_where_a_record_could_be_behind_its_end(
-    replicas: int, in_sync: int, least: int, is_short: bool
-) -> None:
-    described = {"partition_index": 5, "replica_nodes": list(range(replicas)), "isr_nodes": list(range(in_sync))}
-    assert short([described], least) == ({5} if is_short else set())
-
-
 @pytest.mark.rig
-def test_on_one_broker_nothing_is_behind_an_end(parts: Layout) -> None:
+def test_on_one_broker_nothing_is_behind_an_end(
+    parts: Layout, kafka_log: KafkaLog, topic: str, admin: KafkaAdminClient
+) -> None:
     """Of one replica no more than one has to be in sync, whatever the topic's settings ask for."""
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
-    admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"min.insync.replicas": "2"})])
-    admin.close()
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        assert log.unsettled() == frozenset()
-        producer = Producer({**parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "acks": "1"})
-        producer.produce(name, b"told", partition=1)
-        assert producer.flush(30) == 0
-        assert log.unsettled() == frozenset()
-        assert log.ends()[1] == 1
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"min.insync.replicas": "2"})])
+    assert kafka_log.unsettled() == frozenset()
+    producer = Producer({**parts.settings.kafka_access(KafkaUser.PRODUCER).librdkafka(), "acks": "1"})
+    producer.produce(topic, b"told", partition=1)
+    assert producer.flush(30) == 0
+    assert kafka_log.unsettled() == frozenset()
+    assert kafka_log.ends()[1] == 1
 
 
 @pytest.mark.rig
 def test_a_newest_record_that_is_not_told_is_behind_the_end_unless_there_is_none(
-    parts: Layout, monkeypatch: pytest.MonkeyPatch
+    kafka_log: KafkaLog, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On brokers: tests/faults/test_lost_brokers.py."""
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
-    untold = {TopicPartition(name, number): OffsetAndTimestamp(-1, -1, None) for number in (0, 1)}
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        monkeypatch.setattr(log._admin, "list_partition_offsets", lambda _: untold)
-        assert log.unsettled() == {0}, "partition 1 has no record"
-        monkeypatch.setattr(log, "_short_of_replicas", lambda: frozenset({1}))
-        assert log.unsettled() == {0, 1}, "it could have one"
+    untold = {TopicPartition(topic, number): OffsetAndTimestamp(-1, -1, None) for number in (0, 1)}
+    monkeypatch.setattr(kafka_log._admin, "list_partition_offsets", lambda _: untold)
+    assert kafka_log.unsettled() == {0}, "partition 1 has no record"
+    monkeypatch.setattr(kafka_log, "_short_of_replicas", lambda: frozenset({1}))
+    assert kafka_log.unsettled() == {0, 1}, "it could have one"
 
 
 @pytest.mark.rig
-def test_of_a_topic_that_went_away_meanwhile_it_is_said(parts: Layout) -> None:
-    name = f"contract-{secrets.token_hex(4)}"
-    _create(parts.settings, name)
-    with KafkaLog(parts.settings.kafka_access(KafkaUser.CONTROL), name) as log:
-        assert log.unsettled() == frozenset()
-        admin = KafkaAdminClient(**parts.settings.kafka_access(KafkaUser.ADMIN).kafka_python())
-        admin.delete_topics([name])
-        admin.close()
-        with pytest.raises(MissingTopic):
-            log.unsettled()
+def test_of_a_topic_that_went_away_meanwhile_it_is_said(
+    kafka_log: KafkaLog, topic: str, admin: KafkaAdminClient
+) -> None:
+    assert kafka_log.unsettled() == frozenset()
+    admin.delete_topics([topic])
+    with pytest.raises(MissingTopic):
+        kafka_log.unsettled()
