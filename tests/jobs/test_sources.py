@@ -29,7 +29,7 @@ def test_who_leads_now_is_asked_before_the_broker_that_is_gone_is_tried_again(tm
     """While a connection to that one is tried, the client asks no other."""
     access = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.STREAM, tmp_path / "none")
     reader: Any = Reader()
-    sources._options(reader, access, "ad_events", {0: 0}, 1)
+    sources._options(reader, access, "ad_events", {0: 0}, sources.ON_EXECUTORS)
     again_ms = int(reader.told["kafka.reconnect.backoff.ms"])
     assert LEAST * again_ms > MOST * int(reader.told["kafka.retry.backoff.max.ms"])
 
@@ -38,9 +38,9 @@ def test_who_leads_is_asked_anew_before_another_one_can_lead(tmp_path: Path) -> 
     """A broker that is gone is missed after 9 s: what was known of it until then is too old."""
     access = KafkaAccess(Kafka("127.0.0.1:1", "PLAINTEXT"), KafkaUser.STREAM, tmp_path / "none")
     reader: Any = Reader()
-    sources._options(reader, access, "ad_events", {0: 0}, 1)
+    sources._options(reader, access, "ad_events", {0: 0}, sources.ON_EXECUTORS)
     assert int(reader.told["kafka.metadata.max.age.ms"]) < 9_000
 
 
 def test_a_question_is_given_up_sooner_where_that_does_not_end_the_query() -> None:
-    assert sources.patience_ms({EXECUTORS: 2}) < sources.patience_ms({EXECUTORS: 0})
+    assert sources.patience({EXECUTORS: 2}).ends_ms < sources.patience({EXECUTORS: 0}).ends_ms

@@ -24,6 +24,8 @@ LONGEST_MS = 15_000
 LEADERS_AGE_MS = 3_000
 """After so long a client asks anew who leads each partition, while it goes on; by default after five minutes, and in
 them a broker whose host is lost is asked for what another one has by then (docs/decisions/0065)."""
+IDLE_MS = 8_000
+"""After so long without an answer a connection is closed, so that a broker whose host is lost is not asked by it."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class KafkaLog:
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             bootstrap_timeout_ms=LONGEST_MS,
             metadata_max_age_ms=LEADERS_AGE_MS,
+            connections_max_idle_ms=IDLE_MS,
             fetch_max_wait_ms=100,
             max_poll_records=1,
             max_partition_fetch_bytes=1_200_000,
@@ -121,6 +124,7 @@ class KafkaLog:
                 KafkaAdminClient,
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
                 bootstrap_timeout_ms=LONGEST_MS,
+                connections_max_idle_ms=IDLE_MS,
             )
         return self._opened
 

@@ -44,9 +44,16 @@ SHORT_JVM_OPTIONS = f"{_OF_EACH_JVM} -XX:TieredStopAtLevel=1"
 _GUARDED = {"spark.authenticate": "true", "spark.ui.enabled": "false"}
 """Whoever connects to a port of Spark must know its secret, which is in files and environments only (decision 0033); a
 driver has no page, which would tell whoever asks."""
-_BETWEEN_EXECUTORS = {"spark.shuffle.io.connectionTimeout": "12s"}
-"""An answer that does not come is waited for once or twice so long: a host of which nothing arrives any more ends no
-connection. Spark's 120 s are as long for a batch, which the loss of the executor does not interrupt (0065)."""
+_ON_EXECUTORS = {
+    # An answer that does not come is waited for once or twice so long: a host of which nothing arrives any more ends no
+    # connection. Spark's 120 s are as long for a batch, which the loss of the executor does not interrupt (0065).
+    "spark.shuffle.io.connectionTimeout": "12s",
+    # Who leads a partition is asked by each of Kafka's consumers for itself, of the broker that it read from, and one
+    # after the other within a task. So none is kept that has read nothing for as long as a lost broker is missed; by
+    # default that is five minutes, and looked for once in one (0065).
+    "spark.kafka.consumer.cache.timeout": "8s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "2s",
+}
 _ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.network.crypto.saslFallback": "false"}
 """Whoever does not encrypt is not spoken to: by Spark's default a process would go on without."""
 
@@ -121,7 +128,7 @@ def _configuration(settings: Settings, artifact: Path, given: Mapping[str, int])
     """What driver and executors are given; the query's own configuration is the driver's."""
     return {
         "spark.executor.memory": f"{given['executor_memory_mb']}m",
-        **(_BETWEEN_EXECUTORS if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
+        **(_ON_EXECUTORS if given[EXECUTORS] else OF_ITS_OWN_PROCESS),
         "spark.driver.extraJavaOptions": _driver_jvm_options(settings, given),
         "spark.executor.extraJavaOptions": f"{JVM_OPTIONS} {archived(settings)}",
         "spark.log.level": "WARN",
