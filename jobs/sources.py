@@ -29,7 +29,7 @@ class Patience:
     ends_ms: int
 
 
-ON_EXECUTORS = Patience(answer_ms=3_000, ends_ms=5_000)
+ON_EXECUTORS = Patience(answer_ms=3_000, ends_ms=3_000)
 """A broker whose host is gone is missed after 9 s, and who asked before knows nothing of the one that leads then."""
 IN_OWN_PROCESS = Patience(answer_ms=5_000, ends_ms=20_000)
 """Where a question that is given up ends the query: a task is tried again on executors alone."""
