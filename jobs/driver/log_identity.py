@@ -66,10 +66,8 @@ class LogSilent(Exception):  # noqa: N818 - it may pass
 
 
 def check(version: Version, topic: Topic) -> None:
-    """Refuse a topic whose offsets mean other records, or whose records producers stamp.
-
-    Raises WrongTimestampType, TopicReplaced.
-    """
+    """Refuse a topic whose offsets mean other records, or whose records producers stamp. Raises WrongTimestampType,
+    TopicReplaced."""
     check_stamping(topic)
     check_id(version, topic.topic_id)
     if not set(version.start_offsets) <= set(topic.partitions):
@@ -153,12 +151,8 @@ def _check_record(version: Version, log: Log, partition: int, read: LastRead) ->
     if found.offset > read.offset and log.earliest().get(partition, 0) > read.offset:
         return  # retention removed it since
     if (found.offset, found.at_ms) != (read.offset, read.append_ms):
-        raise LogRewritten(
-            version,
-            partition,
-            f"the record at offset {read.offset} was read with append_time {read.append_ms}",
-            f"offset {found.offset} has {found.at_ms} now",
-        )
+        counted = f"the record at offset {read.offset} was read with append_time {read.append_ms}"
+        raise LogRewritten(version, partition, counted, f"offset {found.offset} has {found.at_ms} now")
 
 
 class Answer:
@@ -196,6 +190,7 @@ class LogWitness:
         self._version, self._open_log = version, open_log
         self._log: KafkaLog | None = None
         self._epochs: Mapping[int, int] | None = None
+        self._failed = False
         self._closed = Event()
         self._thread = ThreadPoolExecutor(1, "log-witness")
 
@@ -239,12 +234,15 @@ class LogWitness:
                     check_id(self._version, log.identity().topic_id)  # another topic since, whose records these are
                     raise
                 self._epochs = now.epochs
+            self._failed = False
         except (KafkaError, OSError):
-            self._forget()
+            if self._failed:
+                self._forget()
+            self._failed, self._epochs = True, None
             raise
 
     def _forget(self) -> None:
-        """Close the connection; what was known of the log is asked anew."""
-        opened, self._log, self._epochs = self._log, None, None
+        """Close the clients: those that failed once ask another broker next, and twice in a row are made anew."""
+        opened, self._log = self._log, None
         if opened is not None:
             opened.close()

@@ -205,4 +205,15 @@ def test_without_an_answer_nothing_is_committed_until_there_is_one(
         answer.check()
     answer.wait(60)
     answer.check()
-    assert held.closed == 3, "connected anew each time"
+    assert held.closed == 2, "from the second failure in a row on, each is by other clients"
+
+
+def test_clients_that_failed_once_ask_another_broker_and_for_all_that_was_known(
+    held: Held, witness: LogWitness
+) -> None:
+    witness.ask(POSITION, LAST).check()
+    for _ in range(2):  # which are not in a row
+        held.failures, held.looked = 1, []
+        witness.ask(POSITION, LAST).check()
+        assert held.looked == [2]
+    assert held.closed == 0

@@ -24,6 +24,10 @@ HOST_THAT_IS_GONE = {"socket_connection_setup_timeout_ms": 1_500, "socket_connec
 counts until the broker has let the client in, and doubles from the third attempt on. Consumers and admin clients know
 no such settings: the client beneath them does."""
 
+QUICKLY = 0.3
+"""So many seconds each broker has to take a connection before a client is made: a driver that asks whether it may
+commit waits for them, and where none is in time the client itself finds one."""
+
 _C = TypeVar("_C", KafkaConsumer, KafkaAdminClient)
 
 
@@ -45,7 +49,7 @@ def connected(access: KafkaAccess, make: type[_C], **settings: Any) -> _C:
     begun: list[Any] = []
     told = access.kafka_python()
     if "," in access.address:
-        told["bootstrap_servers"] = ",".join(listening(access.address)) or access.address
+        told["bootstrap_servers"] = ",".join(listening(access.address, QUICKLY)) or access.address
 
     def connect(**given: Any) -> Any:
         begun.append(make.DEFAULT_CONFIG["kafka_client"](**given, **HOST_THAT_IS_GONE))
@@ -61,15 +65,16 @@ def connected(access: KafkaAccess, make: type[_C], **settings: Any) -> _C:
         raise
 
 
-def listening(addresses: str) -> list[str]:
-    """Those of the addresses, which stand side by side with commas, at which somebody takes a connection now."""
-    return [address for address in addresses.split(",") if _listens(address)]
+def listening(addresses: str, seconds: float = 1.0) -> list[str]:
+    """Those of the addresses, which stand side by side with commas, at which somebody takes a connection now, within so
+    many seconds."""
+    return [address for address in addresses.split(",") if _listens(address, seconds)]
 
 
-def _listens(address: str) -> bool:
+def _listens(address: str, seconds: float) -> bool:
     host, _, port = address.strip().rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
     except (OSError, ValueError):
         return False
     return True
