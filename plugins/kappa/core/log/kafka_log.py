@@ -24,7 +24,7 @@ LONGEST_MS = 15_000
 LEADERS_AGE_MS = 3_000
 """After so long a client asks anew who leads each partition, while it goes on; by default after five minutes, and in
 them a broker whose host is lost is asked for what another one has by then (docs/decisions/0065)."""
-IDLE_MS = 8_000
+IDLE_MS = 6_000
 """After so long without an answer a connection is closed, so that a broker whose host is lost is not asked by it."""
 
 

@@ -49,10 +49,10 @@ _ON_EXECUTORS = {
     # connection. Spark's 120 s are as long for a batch, which the loss of the executor does not interrupt (0065).
     "spark.shuffle.io.connectionTimeout": "12s",
     # Who leads a partition is asked by each of Kafka's consumers for itself, of the broker that it read from, and one
-    # after the other within a task. So none is kept that has read nothing for as long as a lost broker is missed; by
-    # default that is five minutes, and looked for once in one (0065).
-    "spark.kafka.consumer.cache.timeout": "8s",
-    "spark.kafka.consumer.cache.evictorThreadRunInterval": "2s",
+    # after the other within a task. So none is kept that has read nothing for nearly as long as it takes another one to
+    # lead; by default that is five minutes, and looked for once in one (0065).
+    "spark.kafka.consumer.cache.timeout": "6s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "1s",
 }
 _ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.network.crypto.saslFallback": "false"}
 """Whoever does not encrypt is not spoken to: by Spark's default a process would go on without."""
