@@ -17,8 +17,8 @@ from tests.rigs.lab.services import Installed
 long = pytest.mark.long(minutes=5)
 JOB = "ad_ctr"
 ON_TWO_HOSTS = {"executors": 2, "executor_cores": 1, "executor_memory_mb": 512, "state_partitions": 2}
-AIMS = {Victim.EXECUTOR: 60.0, Victim.MASTER: 15.0, Victim.BROKER: 15.0, Victim.DRIVER: 90.0}
-"""How long the stream may pause, in seconds."""
+AIMS = {Victim.EXECUTOR: 60.0, Victim.MASTER: 15.0, Victim.BROKER: 20.0, Victim.DRIVER: 90.0}
+"""How long the stream may pause, in seconds. Kafka itself takes 9 to 13 until another broker leads what one led."""
 LOSSES = [
     Loss(victim, way, aim)
     for victim, aim in AIMS.items()
