@@ -95,6 +95,13 @@ def test_with_an_executor_the_cluster_does_it() -> None:
     assert "TieredStopAtLevel=1" in made.properties["spark.driver.extraJavaOptions"]
 
 
+def test_on_executors_no_consumer_outlasts_the_time_in_which_another_broker_leads() -> None:
+    """It would ask the one that is lost. Alone on one machine there is no other one."""
+    kept = "spark.kafka.consumer.cache.timeout=6s"
+    assert kept in _submission(executors=1).arguments
+    assert not [said for said in _submission().arguments if "consumer.cache" in said]
+
+
 @pytest.mark.parametrize(("executors", "most"), [(0, 2), (1, 2), (3, 6)])
 def test_an_application_has_the_cores_of_all_its_executors_and_no_more(executors: int, most: int) -> None:
     """Spark starts executors for as long as it has fewer cores than that, each of executor_cores."""
