@@ -44,11 +44,11 @@ def stream(
     The partitions are assigned, not subscribed: one that is added later is noticed by the driver, never read by chance.
     """
     reader = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", settings["records_per_batch"])
-    loaded = _options(reader, access, topic, start, patience(settings)).load()
+    loaded = _options(reader, access, topic, start, patience_of(settings)).load()
     return _records(loaded).coalesce(working_cores(settings))
 
 
-def patience(settings: Mapping[str, int]) -> Patience:
+def patience_of(settings: Mapping[str, int]) -> Patience:
     """How long the clients of a job with these settings wait."""
     return ON_EXECUTORS if settings[EXECUTORS] else IN_OWN_PROCESS
 

@@ -43,4 +43,4 @@ def test_who_leads_is_asked_anew_before_another_one_can_lead(tmp_path: Path) -> 
 
 
 def test_a_question_is_given_up_sooner_where_that_does_not_end_the_query() -> None:
-    assert sources.patience({EXECUTORS: 2}).ends_ms < sources.patience({EXECUTORS: 0}).ends_ms
+    assert sources.patience_of({EXECUTORS: 2}).ends_ms < sources.patience_of({EXECUTORS: 0}).ends_ms
