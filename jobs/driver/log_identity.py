@@ -190,7 +190,6 @@ class LogWitness:
         self._version, self._open_log = version, open_log
         self._log: KafkaLog | None = None
         self._epochs: Mapping[int, int] | None = None
-        self._failed = False
         self._closed = Event()
         self._thread = ThreadPoolExecutor(1, "log-witness")
 
@@ -234,15 +233,14 @@ class LogWitness:
                     check_id(self._version, log.identity().topic_id)  # another topic since, whose records these are
                     raise
                 self._epochs = now.epochs
-            self._failed = False
         except (KafkaError, OSError):
-            if self._failed:
+            if self._epochs is None:  # they have not answered yet; those that have ask another broker first
                 self._forget()
-            self._failed, self._epochs = True, None
+            self._epochs = None
             raise
 
     def _forget(self) -> None:
-        """Close the clients: those that failed once ask another broker next, and twice in a row are made anew."""
+        """Close the clients; others are made for the next question."""
         opened, self._log = self._log, None
         if opened is not None:
             opened.close()

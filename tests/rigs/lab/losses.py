@@ -201,11 +201,12 @@ def away(watch: Watch, host: str, way: Way) -> Iterator[None]:
 
 
 def _host(watch: Watch, victim: Victim) -> str:
+    if victim is Victim.MASTER:
+        return watch.leader()
+    if victim is Victim.BROKER:
+        return watch.broker()
     drivers = watch.drivers_host()
-    (other,) = set(WORKERS) - {drivers}
-    return {
-        Victim.DRIVER: drivers, Victim.EXECUTOR: other, Victim.MASTER: watch.leader(), Victim.BROKER: watch.broker(),
-    }[victim]  # fmt: skip
+    return drivers if victim is Victim.DRIVER else next(host for host in WORKERS if host != drivers)
 
 
 def _strike(watch: Watch, host: str, way: Way) -> None:
