@@ -123,13 +123,14 @@ def _await_end(
 
 
 def _figures(stack: Settings, database: Database, version: Version, begun_ms: float) -> dict[str, Any]:
-    """One job's rates, from the moment Spark planned its first batch; None where it had nothing to read."""
+    """One job's rates, from the moment Spark planned its first batch; from its start where that is not known any more,
+    since a checkpoint remembers its newest batches only. None where it had nothing to read."""
     done = batches.since(database, version, begun_ms)
     if not done:
         return {"batches": 0, "records": 0}
     first_ms = batches.planned_ms(stack, version, done[0])
-    from_ms = begun_ms if first_ms is None else first_ms
-    return {"seconds_to_first_batch": round((from_ms - begun_ms) / 1000, 1), **batches.rates(done, from_ms)}
+    waited = None if first_ms is None else round((first_ms - begun_ms) / 1000, 1)
+    return {"seconds_to_first_batch": waited, **batches.rates(done, begun_ms if first_ms is None else first_ms)}
 
 
 def _tell(outcome: dict[str, Any], as_json: bool) -> None:

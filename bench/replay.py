@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from bench import batches, load, replay_report, replays, report
+from bench.batches import Batch
 from bench.catch_up import in_turn, measure
 from bench.live import Database, Version, differences, kappa
 from bench.load import Background
@@ -142,25 +144,20 @@ def _replayed(
 ) -> dict[str, Any]:
     """Speed of each candidate, latency of the live jobs by phase, and what the validation compared."""
     launched = done.marks["reprocess.launched"]
-    read_of, firsts = {}, []
-    for job, number in done.versions.items():
-        version = Version(job, number, 0, "running")
-        all_read = batches.since(database, version, launched)
-        first = batches.planned_ms(stack, version, all_read[0])
-        firsts.append(launched if first is None else first)
-        read_of[job] = replays.worked_off(all_read, done.expected), firsts[-1]
-    read_ms = max(seen[-1].committed_ms for seen, _ in read_of.values())
-    spans = replays.phases(begun_ms, done.marks, min(firsts), read_ms)
-    speeds = {job: batches.rates(seen, first) for job, (seen, first) in read_of.items()}
-    for job, figures in speeds.items():
-        figures["times_live"] = round(figures["records_per_second"] / live[job]["records_per_second"], 2)
+    read_of = {
+        job: replays.worked_off(batches.since(database, Version(job, number, 0, "running"), launched), done.expected)
+        for job, number in done.versions.items()
+    }
+    first_ms = min(seen[0].committed_ms for seen in read_of.values())
+    read_ms = max(seen[-1].committed_ms for seen in read_of.values())
+    spans = replays.phases(begun_ms, done.marks, first_ms, read_ms)
     waits = {
         phase: {
             job: summary(latencies(probing.prober.appended, seen.seen, *ends)) for job, seen in probing.readers.items()
         }
         for phase, ends in spans.items()
     }
-    valid = done.validation
+    speeds, valid = {job: speed(seen, launched, live[job]) for job, seen in read_of.items()}, done.validation
     return {
         "replay": speeds, "latency_ms": waits, "p99_ratio": ratios(waits),
         "seconds": {phase: round((until - since) / 1000, 1) for phase, (since, until) in spans.items()},
@@ -168,6 +165,15 @@ def _replayed(
         "compared": {c["job"]: c["compared"] for c in valid["comparisons"]}, "valid": valid["success"],
         "validation_s": valid["seconds"], "not_met": [f["says"] for f in valid["results"] if not f["success"]],
     }  # fmt: skip
+
+
+def speed(seen: Sequence[Batch], launched_ms: float, live: Mapping[str, float | None]) -> dict[str, Any]:
+    """A candidate's rates from its launch on, the seconds until its first commit, and how many times as fast as the
+    live job it read; both warm, where they read more than one batch."""
+    figures = batches.rates(seen, launched_ms)
+    warm, warm_live = (of["warm_records_per_second"] or of["records_per_second"] for of in (figures, live))
+    starting = {"seconds_to_first_commit": round((seen[0].committed_ms - launched_ms) / 1000, 1)}
+    return starting | figures | {"times_live": round(warm / warm_live, 2) if warm and warm_live else None}
 
 
 def ratios(waits: dict[str, dict[str, Any]]) -> dict[str, float | None]:

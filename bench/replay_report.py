@@ -7,7 +7,8 @@ from typing import Any
 from bench import report
 
 SPEEDS = (
-    "records", "seconds", "records_per_second", "warm_seconds", "warm_records_per_second", "times_live",
+    "records", "seconds_to_first_commit", "seconds", "records_per_second", "warm_seconds", "warm_records_per_second",
+    "times_live",
 )  # fmt: skip
 WAITS = ("count", "p50", "p90", "p99", "max")
 

@@ -113,7 +113,7 @@ def phases(
     begun_ms: float, marks: Mapping[str, float], first_ms: float, read_ms: float
 ) -> dict[str, tuple[float, float]]:
     """The stretches of a replay (epoch ms, from and until) by name: `during` is from the launch to its being caught up,
-    of which `starting` is up to the first batch and `reading` from there to the end of what the plan counted."""
+    of which `starting` is up to the first commit and `reading` from there to the end of what the plan counted."""
     launched, caught_up = marks["reprocess.launched"], marks["reprocess.caught_up"]
     return {
         "before": (begun_ms, marks["reprocess.planned"]),

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.driver import registry as driver_registry
-from jobs.driver.cpu_priority import Priority
+from jobs.driver.cpu_priority import Priority, Rank
 from jobs.driver.ownership import Failover
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
@@ -37,6 +37,8 @@ WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
 SETTLING_SECONDS = 10.0
 """So long the driver that has just taken over has the processor for itself, before the next one warms itself."""
+BEHIND_SECONDS = 30.0
+"""A stream that is further behind catches up sooner without one that warms itself for a minute or two beside it."""
 
 
 def stand_by(settings: Settings, registry: DriverRegistry, changes: ChangeStore, change_id: str) -> bool:
@@ -61,15 +63,17 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
     """Stand by for the driver that holds a launch, and claim it once that one is gone, warm or not yet.
 
     True: it is claimed. False: it has ended. What goes wrong in the warming makes a later start slower, nothing else.
-    Until then it leaves the processor to those that serve. Raises ParentGone.
+    Until then it leaves the processor to those that serve, and to its own stream alone while that catches up. Raises
+    ParentGone.
     """
     version = registry.describe()
-    watch = _Watch(settings, version, registry, launch_id, submission_id)
+    watch = Watch(settings, version, registry, launch_id, submission_id)
     priority = Priority(os.getppid())
-    priority.follow(gives_way=True)
+    priority.follow(Rank.LOW)
     try:
         watch.tell(warm=False)
         watch.wait(SETTLING_SECONDS)
+        watch.wait_while_far_behind()
         scratch = settings.scratch(f"{launch_id}-{submission_id}")
         _try_to_warm(settings, version, registry.progress()[0], scratch, watch.goes_on)
         with suppress(OSError, StoreAway):
@@ -79,11 +83,11 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
         watch.wait()
         return bool(watch.answer)
     finally:
-        priority.follow(gives_way=False)
+        priority.follow(Rank.USUAL)
         watch.close()
 
 
-class _Watch:
+class Watch:
     """Looks at a launch that another driver holds, until there is an `answer`: whether it was claimed. A database that
     is away is asked again, and of a driver that was not seen since."""
 
@@ -109,6 +113,11 @@ class _Watch:
         while self.goes_on() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
+    def wait_while_far_behind(self) -> None:
+        """Return at an answer, and once the stream is at most BEHIND_SECONDS behind the log."""
+        while self.goes_on() and self._lag_seconds() > BEHIND_SECONDS:
+            time.sleep(POLL_SECONDS)
+
     def tell(self, warm: bool) -> None:
         """Say that this driver stands by; of no weight for what it does."""
         with self._outages():
@@ -118,6 +127,12 @@ class _Watch:
     def close(self) -> None:
         """Close the connection."""
         self._failover.close()
+
+    def _lag_seconds(self) -> float:
+        """Of no end while the database does not say."""
+        with self._outages():
+            return self._failover.lag_seconds()
+        return math.inf
 
     @contextmanager
     def _outages(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
 
 import psutil
 
@@ -14,19 +15,46 @@ from jobs.driver import batch_sizing
 from kappa.core.versions import State
 
 logger = logging.getLogger("kappa.priority")
-LOWER = 5
-"""Added to the usual nice value: a third of the processor's time that a thread of usual rank gets beside it. With a
-tenth (10), two candidates read hardly more than arrived: live jobs commit as often as the processor lets them."""
 LAST = 19
+"""The nice value of who takes what nobody else wants."""
+STANDS_STILL_SECONDS = 60.0
+"""Who makes way and has committed nothing for so long may be kept from it: larger batches begin every ten seconds."""
 JVM = "java"
 PASSES = 3
 """A thread that is made while the others are set has the rank of the one that made it: seen by the next pass."""
 
 
-def gives_way(state: State, settings: Mapping[str, int], unread: int | None) -> bool:
-    """Whether a version in `state` makes way; no longer once less than a large batch is unread, since it has to be
-    within seconds of what serves. `unread` is None until the log and the version's place in it are known."""
-    return state is State.CATCHING_UP and (unread is None or unread >= batch_sizing.far(settings)["records_per_batch"])
+class Rank(IntEnum):
+    """What is added to the usual nice value. LOW has a third of the time that a thread of usual rank gets beside it, so
+    that it goes on whatever the others do; LOWEST a seventieth."""
+
+    USUAL = 0
+    LOW = 5
+    LOWEST = 19
+
+
+def rank_of(state: State, settings: Mapping[str, int], unread: int | None, idle_seconds: float) -> Rank:
+    """The rank of a version in `state` that has committed nothing for `idle_seconds`. It makes way until less than a
+    large batch is unread, since it has to be within seconds of what serves then; `unread` is None until the log and the
+    version's place in it are known."""
+    is_near = unread is not None and unread < batch_sizing.far(settings)["records_per_batch"]
+    if state is not State.CATCHING_UP or is_near:
+        return Rank.USUAL
+    return Rank.LOWEST if idle_seconds < STANDS_STILL_SECONDS else Rank.LOW
+
+
+class Standstill:
+    """For how long a driver has committed nothing, its start counting as a commit."""
+
+    def __init__(self, now: float) -> None:
+        self._batch_id: int | None = None
+        self._since = now
+
+    def seconds(self, batch_id: int | None, now: float) -> float:
+        """At `now`, in seconds of a steady clock, `batch_id` being the newest that was committed."""
+        if batch_id != self._batch_id:
+            self._batch_id, self._since = batch_id, now
+        return now - self._since
 
 
 class Priority:
@@ -35,16 +63,16 @@ class Priority:
     def __init__(self, jvm_pid: int) -> None:
         self._jvm_pid = jvm_pid
         self._usual = self._now = os.getpriority(os.PRIO_PROCESS, jvm_pid)
-        self._lower = min(LAST, self._usual + LOWER)
+        self._is_fixed = False
 
-    def follow(self, gives_way: bool) -> None:
-        """Take the rank that is wanted; not the lower one where it would be for ever."""
-        wanted = self._lower if gives_way else self._usual
+    def follow(self, rank: Rank) -> None:
+        """Take the rank that is wanted; not a lower one where it would be for ever."""
+        wanted = self._usual if self._is_fixed else min(LAST, self._usual + rank)
         if wanted == self._now:
             return
-        if gives_way and not may_return():
+        if self._now == self._usual and not may_return():
             logger.info("this user may not take a rank back ('ulimit -e 20' lets it): the version keeps its own")
-            self._lower = self._usual
+            self._is_fixed = True
             return
         for _ in range(PASSES):
             moved = [_set(thread, wanted) for thread in _threads(self._jvm_pid)]

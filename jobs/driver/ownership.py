@@ -42,6 +42,9 @@ _REPLACES = f"""
 update registry.launch l set claimed_by = %(submission)s, claimed_at = clock_timestamp(), standby = null,
     standby_warm_at = null
 where l.launch_id = %(launch)s and l.ended_at is null and not {_IS_THERE}"""  # noqa: S608 - no value is in it
+_LAG = """
+select c.lag_seconds from registry.launch l join registry.completeness c using (job, version)
+where l.launch_id = %(launch)s"""
 _STANDS_BY = """
 update registry.launch set standby = %(submission)s, standby_warm_at = case when %(warm)s then clock_timestamp() end
 where launch_id = %(launch)s and ended_at is null"""
@@ -102,6 +105,11 @@ class Failover:
         if (self._was_there and gone >= GONE_SECONDS) or (has_beaten and gone >= LONG_GONE_SECONDS):
             return True if self._ask(_REPLACES).rowcount else None
         return None
+
+    def lag_seconds(self) -> float:
+        """For how long the oldest unread record of the launch's version has waited, at most."""
+        ((seconds,),) = self._ask(_LAG).fetchall()
+        return float(seconds)
 
     def close(self) -> None:
         """Close the connection: the next answer is by a new one, and of a driver that was not seen there yet."""

@@ -18,7 +18,7 @@ import psycopg
 from kafka.errors import KafkaError
 
 from jobs.driver import batch_sizing, root_cause, watermark
-from jobs.driver.cpu_priority import Priority, gives_way
+from jobs.driver.cpu_priority import Priority, Standstill, rank_of
 from jobs.driver.heartbeat import Beat, Heartbeats
 from jobs.driver.log_identity import once_there
 from jobs.driver.registry import DriverRegistry
@@ -58,6 +58,7 @@ class Watcher:
         self._shown: dict[str, str] = {}
         self._output = OwnOutput(Path.cwd())
         self._priority = Priority(beat.jvm_pid) if beat.jvm_pid is not None else None
+        self._standstill = Standstill(time.monotonic())
         connect = partial(DriverRegistry, settings, version.job, version.version, beat.epoch)
         self.heartbeats = Heartbeats(connect, self._beat, beat.epoch, version.desired, version.state)
         self.ends: Ends | None = None
@@ -146,8 +147,10 @@ class Watcher:
 
     def _rank(self, state: State) -> None:
         if self._priority is not None:
-            unread = batch_sizing.unread(self._committed().next_offsets, self.ends)
-            self._priority.follow(gives_way(state, self._version.settings, unread))
+            done = self._committed()
+            unread = batch_sizing.unread(done.next_offsets, self.ends)
+            idle_seconds = self._standstill.seconds(done.batch_id, time.monotonic())
+            self._priority.follow(rank_of(state, self._version.settings, unread, idle_seconds))
 
     def _beat(self) -> Beat:
         done = self._committed()

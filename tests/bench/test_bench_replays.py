@@ -8,7 +8,7 @@ from typing import Any
 from bench.batches import Batch
 from bench.live import Said
 from bench.probes import latencies
-from bench.replay import LONGEST_SPAN, ratios, span_seconds
+from bench.replay import LONGEST_SPAN, ratios, span_seconds, speed
 from bench.replays import phases, sentence, worked_off
 from tests.faults.refusals import as_expected
 
@@ -33,6 +33,18 @@ def test_what_arrived_since_is_no_part_of_the_speed_of_a_replay() -> None:
     assert worked_off(read, expected=100) == read[:2]
     assert worked_off(read, expected=61) == read[:2]
     assert worked_off(read, expected=1_000) == read
+
+
+def test_a_start_is_up_to_the_first_commit_and_no_part_of_how_fast_a_candidate_reads() -> None:
+    live = {"records_per_second": 9, "warm_records_per_second": 800}
+    figures = speed([batch(41, 100), batch(42, 300), batch(43, 500)], launched_ms=1_000.0, live=live)
+    assert (figures["seconds_to_first_commit"], figures["seconds"]) == (40.0, 42.0)
+    assert (figures["warm_records_per_second"], figures["times_live"]) == (400, 0.5)
+
+
+def test_a_live_job_that_read_all_in_one_batch_is_compared_by_that() -> None:
+    live = {"records_per_second": 800, "warm_records_per_second": None}
+    assert speed([batch(1, 100), batch(2, 400)], launched_ms=0.0, live=live)["times_live"] == 0.5
 
 
 def test_latencies_are_of_probes_appended_within_the_stretch() -> None:

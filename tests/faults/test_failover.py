@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 
 from jobs.driver import ownership
 from jobs.driver.ownership import Failover
-from jobs.driver.registry import connect
+from jobs.driver.registry import DriverRegistry, connect
+from jobs.standby import POLL_SECONDS, Watch
 from stack.waiting import until
 from tests.faults.struck_driver import Blow, Point
 from tests.faults.submitted import Submitted, beating_since, submitted
@@ -29,6 +31,10 @@ from tests.rigs.staged_driver import Staged
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 NEVER = 1_000_000
 HOLDER, OTHER = "driver-1", "driver-2"
+_FAR_BEHIND = """
+update registry.progress set end_offset = next_offset + 1, drained_at = null,
+    read_append_time = clock_timestamp() - interval '1 hour'
+"""
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,31 @@ def test_a_launch_that_has_ended_is_left(failover: tuple[Case, Failover]) -> Non
     assert standby.look() is False
 
 
+def test_who_stands_by_leaves_a_stream_that_is_far_behind_alone(failover: tuple[Case, Failover]) -> None:
+    case, _ = failover
+    case.query(_FAR_BEHIND)
+    with at_work(case), closing(watch(case)) as standby, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(standby.wait_while_far_behind)
+        with pytest.raises(TimeoutError):
+            waiting.result(3 * POLL_SECONDS)
+        case.query("update registry.progress set read_append_time = clock_timestamp()")
+        waiting.result(PATIENCE_SECONDS)
+    assert standby.answer is None
+
+
+def test_a_driver_that_dies_far_behind_is_replaced_by_one_that_is_not_warm(failover: tuple[Case, Failover]) -> None:
+    case, _ = failover
+    case.query(_FAR_BEHIND)
+    with closing(watch(case)) as standby, ThreadPoolExecutor(1) as pool:
+        with at_work(case):
+            waiting = pool.submit(standby.wait_while_far_behind)
+            with pytest.raises(TimeoutError):
+                waiting.result(3 * POLL_SECONDS)
+        waiting.result(PATIENCE_SECONDS)
+        assert standby.answer is True
+    assert launched(case)["claimed_by"] == OTHER
+
+
 @pytest.mark.fault(
     "F1", "with a standby: that one claims the launch within seconds and goes on, exact; who died stands by"
 )
@@ -148,6 +179,13 @@ def test_when_a_driver_is_killed_the_one_that_stands_by_goes_on_and_the_relaunch
             assert [each.await_end() for each in (standby, relaunched)] == [0, 0]
     case.check()
     assert case.query("select count(*) as n from registry.driver_start")[0]["n"] == 2
+
+
+def watch(case: Case) -> Watch:
+    """What OTHER looks at while it stands by for HOLDER."""
+    staged = case.version()
+    registry = DriverRegistry(case.settings, staged.job, staged.version)
+    return Watch(case.settings, registry.describe(), registry, str(staged.launch), OTHER)
 
 
 def ask_for_standbys(case: Case) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from jobs.driver import cpu_priority
-from jobs.driver.cpu_priority import LOWER, Priority, gives_way
+from jobs.driver.cpu_priority import STANDS_STILL_SECONDS, Priority, Rank, Standstill, rank_of
 from kappa.core.versions import State
 
 SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
@@ -34,7 +34,19 @@ LARGE = 20_000
     ],
 )
 def test_only_what_is_far_behind_and_serves_nothing_makes_way(state: str, unread: int | None, makes_way: bool) -> None:
-    assert gives_way(State(state), SETTINGS, unread) is makes_way
+    assert rank_of(State(state), SETTINGS, unread, 0.0) is (Rank.LOWEST if makes_way else Rank.USUAL)
+
+
+def test_who_makes_way_and_gets_nothing_done_is_given_a_share() -> None:
+    ranks = [rank_of(State.CATCHING_UP, SETTINGS, LARGE, STANDS_STILL_SECONDS + more) for more in (-0.1, 0.0)]
+    assert ranks == [Rank.LOWEST, Rank.LOW]
+    assert rank_of(State.LIVE, SETTINGS, LARGE, STANDS_STILL_SECONDS) is Rank.USUAL
+
+
+def test_a_driver_stands_still_from_its_start_or_its_newest_commit_on() -> None:
+    still = Standstill(now=100.0)
+    told = [still.seconds(batch_id, now) for batch_id, now in ((None, 130.0), (0, 140.0), (0, 150.0), (1, 150.0))]
+    assert told == [30.0, 0.0, 10.0, 0.0]
 
 
 @pytest.fixture
@@ -59,9 +71,9 @@ def ranks(top: psutil.Process) -> set[int]:
 def test_the_jvm_and_its_children_make_way_and_come_back(jvm: psutil.Process) -> None:
     (usual,), own = ranks(jvm), os.getpriority(os.PRIO_PROCESS, 0)
     ranked = Priority(jvm.pid)
-    for makes_way, nice in ((True, usual + LOWER), (True, usual + LOWER), (False, usual)):
-        ranked.follow(makes_way)
-        assert ranks(jvm) == {nice}
+    for rank in (Rank.LOWEST, Rank.LOWEST, Rank.LOW, Rank.LOWEST, Rank.USUAL):
+        ranked.follow(rank)
+        assert ranks(jvm) == {min(19, usual + rank)}
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
@@ -69,8 +81,8 @@ def test_a_rank_that_could_not_be_taken_back_is_kept(jvm: psutil.Process, monkey
     (usual,) = ranks(jvm)
     monkeypatch.setattr(cpu_priority, "may_return", lambda: False)
     ranked = Priority(jvm.pid)
-    for makes_way in (True, False, True):
-        ranked.follow(makes_way)
+    for rank in (Rank.LOWEST, Rank.USUAL, Rank.LOW):
+        ranked.follow(rank)
         assert ranks(jvm) == {usual}
 
 

@@ -59,7 +59,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "registry.batch_total": {REGISTRY: SEES},
     "registry.booked": {REGISTRY: SEES},
     "registry.change": {WRITER: "select update(marks)", REGISTRY: "select insert update"},
-    "registry.completeness": {REGISTRY: SEES},
+    "registry.completeness": {REGISTRY: SEES, WRITER: SEES},
     "registry.driver_start": {WRITER: f"{APPENDS} update(application_id)", REGISTRY: SEES},
     "registry.fence": {WRITER: "select update(epoch)", REGISTRY: "select insert update"},
     "registry.finite_program": {WRITER: "select update(ended_at,outcome)", REGISTRY: "select insert update"},

@@ -20,7 +20,6 @@ from kappa.verbs.drivers.readiness import wait_ready
 from kappa.verbs.drivers.standby import add_standby, no_room, stands_by
 from kappa.verbs.equal_settings import Ruled, check_one_rule
 from kappa.verbs.observation import beside
-from kappa.verbs.repair.plan import no_standby_yet
 from kappa.verbs.stop.steps import end_driver
 
 VERB = Verb.DEPLOY
@@ -111,15 +110,13 @@ def live(platform: Platform, plan: DeployPlan, by: Author) -> None:
 
 
 def _have_standby(platform: Platform, plan: DeployPlan, by: Author) -> None:
-    """A version that serves is deployed whatever comes of it: the next repair starts a standby that is missing, as of a
-    version that has a log to read first."""
+    """A version that serves is deployed whatever comes of it: the next repair starts a standby that is missing."""
     job, number = plan.wanted.job, plan.version
     with suppress(Unreachable, SubmissionRefused):
         version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
         if stands_by(platform, version, opened) is not False:
             return
-        lag_seconds = platform.registry.health(job, number).lag_seconds
-        if not no_standby_yet(lag_seconds, no_room(platform, version.settings)):
+        if not no_room(platform, version.settings):
             add_standby(platform, job, number, VERB, by)
 
 

@@ -59,10 +59,6 @@ ACTS = frozenset({Action.SETTLE, Action.RESTART, Action.REPLACE, Action.GIVE_UP,
 """Actions that change something; the others are only said."""
 
 
-BEHIND_SECONDS = 30.0
-"""A driver that warms up to stand by takes the cores of a stream that catches up for a minute or two."""
-
-
 @dataclass(frozen=True)
 class Observed:
     """A version as it was seen at one time: `driver_alive` is what the cluster says, `lease` one that has not run out
@@ -174,17 +170,9 @@ def _trouble(seen: Observed) -> tuple[Kind, str]:
 def _alone(seen: Observed) -> Finding:
     """Of a version that does its work, for whose driver none stands by as the settings ask."""
     said = "runs and does its work, but no driver stands by for its own, as supervision.warm_standby asks"
-    if why := no_standby_yet(seen.health.lag_seconds, seen.no_room):
-        return _finding(seen, Kind.ALONE, f"{said}: {why}", Action.WAIT)
+    if seen.no_room:
+        return _finding(seen, Kind.ALONE, f"{said}: it would take {seen.no_room}", Action.WAIT)
     return _finding(seen, Kind.ALONE, f"{said}: one is started", Action.ADD_STANDBY)
-
-
-def no_standby_yet(lag_seconds: float, no_room: str) -> str:
-    """Why a driver that is to stand by is not started now, in words; empty where it may be. `no_room`: what the cluster
-    lacks for it."""
-    if lag_seconds > BEHIND_SECONDS:
-        return f"its stream is {lag_seconds:.0f} s behind, and catches up sooner alone"
-    return f"it would take {no_room}" if no_room else ""
 
 
 def _within_limits(seen: Observed, kind: Kind, trouble: str) -> Finding:

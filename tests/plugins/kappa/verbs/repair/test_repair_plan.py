@@ -210,14 +210,6 @@ def test_a_driver_that_does_its_work_alone_is_given_one_that_stands_by_where_the
     )  # fmt: skip
 
 
-def test_a_stream_that_catches_up_has_the_cores_to_itself() -> None:
-    behind, near = (replace(SEEN.health, lag_seconds=seconds) for seconds in (31.0, 30.0))
-    found = examine(replace(SEEN, standby=False, health=behind))
-    assert (found.kind, found.action) == (Kind.ALONE, Action.WAIT)
-    assert found.sentence.endswith("its stream is 31 s behind, and catches up sooner alone")
-    assert examine(replace(SEEN, standby=False, health=near)).action is Action.ADD_STANDBY
-
-
 @pytest.mark.parametrize("seen", TROUBLES)
 def test_trouble_is_mended_before_anything_stands_by(seen: Observed) -> None:
     assert examine(replace(seen, standby=False)).action in (Action.RESTART, Action.REPLACE)
