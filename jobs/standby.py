@@ -110,13 +110,11 @@ class Watch:
     def wait(self, seconds: float = math.inf) -> None:
         """Return at an answer, and after so many seconds at the latest."""
         deadline = time.monotonic() + seconds
-        while self.goes_on() and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
+        self._wait_while(lambda: time.monotonic() < deadline)
 
     def wait_while_far_behind(self) -> None:
         """Return at an answer, and once the stream is at most BEHIND_SECONDS behind the log."""
-        while self.goes_on() and self._lag_seconds() > BEHIND_SECONDS:
-            time.sleep(POLL_SECONDS)
+        self._wait_while(lambda: self._lag_seconds() > BEHIND_SECONDS)
 
     def tell(self, warm: bool) -> None:
         """Say that this driver stands by; of no weight for what it does."""
@@ -127,6 +125,10 @@ class Watch:
     def close(self) -> None:
         """Close the connection."""
         self._failover.close()
+
+    def _wait_while(self, holds: Callable[[], bool]) -> None:
+        while self.goes_on() and holds():
+            time.sleep(POLL_SECONDS)
 
     def _lag_seconds(self) -> float:
         """Of no end while the database does not say."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,9 +31,9 @@ from tests.rigs.staged_driver import Staged
 pytestmark = [pytest.mark.rig, pytest.mark.timeout(600, func_only=True)]
 NEVER = 1_000_000
 HOLDER, OTHER = "driver-1", "driver-2"
-_FAR_BEHIND = """
+_UNREAD_FOR = """
 update registry.progress set end_offset = next_offset + 1, drained_at = null,
-    read_append_time = clock_timestamp() - interval '1 hour'
+    read_append_time = clock_timestamp() - make_interval(secs => %s)
 """
 
 
@@ -128,26 +128,20 @@ def test_a_launch_that_has_ended_is_left(failover: tuple[Case, Failover]) -> Non
 
 def test_who_stands_by_leaves_a_stream_that_is_far_behind_alone(failover: tuple[Case, Failover]) -> None:
     case, _ = failover
-    case.query(_FAR_BEHIND)
-    with at_work(case), closing(watch(case)) as standby, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(standby.wait_while_far_behind)
-        with pytest.raises(TimeoutError):
-            waiting.result(3 * POLL_SECONDS)
-        case.query("update registry.progress set read_append_time = clock_timestamp()")
+    with at_work(case), kept_waiting(case) as (standby, waiting):
+        case.query(_UNREAD_FOR, 20)
         waiting.result(PATIENCE_SECONDS)
-    assert standby.answer is None
+        assert standby.answer is None
 
 
 def test_a_driver_that_dies_far_behind_is_replaced_by_one_that_is_not_warm(failover: tuple[Case, Failover]) -> None:
     case, _ = failover
-    case.query(_FAR_BEHIND)
-    with closing(watch(case)) as standby, ThreadPoolExecutor(1) as pool:
-        with at_work(case):
-            waiting = pool.submit(standby.wait_while_far_behind)
-            with pytest.raises(TimeoutError):
-                waiting.result(3 * POLL_SECONDS)
-        waiting.result(PATIENCE_SECONDS)
-        assert standby.answer is True
+    with ExitStack() as driver:
+        driver.enter_context(at_work(case))
+        with kept_waiting(case) as (standby, waiting):
+            driver.close()
+            waiting.result(PATIENCE_SECONDS)
+            assert standby.answer is True
     assert launched(case)["claimed_by"] == OTHER
 
 
@@ -181,11 +175,19 @@ def test_when_a_driver_is_killed_the_one_that_stands_by_goes_on_and_the_relaunch
     assert case.query("select count(*) as n from registry.driver_start")[0]["n"] == 2
 
 
-def watch(case: Case) -> Watch:
-    """What OTHER looks at while it stands by for HOLDER."""
+@contextmanager
+def kept_waiting(case: Case) -> Iterator[tuple[Watch, Future[None]]]:
+    """OTHER, which stands by for HOLDER and waits, since its stream is 35 s behind."""
+    case.query(_UNREAD_FOR, 35)
     staged = case.version()
-    registry = DriverRegistry(case.settings, staged.job, staged.version)
-    return Watch(case.settings, registry.describe(), registry, str(staged.launch), OTHER)
+    with ExitStack() as held:
+        registry = held.enter_context(closing(DriverRegistry(case.settings, staged.job, staged.version)))
+        seen = Watch(case.settings, registry.describe(), registry, str(staged.launch), OTHER)
+        standby = held.enter_context(closing(seen))
+        waiting = held.enter_context(ThreadPoolExecutor(1)).submit(standby.wait_while_far_behind)
+        with pytest.raises(TimeoutError):
+            waiting.result(3 * POLL_SECONDS)
+        yield standby, waiting
 
 
 def ask_for_standbys(case: Case) -> None:

@@ -114,9 +114,7 @@ def _have_standby(platform: Platform, plan: DeployPlan, by: Author) -> None:
     job, number = plan.wanted.job, plan.version
     with suppress(Unreachable, SubmissionRefused):
         version, opened = version_of(platform, job, number), platform.registry.open_launch(job, number)
-        if stands_by(platform, version, opened) is not False:
-            return
-        if not no_room(platform, version.settings):
+        if stands_by(platform, version, opened) is False and not no_room(platform, version.settings):
             add_standby(platform, job, number, VERB, by)
 
 
