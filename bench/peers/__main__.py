@@ -1,6 +1,6 @@
 """The job `ad_ctr` by Flink SQL, Kafka Streams, one Python thread and ours: one engine at a time, one table.
 
-Command: python -m bench.peers [--engines python,streams,flink_1s,flink_10s,ours] [--records N] [--json]
+Command: python -m bench.peers [--engines python,streams,flink_1s,flink_10s,ours|ours_both] [--records N] [--json]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.peers.engines import Engine
 from bench.peers.expected import Stretch, ends, expected
 from bench.peers.figures import COLUMNS, LEGEND, Measured, table
 from bench.peers.measure import Lived, Traffic, Worked, catch_up, live
-from bench.peers.own import JOB, Own
+from bench.peers.own import Own
 from cli import lifecycle_verbs
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
@@ -30,13 +30,16 @@ from kappa.core.refusals import Refusal
 from stack.waiting import until
 from traffic.sources import seconds_of
 
+BOTH = "ours_both"
 ENGINES: dict[str, Callable[[Settings], Engine]] = {
     "python": lambda _: python_thread.ENGINE,
     "streams": lambda _: kafka_streams.ENGINE,
     "flink_1s": lambda _: flink.engine(1),
     "flink_10s": lambda _: flink.engine(10),
     "ours": Own,
+    BOTH: partial(Own, with_spend=True),
 }
+ONE_BY_ONE = ",".join(name for name in ENGINES if name != BOTH)
 SPAN = "110m"
 Part = TypeVar("Part", Worked, Lived)
 LAG_SECONDS = 300.0
@@ -49,15 +52,24 @@ class UnknownEngine(Refusal):
         super().__init__(f"--engines {name}: there are {', '.join(ENGINES)}. Nothing was started.")
 
 
-class Lagging(Refusal):
-    """Our job has not read the log to its end."""
+class OursTwice(Refusal):
+    """Our jobs can work off a backlog only once: what they have read they do not read again."""
 
     def __init__(self) -> None:
-        super().__init__(f"{JOB} did not read the log to its end within {LAG_SECONDS:.0f} s; nothing was measured.")
+        super().__init__(f"--engines may have ours or {BOTH}, not both: a backlog is new to them once. Run it twice.")
+
+
+class Lagging(Refusal):
+    """A job of ours has not read the log to its end."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__(f"{job} did not read the log to its end within {LAG_SECONDS:.0f} s; nothing was measured.")
 
 
 def main(
-    engines: Annotated[str, typer.Option(help="Which, and in which order, by commas.")] = ",".join(ENGINES),
+    engines: Annotated[
+        str, typer.Option(help=f"Which, and in which order, by commas; {BOTH} has client_spend beside ad_ctr.")
+    ] = ONE_BY_ONE,
     records: Annotated[int, typer.Option(min=1, help="Records of the backlog.")] = 1_000_000,
     rate: Annotated[float, typer.Option(min=0.1, help="Records per second of the steady traffic.")] = 1_000.0,
     seconds: Annotated[float, typer.Option(min=1, help="How long latencies count.")] = 120.0,
@@ -81,8 +93,8 @@ def main(
     report.say(f"seed {seed}")
     database = Database(stack)
     ran = [version.job for version in database.live().values() if version.desired == "running"]
-    if any(isinstance(engine, Own) for engine in chosen):
-        _read_to_the_end(stack, database)
+    for job in [job for engine in chosen if isinstance(engine, Own) for job in engine.jobs]:
+        _read_to_the_end(stack, database, job)
     in_turn(stack, lifecycle_verbs.stop_in_place, ran)
     try:
         stretch = _backlog(stack, seed, records)
@@ -101,14 +113,16 @@ def _chosen(stack: Settings, engines: str) -> list[Engine]:
     names = [name.strip() for name in engines.split(",")]
     if unknown := [name for name in names if name not in ENGINES]:
         raise UnknownEngine(", ".join(unknown))
+    if {"ours", BOTH} <= set(names):
+        raise OursTwice
     return [ENGINES[name](stack) for name in names]
 
 
-def _read_to_the_end(stack: Settings, database: Database) -> None:
-    """So that our job begins with the backlog, as the others do."""
+def _read_to_the_end(stack: Settings, database: Database, job: str) -> None:
+    """So that a job of ours begins with the backlog, as the others do."""
     wanted = ends(stack)
-    if not until(lambda: database.has_read(database.live_of([JOB])[0], wanted), LAG_SECONDS, 1.0):
-        raise Lagging
+    if not until(lambda: database.has_read(database.live_of([job])[0], wanted), LAG_SECONDS, 1.0):
+        raise Lagging(job)
 
 
 def _backlog(stack: Settings, seed: int, records: int) -> Stretch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -38,6 +38,10 @@ class Engine(Protocol):
     def table(self) -> str:
         """Where readers find what it counts: client_id, ad_id, impressions, clicks."""
 
+    @property
+    def also(self) -> Mapping[str, str]:
+        """Name of a row of figures -> another view that shows each event's client_id, and is timed beside `table`."""
+
     def prepare(self, settings: Settings) -> None:
         """Fetch and make what it needs, before anything is measured."""
 
@@ -70,6 +74,7 @@ class Peer:
     launch: Callable[[Task], Sequence[Process]]
     classpath: Callable[[Settings], object] = lambda _: None
     table: str = tables.NAME
+    also: Mapping[str, str] = field(default_factory=dict)
     _processes: Sequence[Process] = field(default_factory=list)
 
     def prepare(self, settings: Settings) -> None:

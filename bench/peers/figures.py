@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.percentiles import summary
@@ -61,15 +61,18 @@ class CatchUp:
 
 @dataclass(frozen=True)
 class Live:
-    """An engine under steady traffic: latencies (ms), probes never seen, cores used, and seconds from a kill -9 to the
-    first result of a record that was appended after it (None: none came, or it was not killed)."""
+    """An engine under steady traffic: latencies (ms), probes never seen, cores used (None: it is another view's row),
+    and seconds from a kill -9 to the first result of a record that was appended after it (None: none came, or it was
+    not killed)."""
 
     latencies: Sequence[float]
     missing: int
-    cores: float
+    cores: float | None
     recovery: float | None
     groups: dict[str, float] = field(default_factory=dict)
     """CPU seconds per process group of the time that counts, broker and Postgres among them."""
+    also: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Latencies of other views of the same engine, by the name of their row."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,9 @@ class Measured:
 
 
 def table(measured: Sequence[Measured]) -> list[tuple[object, ...]]:
-    """Rows under COLUMNS; the last four are the engine's value over the reference's, blank where one is missing."""
-    rows = {each.engine: _values(each) for each in measured}
+    """Rows under COLUMNS; the last four are the engine's value over the reference's, blank where one is missing. An
+    engine's other views follow it, with latencies only."""
+    rows = {name: _values(of) for each in measured for name, of in _views(each).items()}
     reference = rows.get(REFERENCE, {})
     return [
         (engine, *values.values(), *(ratio(values[name], reference.get(name)) for name in COMPARED))
@@ -100,6 +104,12 @@ def ratio(value: float | None, reference: float | None) -> str | None:
     return f"{value / reference:.2f}" if value is not None and reference else None
 
 
+def _views(of: Measured) -> dict[str, Measured]:
+    """The engine, and as engines of latencies alone its other views."""
+    others = of.live.also if of.live else {}
+    return {of.engine: of, **{name: Measured(name, live=Live(took, 0, None, None)) for name, took in others.items()}}
+
+
 def _values(of: Measured) -> dict[str, float | None]:
     """By name, in the order of VALUES."""
     caught, live = of.catch_up, of.live
@@ -109,7 +119,7 @@ def _values(of: Measured) -> dict[str, float | None]:
         _whole(caught.warm if caught else None),
         _whole(caught.per_cpu_second if caught else None),
         *(shown[name] for name in ("p50", "p90", "p99")),
-        round(live.cores, 3) if live else None,
+        round(live.cores, 3) if live and live.cores is not None else None,
         _whole(of.peak_bytes / 1e6 if of.peak_bytes else None),
         caught.first_result if caught else None,
         live.recovery if live else None,

@@ -84,7 +84,8 @@ def live(stack: Settings, engine: Engine, traffic: Traffic, with_kill: bool, wit
     starts = ends(stack)
     with _task(stack, starts) as task, _running(engine):
         engine.start(task)
-        with Probing(stack, PROBE_MS, POLL_MS, {engine.name: _PROBES.format(engine.table)}) as probing:
+        views = {name: _PROBES.format(view) for name, view in {engine.name: engine.table, **engine.also}.items()}
+        with Probing(stack, PROBE_MS, POLL_MS, views) as probing:
             reader = probing.readers[engine.name]
             _await_first(engine, reader, within)
             most = traffic.warm_up + traffic.seconds + 2 * within
@@ -95,12 +96,13 @@ def live(stack: Settings, engine: Engine, traffic: Traffic, with_kill: bool, wit
                     _pause(engine, traffic.seconds)
                     used = meter.read()
                 until_ms = now_ms()
-                _await_all(engine, probing, reader, until_ms)
+                _await_all(engine, probing, until_ms)
                 recovery = _recover(engine, probing, reader, within) if with_kill else None
         appended = probing.prober.appended
-        missing = sum(name not in reader.seen for name in appended)
+        missing = sum(name not in each.seen for each in probing.readers.values() for name in appended)
         cores = cpu_of(engine, used) / traffic.seconds
-        figures = Live(latencies(appended, reader.seen, from_ms, until_ms), missing, cores, recovery, used)
+        took = {name: latencies(appended, each.seen, from_ms, until_ms) for name, each in probing.readers.items()}
+        figures = Live(took.pop(engine.name), missing, cores, recovery, used, took)
         wrong = _settled(stack, engine, task, expected(stack, Stretch(starts, ends(stack))))
         return Lived(figures, meter.peak_bytes(engine.groups), wrong)
 
@@ -157,13 +159,13 @@ def _await_first(engine: Engine, reader: Reader, within: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _await_all(engine: Engine, probing: Probing, reader: Reader, until_ms: int) -> None:
+def _await_all(engine: Engine, probing: Probing, until_ms: int) -> None:
     """Probes on their way must not wait for what comes after a kill; one that does not come soon is missing."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while time.monotonic() < deadline:
         engine.check()
         probing.check()
-        waiting = reader.waiting()
+        waiting = [name for reader in probing.readers.values() for name in reader.waiting()]
         if all(probing.prober.appended[name] >= until_ms for name in waiting):
             return
         time.sleep(LOOK_SECONDS)

@@ -1,10 +1,11 @@
-"""Our own `ad_ctr` behind the port of the engines: the live version of the stack, stopped and started in place."""
+"""Our own jobs behind the port of the engines: live versions of the stack, stopped and started in place."""
 
 from __future__ import annotations
 
 import threading
 import time
 from concurrent.futures import Future
+from functools import cached_property
 
 from bench import batches
 from bench.catch_up import in_turn
@@ -15,25 +16,34 @@ from bench.victims import Target, strike
 from cli import lifecycle_verbs
 from kappa.core.installation.settings import Settings
 
-JOB = "ad_ctr"
+JOB, SPEND = "ad_ctr", "client_spend"
+PROCESSES = ("driver JVM {}", "driver Python {}", "executor JVM {}")
 FRESH_SECONDS = 60.0
 
 
 class Own:
-    """A job of the running stack, which must be stopped, and have read the log to the beginning of the task."""
+    """`ad_ctr` of the running stack, by itself or while `client_spend` runs, too. They must be stopped, and have read the
+    log to the beginning of the task."""
 
-    name, table = "ours, alone", f"serving.{JOB}_minute"
-    groups = (f"driver JVM {JOB}", f"driver Python {JOB}", "Python workers", f"executor JVM {JOB}")
+    table = f"serving.{JOB}_minute"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, with_spend: bool = False) -> None:
+        self.jobs = (JOB, SPEND) if with_spend else (JOB,)
+        self.name = f"ours, {JOB} of both" if with_spend else "ours, alone"
+        self.also = {f"ours, {SPEND} of both": f"serving.{SPEND}_day"} if with_spend else {}
+        self.groups = ("Python workers", *(process.format(job) for job in self.jobs for process in PROCESSES))
         self._settings = settings
-        self._database = Database(settings)
         self._begun_ms = 0.0
         self._started: Future[None] | None = None
 
+    @cached_property
+    def _database(self) -> Database:
+        """Raises NotUp."""
+        return Database(self._settings)
+
     @property
     def version(self) -> Version:
-        """The live version, as it is now. Raises NotLive."""
+        """The live version of `ad_ctr`, as it is now. Raises NotLive."""
         return self._database.live_of([JOB])[0]
 
     def prepare(self, settings: Settings) -> None:
@@ -57,25 +67,25 @@ class Own:
         return batches.planned_ms(self._settings, version, done[0]) if done else None
 
     def differences(self, task: Task, rows: Rows) -> int:
-        """Of all that the job serves, by `reconcile`: its table holds more than the task."""
-        return differences(self._settings, JOB)
+        """Of all that the jobs serve, by `reconcile`: their tables hold more than the task."""
+        return differences(self._settings, *self.jobs)
 
     def kill(self) -> None:
-        """The driver's JVM; Spark's master supervises it."""
+        """The JVM of `ad_ctr`'s driver; Spark's master supervises it."""
         strike(self._settings, self._database, self.version, Target.JVM, FRESH_SECONDS)
 
     def stop(self) -> None:
-        """Stop it in place, once its start is over; if it was started at all."""
+        """Stop them in place, once their start is over; if they were started at all."""
         if self._started is None:
             return
         while not self._started.done():
             time.sleep(0.1)
         self._started = None
-        in_turn(self._settings, lifecycle_verbs.stop_in_place, [JOB])
+        in_turn(self._settings, lifecycle_verbs.stop_in_place, [*self.jobs])
 
     def _start(self, started: Future[None]) -> None:
         try:
-            in_turn(self._settings, lifecycle_verbs.start_in_place, [JOB])
+            in_turn(self._settings, lifecycle_verbs.start_in_place, [*self.jobs])
             started.set_result(None)
         except BaseException as failure:
             started.set_exception(failure)

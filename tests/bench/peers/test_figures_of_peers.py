@@ -53,6 +53,16 @@ def test_ratios_are_over_the_reference() -> None:
     assert cells([other, reference], REFERENCE)["x warm"] == "1.00"
 
 
+def test_another_view_of_an_engine_has_a_row_with_its_latencies_alone() -> None:
+    reference = Measured(REFERENCE, caught(), Live([100.0], 0, 0.5, 1.0))
+    ours = Measured("ours", caught(), Live([300.0], 0, 0.5, 1.0, also={"its other view": [150.0]}), differences=0)
+    row = cells([reference, ours], "its other view")
+    given = {name: value for name, value in row.items() if value is not None}
+    ms = dict.fromkeys(("p50, ms", "p90, ms", "p99, ms"), 150.0)
+    assert given == {"engine": "its other view", **ms, "x p50": "1.50", "x p99": "1.50"}
+    assert cells([reference, ours], "ours")["x p50"] == "3.00"
+
+
 def test_without_the_reference_there_are_no_ratios() -> None:
     row = cells([Measured("other", caught())], "other")
     assert [row[name] for name in COLUMNS[-4:]] == [None] * 4
