@@ -83,10 +83,10 @@ class Seen:
 
     def line(self, loss: Loss) -> str:
         """A row for people."""
-        starts = ", ".join(f"{at:.0f}" for at in self.starts) or "never"
+        took = "taken over after " + ", ".join(f"{at:.0f} s" for at in self.starts) if self.starts else "not taken over"
         return (
             f"{loss.name} ({self.host}): pause {self.away_pause:.0f} s (aim {loss.aim_seconds:.0f}), "
-            f"{self.back_pause:.0f} s after its return; taken over after {starts} s; {self.refused} batches refused; "
+            f"{self.back_pause:.0f} s after its return; {took}; {self.refused} batches refused; "
             f"{self.sent} records sent; load {self.load:.0f} a core"
         )
 
