@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,8 @@ WORKS_SECONDS = 20.0
 """A stream whose last commit is no older does its work."""
 PATIENCE_SECONDS = 600.0
 """On busy cores the start of a driver and its first batch take minutes."""
-RATE = 100
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-REFUSED = "was refused, and nothing of it was written"
+REFUSED = re.compile(r"Batch (\d+) was refused, and nothing of it was written")
 
 
 class Victim(StrEnum):
@@ -113,9 +113,9 @@ class Watch:
         return BROKERS[int(json.loads(self.installed.ask("leading_broker"))) - 1]
 
     def refused(self) -> int:
-        """How many batches drivers say were refused, in all."""
+        """How many batches drivers say were refused, in all; a driver says it of a batch more than once."""
         said = (file for host in WORKERS for file in self._spark(host).glob("driver-*/std*"))
-        return sum(line.count(REFUSED) for file in said for line in file.read_text(errors="replace").splitlines())
+        return len({(file.parent, one) for file in said for one in REFUSED.findall(file.read_text(errors="replace"))})
 
     def executors(self) -> dict[str, list[psutil.Process]]:
         """By host the executors that run there."""
@@ -186,8 +186,8 @@ def lose(watch: Watch, loss: Loss, seed: int) -> Seen:
 
 def pause(commits: Sequence[float], begin: float, end: float) -> float:
     """The longest time without a commit that has a part between two moments."""
-    found = pairwise(commits)
-    return max((later - earlier for earlier, later in found if later > begin and earlier < end), default=float("inf"))
+    found = (later - earlier for earlier, later in pairwise(commits) if later > begin and earlier < end)
+    return max(found, default=float("inf"))
 
 
 @contextmanager
@@ -232,7 +232,7 @@ def _mend(installed: Installed, host: str, way: Way) -> None:
 
 
 @contextmanager
-def traffic(installed: Installed, seed: int, rate: int = RATE) -> Iterator[Callable[[], int]]:
+def traffic(installed: Installed, seed: int, rate: int = 100) -> Iterator[Callable[[], int]]:
     """Traffic of so many records a second while the body runs; once that is over, how many it brought, all of which the
     log took."""
     stop, answer = installed.lab.folder / "stop", installed.lab.folder / "logs" / "traffic"
