@@ -22,8 +22,10 @@ FRESH_SECONDS = 60.0
 
 
 class Own:
-    """`ad_ctr` of the running stack, by itself or while `client_spend` runs, too. They must be stopped, and have read the
-    log to the beginning of the task."""
+    """`ad_ctr` of the running stack, by itself or while `client_spend` runs, too.
+
+    They must be stopped, and have read the log to the beginning of the task.
+    """
 
     table = f"serving.{JOB}_minute"
 
