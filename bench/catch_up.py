@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Annotated, Any
 
@@ -84,7 +84,7 @@ def measure(stack: Settings, database: Database, measured: list[Version], within
     begun_ms = database.now_ms()
     with CpuMeter(stack) as meter, ThreadPoolExecutor(len(measured)) as pool:
         starts = [pool.submit(in_turn, stack, lifecycle_verbs.start_in_place, [version.job]) for version in measured]
-        _await_end(database, measured, ends, within, starts)
+        await_end(database, measured, ends, within, starts)
         took = (database.now_ms() - begun_ms) / 1000
         cpu = meter.read()
     return {
@@ -108,8 +108,12 @@ def _produce(stack: Settings, seed: int, records: int, span: float) -> dict[str,
     return {"records": played.records, "seconds": round(played.seconds, 1), "kinds": played.kinds}
 
 
-def _await_end(
-    database: Database, measured: list[Version], ends: dict[int, int], within: float, starts: list[Future[None]]
+def await_end(
+    database: Database,
+    measured: list[Version],
+    ends: dict[int, int],
+    within: float,
+    starts: Sequence[Future[None]] = (),
 ) -> None:
     """Until all have read up to `ends`. Raises TooSlow, and VerbFailed as soon as a start failed."""
     deadline = time.monotonic() + within

@@ -63,10 +63,11 @@ class Target(StrEnum):
 
 
 OF_THE_DRIVER = (Target.PYTHON, Target.JVM)
-_GROUPS = {
+GROUPS = {
     Target.PYTHON: "driver Python {}", Target.JVM: "driver JVM {}", Target.EXECUTOR: "executor JVM {}",
     Target.WORKER: "spark worker",
 }  # fmt: skip
+"""Process -> the name of its group (bench.groups), with a place for the job."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def pause_seconds(earlier_ms: Sequence[float], now_ms: float, limits: Supervisio
 def strike(stack: Settings, database: Database, version: Version, target: Target, within: float) -> Kill:
     """Kill (-9) that process of the version, once its driver beats. Raises NoDriver, NoVictim."""
     epoch, python, jvm = _driver(database, version, within)
-    wanted = _GROUPS[target].format(version.job)
+    wanted = GROUPS[target].format(version.job)
     pid = {Target.PYTHON: python, Target.JVM: jvm}[target] if target in OF_THE_DRIVER else _pid_of(stack, wanted)
     if pid is None:
         raise NoVictim(version, target)

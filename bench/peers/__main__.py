@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from bench import load, report
-from bench.catch_up import in_turn
+from bench.catch_up import await_end, in_turn
 from bench.live import Database
 from bench.peers import flink, kafka_streams, python_thread, tables
 from bench.peers.calibration import Noise, Round, calibrate, noise
@@ -27,7 +27,6 @@ from cli import lifecycle_verbs
 from cli.entry import settings
 from kappa.core.installation.settings import Settings
 from kappa.core.refusals import Refusal
-from stack.waiting import until
 from traffic.sources import seconds_of
 
 BOTH = "ours_both"
@@ -59,13 +58,6 @@ class OursTwice(Refusal):
         super().__init__(f"--engines may have ours or {BOTH}, not both: a backlog is new to them once. Run it twice.")
 
 
-class Lagging(Refusal):
-    """A job of ours has not read the log to its end."""
-
-    def __init__(self, job: str) -> None:
-        super().__init__(f"{job} did not read the log to its end within {LAG_SECONDS:.0f} s; nothing was measured.")
-
-
 def main(
     engines: Annotated[
         str, typer.Option(help=f"Which, and in which order, by commas; {BOTH} has client_spend beside ad_ctr.")
@@ -93,8 +85,9 @@ def main(
     report.say(f"seed {seed}")
     database = Database(stack)
     ran = [version.job for version in database.live().values() if version.desired == "running"]
-    for job in [job for engine in chosen if isinstance(engine, Own) for job in engine.jobs]:
-        _read_to_the_end(stack, database, job)
+    # So that our jobs begin with the backlog, as the others do.
+    ours = [job for engine in chosen if isinstance(engine, Own) for job in engine.jobs]
+    await_end(database, database.live_of(ours), ends(stack), LAG_SECONDS)
     in_turn(stack, lifecycle_verbs.stop_in_place, ran)
     try:
         stretch = _backlog(stack, seed, records)
@@ -116,13 +109,6 @@ def _chosen(stack: Settings, engines: str) -> list[Engine]:
     if {"ours", BOTH} <= set(names):
         raise OursTwice
     return [ENGINES[name](stack) for name in names]
-
-
-def _read_to_the_end(stack: Settings, database: Database, job: str) -> None:
-    """So that a job of ours begins with the backlog, as the others do."""
-    wanted = ends(stack)
-    if not until(lambda: database.has_read(database.live_of([job])[0], wanted), LAG_SECONDS, 1.0):
-        raise Lagging(job)
 
 
 def _backlog(stack: Settings, seed: int, records: int) -> Stretch:

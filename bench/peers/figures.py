@@ -61,13 +61,12 @@ class CatchUp:
 
 @dataclass(frozen=True)
 class Live:
-    """An engine under steady traffic: latencies (ms), probes never seen, cores used (None: it is another view's row),
-    and seconds from a kill -9 to the first result of a record that was appended after it (None: none came, or it was
-    not killed)."""
+    """An engine under steady traffic: latencies (ms), probes never seen, cores used, and seconds from a kill -9 to the
+    first result of a record that was appended after it (None: none came, or it was not killed)."""
 
     latencies: Sequence[float]
     missing: int
-    cores: float | None
+    cores: float
     recovery: float | None
     groups: dict[str, float] = field(default_factory=dict)
     """CPU seconds per process group of the time that counts, broker and Postgres among them."""
@@ -91,7 +90,11 @@ class Measured:
 def table(measured: Sequence[Measured]) -> list[tuple[object, ...]]:
     """Rows under COLUMNS; the last four are the engine's value over the reference's, blank where one is missing. An
     engine's other views follow it, with latencies only."""
-    rows = {name: _values(of) for each in measured for name, of in _views(each).items()}
+    rows: dict[str, dict[str, float | None]] = {}
+    for each in measured:
+        rows[each.engine] = _values(each)
+        for name, took in each.live.also.items() if each.live else ():
+            rows[name] = {**dict.fromkeys(VALUES), **_latencies(took)}
     reference = rows.get(REFERENCE, {})
     return [
         (engine, *values.values(), *(ratio(values[name], reference.get(name)) for name in COMPARED))
@@ -104,22 +107,21 @@ def ratio(value: float | None, reference: float | None) -> str | None:
     return f"{value / reference:.2f}" if value is not None and reference else None
 
 
-def _views(of: Measured) -> dict[str, Measured]:
-    """The engine, and as engines of latencies alone its other views."""
-    others = of.live.also if of.live else {}
-    return {of.engine: of, **{name: Measured(name, live=Live(took, 0, None, None)) for name, took in others.items()}}
+def _latencies(took: Sequence[float]) -> dict[str, float | None]:
+    """Those of VALUES that are percentiles."""
+    shown = summary(took)
+    return {f"{name}, ms": shown[name] for name in ("p50", "p90", "p99")}
 
 
 def _values(of: Measured) -> dict[str, float | None]:
     """By name, in the order of VALUES."""
     caught, live = of.catch_up, of.live
-    shown = summary(live.latencies if live else ())
     values = (
         _whole(caught.cold if caught else None),
         _whole(caught.warm if caught else None),
         _whole(caught.per_cpu_second if caught else None),
-        *(shown[name] for name in ("p50", "p90", "p99")),
-        round(live.cores, 3) if live and live.cores is not None else None,
+        *_latencies(live.latencies if live else ()).values(),
+        round(live.cores, 3) if live else None,
         _whole(of.peak_bytes / 1e6 if of.peak_bytes else None),
         caught.first_result if caught else None,
         live.recovery if live else None,

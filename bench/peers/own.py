@@ -12,12 +12,12 @@ from bench.catch_up import in_turn
 from bench.live import Database, Version, differences
 from bench.peers.engines import Task
 from bench.peers.expected import Rows
-from bench.victims import Target, strike
+from bench.victims import GROUPS, Target, strike
 from cli import lifecycle_verbs
 from kappa.core.installation.settings import Settings
 
 JOB, SPEND = "ad_ctr", "client_spend"
-PROCESSES = ("driver JVM {}", "driver Python {}", "executor JVM {}")
+PROCESSES = (GROUPS[Target.JVM], GROUPS[Target.PYTHON], GROUPS[Target.EXECUTOR])
 FRESH_SECONDS = 60.0
 
 
