@@ -87,7 +87,7 @@ def live(stack: Settings, engine: Engine, traffic: Traffic, with_kill: bool, wit
         views = {name: _PROBES.format(view) for name, view in {engine.name: engine.table, **engine.also}.items()}
         with Probing(stack, PROBE_MS, POLL_MS, views) as probing:
             reader = probing.readers[engine.name]
-            _await_first(engine, reader, within)
+            _await_first(engine, probing, within)
             most = traffic.warm_up + traffic.seconds + 2 * within
             with Background(stack, traffic.seed, traffic.rate, most):
                 _pause(engine, traffic.warm_up)
@@ -149,11 +149,13 @@ def _counted(database: Database, table: str) -> int:
     return int(database.rows(tables.COUNTED.format(table))[0][0])
 
 
-def _await_first(engine: Engine, reader: Reader, within: float) -> None:
-    deadline = time.monotonic() + within
-    while not reader.seen:
+def _await_first(engine: Engine, probing: Probing, within: float) -> None:
+    """In each view: our jobs start one after the other."""
+    deadline, readers = time.monotonic() + within, probing.readers.values()
+    while not all(reader.seen for reader in readers):
         engine.check()
-        reader.check()
+        for reader in readers:
+            reader.check()
         if time.monotonic() > deadline:
             raise NotShown(engine.name, "any new event", within)
         time.sleep(LOOK_SECONDS)
