@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from jobs import outcome, query, session
 from jobs.driver import registry as driver_registry
-from jobs.driver.cpu_priority import Priority, Rank
+from jobs.driver.cpu_priority import Priority, Rank, hold_back
 from jobs.driver.ownership import Failover
 from jobs.driver.registry import DriverRegistry
 from jobs.postgres import TRANSIENT
@@ -33,10 +34,14 @@ from kappa.core.store.location import Location, StoreAway
 from kappa.core.versions import Version
 
 logger = logging.getLogger("kappa.standby")
+WARM = "kappa.warm"
+"""Set in a session that has run a batch of records: what that compiles and loads is there."""
 WARM_SECONDS = 200.0
 POLL_SECONDS = 0.3
 SETTLING_SECONDS = 10.0
 """So long the driver that has just taken over has the processor for itself, before the next one warms itself."""
+HOLD_SECONDS = 30.0
+"""So long the driver that is started again in place of the one that died is held back; it then does so itself."""
 BEHIND_SECONDS = 30.0
 """A stream that is further behind catches up sooner without one that warms itself for a minute or two beside it."""
 
@@ -81,6 +86,8 @@ def await_failover(settings: Settings, registry: DriverRegistry, launch_id: str,
         watch.tell(warm=True)
         logger.info("warm; standing by for launch %s", launch_id)
         watch.wait()
+        if watch.answer:
+            threading.Thread(target=hold_back, args=(os.getppid(), launch_id, HOLD_SECONDS), daemon=True).start()
         return bool(watch.answer)
     finally:
         priority.follow(Rank.USUAL)
@@ -175,7 +182,14 @@ def warm(
     run = query.run_of(settings, tried, start)
     running = query.start_one_batch(query.writer_of(spark, settings, tried, run, checkpoint, NoopSink()))
     query.until_through(running, lambda: time.monotonic() < deadline and goes_on())
+    if (done := running.lastProgress) and done["numInputRows"]:
+        spark.conf.set(WARM, "true")
     running.stop()
+
+
+def is_warm(spark: SparkSession) -> bool:
+    """Whether `warm` has run a batch of records in this session."""
+    return spark.conf.get(WARM, None) is not None
 
 
 def _try_to_warm(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from enum import IntEnum
 
 import psutil
@@ -20,6 +22,7 @@ LAST = 19
 STANDS_STILL_SECONDS = 60.0
 """Who makes way and has committed nothing for so long may be kept from it: larger batches begin every ten seconds."""
 JVM = "java"
+HOLD_POLL_SECONDS = 0.3
 PASSES = 3
 """A thread that is made while the others are set has the rank of the one that made it: seen by the next pass."""
 
@@ -62,7 +65,8 @@ class Priority:
 
     def __init__(self, jvm_pid: int) -> None:
         self._jvm_pid = jvm_pid
-        self._usual = self._now = os.getpriority(os.PRIO_PROCESS, jvm_pid)
+        self._now = os.getpriority(os.PRIO_PROCESS, jvm_pid)
+        self._usual = min(self._now, _nice_of_starter(jvm_pid))
         self._is_fixed = False
 
     def follow(self, rank: Rank) -> None:
@@ -74,12 +78,21 @@ class Priority:
             logger.info("this user may not take a rank back ('ulimit -e 20' lets it): the version keeps its own")
             self._is_fixed = True
             return
-        for _ in range(PASSES):
-            moved = [_set(thread, wanted) for thread in _threads(self._jvm_pid)]
-            if not any(moved):
-                break
+        _set_all(self._jvm_pid, wanted)
         logger.info("nice %s -> %s", self._now, wanted)
         self._now = wanted
+
+
+def hold_back(jvm_pid: int, launch_id: str, seconds: float) -> None:
+    """For so long, have every other driver that the worker of this JVM starts for the launch take LOWEST, and LOW then:
+    what is started again in place of one that died is to stand by, and would boot beside the one that is waited for."""
+    if not may_return():
+        return
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        _rank_others(jvm_pid, launch_id, Rank.LOWEST)
+        time.sleep(HOLD_POLL_SECONDS)
+    _rank_others(jvm_pid, launch_id, Rank.LOW)
 
 
 def may_return() -> bool:
@@ -98,6 +111,34 @@ def _there_and_back() -> bool:
     except PermissionError:
         return False
     return True
+
+
+def _rank_others(jvm_pid: int, launch_id: str, rank: Rank) -> None:
+    for other in _others(jvm_pid, launch_id):
+        with suppress(psutil.NoSuchProcess):
+            _set_all(other.pid, min(LAST, _nice_of_starter(other.pid) + rank))
+
+
+def _others(jvm_pid: int, launch_id: str) -> Iterator[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        starter = psutil.Process(jvm_pid).parent()
+        for process in starter.children() if starter else ():
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if process.pid != jvm_pid and process.name() == JVM and launch_id in process.cmdline():
+                    yield process
+
+
+def _nice_of_starter(jvm_pid: int) -> int:
+    """That of the worker that started the JVM: its own, unless somebody has held it back since."""
+    starter = psutil.Process(jvm_pid).parent()
+    return starter.nice() if starter else 0
+
+
+def _set_all(pid: int, nice: int) -> None:
+    for _ in range(PASSES):
+        moved = [_set(thread, nice) for thread in _threads(pid)]
+        if not any(moved):
+            break
 
 
 def _threads(pid: int) -> Iterator[int]:

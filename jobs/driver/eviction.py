@@ -51,13 +51,18 @@ class Eviction:
     def __init__(self) -> None:
         self._share, self._closed_from_ms = 0.0, 0
         self._is_asked, self._planned_after = False, -1
+        self._first: int | None = None
 
     def look(self, evictor: Evictor, committed: Committed, delay_ms: int) -> bool:
         """Ask for an eviction where one is due, by the newest batch of the query; whether a batch has evicted since.
 
-        The first batch of a query does not evict: whoever waits for it has waited for a start.
+        The first batch of a query does not evict, and the second of a driver: whoever waits for them has waited for a
+        start, and a driver's first may be one that the driver before had planned, without a record that came since.
         """
         if committed.batch_id is None:
+            return False
+        self._first = committed.batch_id if self._first is None else self._first
+        if committed.batch_id == self._first:
             return False
         if not self._is_asked:
             self._is_asked = self._is_due(committed.watermark_ms or 0, delay_ms)

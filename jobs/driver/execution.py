@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from jobs import query, stagger
+from jobs import query, stagger, standby
 from jobs.driver import batch_sizing
 from jobs.driver.eviction import Eviction, SparkEvictor
 from jobs.driver.failures import Failures
@@ -80,7 +80,7 @@ class Execution:
         self._write_to(None)
         self._eviction.again()
         try:
-            if self._cold and self._has_much_unread():
+            if self._cold and self._begins_with_few(spark):
                 self._begin(spark)
             self._cold = False
             while self.watcher.is_wanted and self._follow(spark, *self._prepare(spark, self._paced())):
@@ -128,7 +128,11 @@ class Execution:
             sink.close()
         return is_over
 
-    def _has_much_unread(self) -> bool:
+    def _begins_with_few(self, spark: SparkSession) -> bool:
+        """Whether a first batch of few records pays a query of its own, which loads the whole state once more: not
+        where the first batch was planned by the driver before, and not in a process that has warmed itself."""
+        if standby.is_warm(spark) or self._checkpoint.is_pending():
+            return False
         unread = self._left_unread()
         return unread is None or unread > query.FIRST_RECORDS
 

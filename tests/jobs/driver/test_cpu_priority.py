@@ -7,6 +7,8 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -15,10 +17,12 @@ import pytest
 from jobs.driver import cpu_priority
 from jobs.driver.cpu_priority import STANDS_STILL_SECONDS, Priority, Rank, Standstill, rank_of
 from kappa.core.versions import State
+from stack.waiting import until
 
 SETTINGS = {"cadence_ms": 2_000, "records_per_batch": 4_000}
 LARGE = 20_000
 """A large batch by these settings."""
+LAUNCH = "4c5d9f3a"
 
 
 @pytest.mark.parametrize(
@@ -50,17 +54,29 @@ def test_a_driver_stands_still_from_its_start_or_its_newest_commit_on() -> None:
 
 
 @pytest.fixture
-def jvm(tmp_path: Path) -> Iterator[psutil.Process]:
-    """A process of the JVM's name with a child: a shell, since only the name counts."""
-    named = shutil.copy("/bin/sh", tmp_path / "java")
-    with subprocess.Popen([str(named), "-c", "sleep 60 & echo there; wait"], stdout=subprocess.PIPE) as process:
+def start(tmp_path: Path) -> Iterator[Callable[..., psutil.Process]]:
+    """Starts a process of the JVM's name with a child: a shell, since only the name and the arguments count."""
+    named, family = shutil.copy("/bin/sh", tmp_path / "java"), list[psutil.Process]()
+
+    def start(*arguments: str) -> psutil.Process:
+        told = [str(named), "-c", "sleep 60 & echo there; wait", *arguments]
+        process = held.enter_context(subprocess.Popen(told, stdout=subprocess.PIPE))
         assert process.stdout is not None
         process.stdout.readline()
         top = psutil.Process(process.pid)
-        family = [top, *top.children(recursive=True)]
-        yield top
+        family.extend([top, *top.children(recursive=True)])
+        return top
+
+    with ExitStack() as held:
+        yield start
         for one in family:
             one.kill()
+
+
+@pytest.fixture
+def jvm(start: Callable[..., psutil.Process]) -> psutil.Process:
+    """One of them."""
+    return start("--launch", LAUNCH)
 
 
 def ranks(top: psutil.Process) -> set[int]:
@@ -75,6 +91,32 @@ def test_the_jvm_and_its_children_make_way_and_come_back(jvm: psutil.Process) ->
         ranked.follow(rank)
         assert ranks(jvm) == {min(19, usual + rank)}
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
+
+
+@pytest.mark.skipif(not cpu_priority.may_return(), reason="this user may not take a rank back")
+def test_who_is_started_for_the_same_launch_is_held_back_until_it_takes_its_rank(
+    start: Callable[..., psutil.Process], jvm: psutil.Process
+) -> None:
+    (usual,), stranger, relaunched = ranks(jvm), start("--launch", "another"), start("--launch", LAUNCH)
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(cpu_priority.hold_back, jvm.pid, LAUNCH, 1.0)
+        assert until(lambda: ranks(relaunched) == {min(19, usual + Rank.LOWEST)}, 0.9)
+        held.result()
+    assert [ranks(each) for each in (jvm, stranger)] == [{usual}] * 2
+    ranked = Priority(relaunched.pid)
+    for rank in (Rank.LOW, Rank.USUAL):
+        assert ranks(relaunched) == {min(19, usual + Rank.LOW)}
+        ranked.follow(rank)
+    assert ranks(relaunched) == {usual}
+
+
+def test_nobody_is_held_back_who_could_not_return(
+    start: Callable[..., psutil.Process], jvm: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (usual,), relaunched = ranks(jvm), start("--launch", LAUNCH)
+    monkeypatch.setattr(cpu_priority, "may_return", lambda: False)
+    cpu_priority.hold_back(jvm.pid, LAUNCH, 0.1)
+    assert ranks(relaunched) == {usual}
 
 
 def test_a_rank_that_could_not_be_taken_back_is_kept(jvm: psutil.Process, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,18 @@ def _evicted(eviction: Eviction, evictor: Asked, batch_id: int, watermark_ms: in
     return eviction.look(evictor, replace(committed, batch_id=batch_id + 2), DELAY)
 
 
-def test_a_driver_evicts_once_its_first_batch_is_there() -> None:
-    eviction, evictor = Eviction(), Asked()
-    assert not eviction.look(evictor, Committed(), DELAY)
+def _begun(evictor: Asked) -> Eviction:
+    """That of a driver whose first batch, -1, is there; whether the second evicts has not been looked at."""
+    eviction = Eviction()
+    for batch_id in (None, -1, -1):
+        assert not eviction.look(evictor, Committed(batch_id=batch_id), DELAY)
     assert evictor.times == 0
+    return eviction
+
+
+def test_a_driver_evicts_once_its_second_batch_is_there() -> None:
+    evictor = Asked()
+    eviction = _begun(evictor)
     assert _evicted(eviction, evictor, 7, 0)
     assert not _evicted(eviction, evictor, 9, NOON)
     assert evictor.times == 1
@@ -62,7 +70,8 @@ def test_a_driver_evicts_once_its_first_batch_is_there() -> None:
 
 @pytest.mark.parametrize(("closed_ms", "due"), [(DELAY * SHARES[1], True), (DELAY * SHARES[0] - 1, False)])
 def test_it_is_due_by_what_was_closed_since(closed_ms: float, due: bool) -> None:
-    eviction, evictor = Eviction(), Asked()
+    evictor = Asked()
+    eviction = _begun(evictor)
     assert _evicted(eviction, evictor, 0, NOON)
     for batch_id, watermark in enumerate((0, NOON), start=3):
         assert not _evicted(eviction, evictor, batch_id, watermark)
@@ -70,7 +79,8 @@ def test_it_is_due_by_what_was_closed_since(closed_ms: float, due: bool) -> None
 
 
 def test_a_query_that_ends_before_its_eviction_is_committed_leaves_it_to_the_next() -> None:
-    eviction, evictor = Eviction(), Asked()
+    evictor = Asked()
+    eviction = _begun(evictor)
     eviction.look(evictor, Committed(batch_id=1), DELAY)
     evictor.planned = True
     eviction.again()
